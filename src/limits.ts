@@ -1,0 +1,76 @@
+/** Every limit of a call: its default, and the ceiling that no tool and no call may exceed. */
+export interface Limits {
+  /** Longest wait in the queue, in milliseconds: then `queue_timeout`. */
+  readonly queueMs: number;
+  /** Processor time of the call's own turns, in milliseconds: then `cpu_limit`. */
+  readonly cpuMs: number;
+  /** Longest time from dispatch to result, in milliseconds: then `wall_limit`. */
+  readonly wallMs: number;
+  /** V8 heap of the tool's isolate, in MiB: then `memory_limit`. */
+  readonly memoryMb: number;
+  /** UTF-8 bytes of the arguments as JSON: then `input_too_large`. */
+  readonly inputBytes: number;
+  /** UTF-8 bytes of the output as JSON: then `output_too_large`. */
+  readonly outputBytes: number;
+  /** UTF-16 units of console output kept for a call; what is beyond is counted and dropped. */
+  readonly logBytes: number;
+  /** Capability calls that one call may make: then `capability_limit`. */
+  readonly capabilityCalls: number;
+  /** UTF-16 units of capability arguments and answers together: then `capability_limit`. */
+  readonly capabilityBytes: number;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const DEFAULT_LIMITS: Limits = Object.freeze({
+  queueMs: 30_000,
+  cpuMs: 1_000,
+  wallMs: 30_000,
+  memoryMb: 64,
+  inputBytes: MIB,
+  outputBytes: MIB,
+  logBytes: 64 * KIB,
+  capabilityCalls: 100,
+  capabilityBytes: 8 * MIB,
+});
+
+export const MAX_LIMITS: Limits = Object.freeze({
+  queueMs: 600_000,
+  cpuMs: 60_000,
+  wallMs: 600_000,
+  memoryMb: 2_048,
+  inputBytes: 64 * MIB,
+  outputBytes: 64 * MIB,
+  logBytes: 4 * MIB,
+  capabilityCalls: 10_000,
+  capabilityBytes: 256 * MIB,
+});
+
+/** isolated-vm refuses smaller heaps. */
+const MIN_MEMORY_MB = 8;
+
+const NAMES: readonly (keyof Limits)[] = Object.freeze(Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]);
+
+/**
+ * Lays `asked` over `base` and cuts every value at `ceiling`.
+ * Throws a `RangeError` that names the limit when a value is not a positive finite number or the name is unknown.
+ */
+export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, ceiling: Limits): Limits {
+  const resolved = { ...base };
+  for (const [name, value] of Object.entries(asked ?? {})) {
+    if (!isLimitName(name)) throw new RangeError(`limits.${name} is not a limit; the limits are ${NAMES.join(", ")}`);
+    if (value === undefined) continue;
+    if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
+      throw new RangeError(`limits.${name} must be a number above 0`);
+    }
+    resolved[name] = value;
+  }
+  for (const name of NAMES) resolved[name] = Math.min(resolved[name], ceiling[name]);
+  resolved.memoryMb = Math.max(MIN_MEMORY_MB, Math.floor(resolved.memoryMb));
+  return resolved;
+}
+
+function isLimitName(name: string): name is keyof Limits {
+  return Object.hasOwn(DEFAULT_LIMITS, name);
+}

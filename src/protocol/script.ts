@@ -1,0 +1,46 @@
+import type { ToolError } from "../errors.ts";
+
+/**
+ * How much of a tool's world is new for each call.
+ *
+ * - `instance`: a fresh module instance in a hardened realm (the default).
+ * - `context`: a fresh V8 context.
+ * - `isolate`: a fresh isolate.
+ * - `shared`: the module instance lives on, for caches and models; never across tenants.
+ */
+export type Isolation = "instance" | "context" | "isolate" | "shared";
+
+/** A tool's code as workers get it: bundled once, then evaluated inside isolates only. */
+export interface ToolScript {
+  /** Unique for every registration: a tool that is replaced gets another key, so old calls end on the old code. */
+  readonly key: string;
+  readonly name: string;
+  readonly version: string;
+  readonly isolation: Isolation;
+  readonly memoryMb: number;
+  /** The tool's `config` as JSON text: `null` where it has none. */
+  readonly config: string;
+  /**
+   * The bundle: statements that declare a variable called `SCRIPT_EXPORTS` holding the module's exports.
+   * Workers wrap it in a function, so that evaluating it again makes a fresh instance.
+   */
+  readonly text: string;
+}
+
+/** The variable in which a bundle leaves the module's exports. */
+export const SCRIPT_EXPORTS = "__tool";
+
+/** What a worker found when it evaluated a script in an isolate of its own. */
+export type Inspection =
+  | {
+      readonly ok: true;
+      /** The module's `spec` export as JSON text; `null` where there is none. */
+      readonly spec: string;
+      /** `function` where the module can be called. */
+      readonly defaultExport: string;
+      /** The level at which the module loads: `context` where it fails in a hardened realm. */
+      readonly isolation: Isolation;
+      readonly isolationReason?: string;
+      readonly evaluationMs: number;
+    }
+  | { readonly ok: false; readonly error: ToolError };

@@ -1,0 +1,39 @@
+import type { ToolError } from "./errors.ts";
+
+/** A call as it comes in. */
+export interface ToolCall {
+  /** The caller's own id; the engine makes one where it is missing. At most 256 characters. */
+  readonly id?: string;
+  readonly name: string;
+  readonly arguments: Record<string, unknown>;
+}
+
+export interface LogLine {
+  /** `debug`, `log`, `info`, `warn` or `error`. */
+  readonly level: string;
+  readonly message: string;
+}
+
+/** What a call cost and how it went. Times in milliseconds. */
+export interface ResultMetadata {
+  readonly callId: string;
+  readonly tool: string;
+  readonly queueMs: number;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly heapBytes: number;
+  /** How often the call was started: above 1 when an executor was lost under it. 0 when it never started. */
+  readonly attempts: number;
+  readonly logs: readonly LogLine[];
+  /** What was cut off: dropped log lines, for example. */
+  readonly truncated?: { readonly output?: number; readonly logs?: number };
+  readonly [key: string]: unknown;
+}
+
+/** Every call ends in one of these, whatever the tool does. */
+export interface ToolResult {
+  readonly success: boolean;
+  readonly output: unknown;
+  readonly error: ToolError | null;
+  readonly metadata: ResultMetadata;
+}
