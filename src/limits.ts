@@ -25,7 +25,7 @@ const MIB = 1024 * KIB;
 
 export const DEFAULT_LIMITS: Limits = Object.freeze({
   queueMs: 30_000,
-  cpuMs: 1_000,
+  cpuMs: 2_000,
   wallMs: 30_000,
   memoryMb: 64,
   inputBytes: MIB,

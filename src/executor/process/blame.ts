@@ -1,0 +1,64 @@
+import type { Failure } from "../../protocol/messages.ts";
+import type { FromChild } from "../../protocol/control.ts";
+import type { Turn } from "../../protocol/turn-record.ts";
+import type { RestartReason } from "../executor.ts";
+
+/** What is known of an executor's end. */
+export interface Death {
+  /** What the executor itself reported before it was killed. */
+  readonly report: Extract<FromChild, { kind: "overrun" | "memory" | "worker-lost" }> | null;
+  /** Why the supervisor killed it, where it did for reasons of its own. */
+  readonly killedFor: "heartbeat" | "protocol" | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly exitCode: number | null;
+  /** Whose turns ran when it died; `null` where the system gave no file to mirror them. */
+  readonly turns: readonly (Turn | null)[] | null;
+  /** The end of what it wrote to its standard error. */
+  readonly stderr: string;
+}
+
+/** Who has to answer for it. Whoever is neither culprit nor suspect is innocent and runs again. */
+export interface Verdict {
+  readonly reason: RestartReason;
+  readonly culprit: { readonly run: number; readonly failure: Failure } | null;
+  /** Calls that may have done it: each runs again where it can harm nobody. */
+  readonly suspects: readonly number[];
+}
+
+const OUT_OF_MEMORY = /heap out of memory|Allocation failed|out of memory/i;
+
+/** A process that was killed from outside died of nothing its calls did. */
+const OUTSIDE: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"]);
+
+export function judge(death: Death): Verdict {
+  const { report } = death;
+  if (report?.kind === "overrun") {
+    const message = `the call could not be interrupted ${Math.round(report.elapsedMs)} ms after its turn began`;
+    return { reason: "overrun", culprit: { run: report.run, failure: { code: "cpu_limit", message } }, suspects: [] };
+  }
+  if (report?.kind === "memory") {
+    const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn`;
+    return oneOrMany("memory", report.runs, { code: "memory_limit", message });
+  }
+  if (death.killedFor !== null) return { reason: death.killedFor, culprit: null, suspects: [] };
+  if (report === null && death.signal !== null && OUTSIDE.has(death.signal)) {
+    return { reason: "killed", culprit: null, suspects: [] };
+  }
+  const runs: number[] = [];
+  for (const turn of death.turns ?? []) if (turn !== null) runs.push(turn.run);
+  return oneOrMany("crash", runs, crashFailure(death));
+}
+
+function oneOrMany(reason: RestartReason, runs: readonly number[], failure: Failure): Verdict {
+  const [run] = runs;
+  if (run === undefined || runs.length > 1) return { reason, culprit: null, suspects: runs };
+  return { reason, culprit: { run, failure }, suspects: [] };
+}
+
+function crashFailure(death: Death): Failure {
+  if (OUT_OF_MEMORY.test(death.stderr)) {
+    return { code: "memory_limit", message: "the call made V8 run out of memory" };
+  }
+  const end = death.signal ?? `exit code ${death.exitCode}`;
+  return { code: "executor_crashed", message: `the call ended the process that ran it (${end})` };
+}

@@ -1,0 +1,52 @@
+import { turnRecordBuffer } from "../../protocol/turn-record.ts";
+import type { ChildInit, FromChild } from "../../protocol/control.ts";
+import { Watch } from "../watch.ts";
+import { WorkerPool } from "../worker-pool.ts";
+
+/**
+ * The executor process. Its main thread starts the workers, watches them, and tells the supervisor; it never runs
+ * tool code. It ends by SIGKILL only: with an isolate wedged, nothing else ends a process.
+ */
+
+const BEAT_EVERY_MS = 250;
+/** How long the supervisor has to end this process before it ends itself. */
+const LAST_RESORT_MS = 1_000;
+
+process.once("message", (init: ChildInit) => start(init));
+// The supervisor decides when this process ends, also when a whole process group is told to.
+process.on("SIGTERM", () => undefined);
+process.on("SIGINT", () => undefined);
+process.on("disconnect", end);
+
+function start(init: ChildInit): void {
+  const { workers, prelude, entropyKey, warmIsolates, mirrorFd } = init;
+  const turnRecord = turnRecordBuffer(workers);
+  const settings = { prelude, entropyKey, turnRecord, warmIsolates };
+  const pool = new WorkerPool({
+    workers,
+    settings: mirrorFd === null ? settings : { ...settings, mirrorFd },
+    onEnd: (_worker, error) => tell({ kind: "worker-lost", message: error?.message ?? "its link was closed" }, true),
+  });
+  for (let worker = 0; worker < workers; worker++) {
+    pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
+  }
+  new Watch(turnRecord, init.rssMaxMb, {
+    overrun: (run, elapsedMs) => tell({ kind: "overrun", run, elapsedMs }, true),
+    memory: (runs, rssMb) => tell({ kind: "memory", runs, rssMb }, true),
+  });
+  setInterval(() => tell({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
+  tell({ kind: "ready" }, false);
+}
+
+let told = false;
+
+function tell(message: FromChild, last: boolean): void {
+  if (told) return;
+  told = last;
+  process.send?.(message, undefined, undefined, () => undefined);
+  if (last) setTimeout(end, LAST_RESORT_MS);
+}
+
+function end(): void {
+  process.kill(process.pid, "SIGKILL");
+}

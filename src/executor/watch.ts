@@ -1,0 +1,57 @@
+import { monotonicMs, readReservedMb, readTurns } from "../protocol/turn-record.ts";
+
+const WATCH_EVERY_MS = 25;
+/** How much longer than its budget a turn may last before it counts as one that V8 cannot end. */
+const GRACE_MS = 250;
+/** What a process needs besides its isolates, and what V8 may take over a heap's limit before it stops, in MiB. */
+const HEADROOM_MB = 768;
+
+export interface WatchReports {
+  overrun(run: number, elapsedMs: number): void;
+  memory(runs: readonly number[], rssMb: number): void;
+}
+
+/**
+ * Watches the turns of workers from a thread that never runs tool code, so it is always awake. It decides nothing:
+ * whoever owns the process ends it.
+ */
+export class Watch implements Disposable {
+  readonly #record: SharedArrayBuffer;
+  readonly #rssMaxMb: number;
+  readonly #reports: WatchReports;
+  readonly #timer: NodeJS.Timeout;
+  readonly #baseRssMb = rssMb();
+
+  /** `rssMaxMb` 0 leaves memory unwatched: in a process that is not only ours it tells nothing about tools. */
+  constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: WatchReports) {
+    this.#record = record;
+    this.#rssMaxMb = rssMaxMb;
+    this.#reports = reports;
+    this.#timer = setInterval(() => this.#look(), WATCH_EVERY_MS).unref();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const nowMs = monotonicMs();
+    const turns = readTurns(this.#record);
+    for (const turn of turns) {
+      if (turn === null) continue;
+      const elapsedMs = nowMs - turn.startMs;
+      if (elapsedMs > turn.budgetMs + GRACE_MS) this.#reports.overrun(turn.run, elapsedMs);
+    }
+    if (this.#rssMaxMb === 0) return;
+    const ceilingMb = Math.min(this.#rssMaxMb, this.#baseRssMb + readReservedMb(this.#record) + HEADROOM_MB);
+    const usedMb = rssMb();
+    if (usedMb <= ceilingMb) return;
+    const runs: number[] = [];
+    for (const turn of turns) if (turn !== null) runs.push(turn.run);
+    this.#reports.memory(runs, usedMb);
+  }
+}
+
+function rssMb(): number {
+  return process.memoryUsage.rss() / (1024 * 1024);
+}

@@ -1,0 +1,77 @@
+import { Piscina } from "piscina";
+import type { MessagePort } from "node:worker_threads";
+import type { ServeTask, WorkerSettings } from "../worker/settings.ts";
+
+/** Heap of a worker thread itself, in MiB: it holds messages on their way, never a tool's objects. */
+const WORKER_HEAP_MB = 768;
+const CLOSE_MS = 2_000;
+
+export interface WorkerPoolOptions {
+  readonly workers: number;
+  readonly settings: WorkerSettings;
+  /** A worker's task ended: with `null` because its link was closed, else because the thread died. */
+  onEnd(worker: number, error: Error | null): void;
+}
+
+/** The worker threads. Piscina owns their lives: each runs one long task that serves one link. */
+export class WorkerPool {
+  readonly #pool: Piscina;
+  readonly #onEnd: WorkerPoolOptions["onEnd"];
+  readonly #aborts = new Map<number, AbortController>();
+  readonly #tasks = new Set<Promise<void>>();
+
+  constructor({ workers, settings, onEnd }: WorkerPoolOptions) {
+    this.#onEnd = onEnd;
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    this.#pool = new Piscina({
+      filename: new URL(`../worker/entry.${extension}`, import.meta.url).href,
+      minThreads: workers,
+      maxThreads: workers,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // The default puts an idle worker to sleep in a way that stops its timers and messages.
+      atomics: "disabled",
+      recordTiming: false,
+      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
+      workerData: settings,
+    });
+    // What goes wrong with a thread also ends its task, which is where it is dealt with.
+    this.#pool.on("error", () => undefined);
+  }
+
+  /** Starts the task of one worker. */
+  serve(task: ServeTask, transferList: MessagePort[] = []): void {
+    const abort = new AbortController();
+    this.#aborts.set(task.worker, abort);
+    const ended: Promise<void> = this.#pool
+      // Piscina wants a list, but its types are derived from the other form of `postMessage`.
+      .run(task, { transferList: transferList as never, signal: abort.signal })
+      .then(
+        () => this.#onEnd(task.worker, null),
+        (error: unknown) => this.#onEnd(task.worker, error instanceof Error ? error : new Error(String(error))),
+      )
+      .finally(() => this.#tasks.delete(ended));
+    this.#tasks.add(ended);
+  }
+
+  /** Gives up a worker that does not answer: piscina forgets the thread and starts another in its place. */
+  abandon(worker: number): void {
+    this.#aborts.get(worker)?.abort();
+    this.#aborts.delete(worker);
+  }
+
+  /** Waits for the tasks, whose links the caller has closed, then ends the threads. */
+  async close(): Promise<void> {
+    await within(CLOSE_MS, Promise.all(this.#tasks));
+    await within(CLOSE_MS, this.#pool.destroy());
+  }
+}
+
+/** Waits for a promise, but never longer than `ms`: threads that are wedged never end. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise.then(() => undefined), late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,103 @@
+import type { Call } from "./call.ts";
+import { overridable } from "./harden.ts";
+import { GLOBAL_NAMES, OWN_NAMES } from "./host.ts";
+import { createConsole } from "./web/console.ts";
+
+/** Which call an instance works for: one for its whole life, except where the module is shared between calls. */
+export interface Holder {
+  call: Call | null;
+  readonly report: (call: Call, error: unknown) => void;
+  readonly nowMs: () => number;
+}
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+/**
+ * The global of one instance: what belongs to the call is its own, the rest is inherited from the frozen realm, and
+ * what the module writes on it dies with the instance.
+ */
+export class CallGlobal {
+  readonly #holder: Holder;
+  #console: object | undefined;
+
+  constructor(holder: Holder) {
+    this.#holder = holder;
+  }
+
+  get console(): object {
+    const holder = this.#holder;
+    return (this.#console ??= createConsole(
+      (level, message) => holder.call?.log(level, message),
+      () => holder.nowMs(),
+    ));
+  }
+
+  get setTimeout(): AnyFunction {
+    const holder = this.#holder;
+    return function setTimeout(callback, delayMs, ...args) {
+      return holder.call?.timers.set(callback, delayMs, args, false) ?? 0;
+    };
+  }
+
+  get setInterval(): AnyFunction {
+    const holder = this.#holder;
+    return function setInterval(callback, delayMs, ...args) {
+      return holder.call?.timers.set(callback, delayMs, args, true) ?? 0;
+    };
+  }
+
+  get clearTimeout(): AnyFunction {
+    const holder = this.#holder;
+    return function clearTimeout(id) {
+      holder.call?.timers.clear(id);
+    };
+  }
+
+  get clearInterval(): AnyFunction {
+    const holder = this.#holder;
+    return function clearInterval(id) {
+      holder.call?.timers.clear(id);
+    };
+  }
+
+  get queueMicrotask(): AnyFunction {
+    const holder = this.#holder;
+    return function queueMicrotask(callback) {
+      if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function");
+      const { call } = holder;
+      void Promise.resolve().then(() => {
+        try {
+          Reflect.apply(callback, undefined, []);
+        } catch (error) {
+          if (call !== null) holder.report(call, error);
+        }
+      });
+    };
+  }
+}
+
+/** Lays the class over the realm: everything inherited can be assigned over, which defines it on the instance. */
+export function prepareCallGlobal(realm: typeof globalThis): void {
+  const prototype = CallGlobal.prototype;
+  for (const key of OWN_NAMES) {
+    const own = Object.getOwnPropertyDescriptor(prototype, key);
+    if (own?.get === undefined) continue;
+    Object.defineProperty(prototype, key, { ...overridable(prototype, key, { value: undefined }), get: own.get });
+  }
+  for (const key of Reflect.ownKeys(realm)) {
+    const property = Object.getOwnPropertyDescriptor(realm, key);
+    if (property === undefined || !("value" in property) || Object.hasOwn(prototype, key)) continue;
+    const { value } = property as { value: unknown };
+    Object.defineProperty(prototype, key, overridable(prototype, key, { value, enumerable: false }));
+  }
+  for (const key of GLOBAL_NAMES) {
+    Object.defineProperty(prototype, key, {
+      ...overridable(prototype, key, { value: undefined }),
+      get(this: object) {
+        return this;
+      },
+    });
+  }
+  Reflect.deleteProperty(prototype, "constructor");
+  Object.setPrototypeOf(prototype, realm);
+}

@@ -1,0 +1,171 @@
+import { Entropy } from "./entropy.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Emit, type Failure, type Pure } from "./host.ts";
+import { Timers } from "./timers.ts";
+
+/** What every call of a realm has in common. */
+export interface CallWorld {
+  readonly emit: Emit;
+  readonly pure: Pure;
+  readonly turn: TurnState;
+  readonly AbortController: new () => { readonly signal: object; abort(reason?: unknown): void };
+}
+
+/** The turn that runs now. The clock does not move within it. */
+export interface TurnState {
+  nowMs: number;
+  call: Call | null;
+}
+
+interface Ask {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly capability: string;
+  readonly method: string;
+}
+
+/** A capability call that was denied or failed. Tools may catch it. */
+export class CapabilityError extends Error {
+  override readonly name = "CapabilityError";
+  readonly code: string;
+  readonly capability: string;
+  readonly method: string;
+
+  constructor(code: string, message: string, capability: string, method: string) {
+    super(message);
+    this.code = code;
+    this.capability = capability;
+    this.method = method;
+  }
+
+  /** The code, for an error of this class only: a tool cannot make its own error pass for the engine's. */
+  static codeOf(thrown: object): string | undefined {
+    return thrown instanceof CapabilityError && issued.has(thrown) ? thrown.code : undefined;
+  }
+
+  static issue(failure: Failure, capability: string, method: string): CapabilityError {
+    const error = new CapabilityError(failure.code, failure.message, capability, method);
+    issued.add(error);
+    return error;
+  }
+}
+
+const issued = new WeakSet<object>();
+
+const LOG_LINE_MAX = 16_384;
+const ASK_MAX = 64 * 1024 * 1024;
+
+/** One call inside a realm: what it has asked, its timers, its randomness. Dead once it is settled. */
+export class Call {
+  readonly run: number;
+  readonly id: string;
+  readonly originMs: number;
+  readonly timers: Timers;
+  readonly entropy: Entropy;
+  /** The global of the instance that works for this call. */
+  global: object | null = null;
+  readonly #world: CallWorld;
+  readonly #outputMax: number;
+  #asks: Map<number, Ask> | null = null;
+  #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
+  settled = false;
+
+  constructor(world: CallWorld, run: number, id: string, outputMax: number) {
+    this.#world = world;
+    this.run = run;
+    this.id = id;
+    this.originMs = world.turn.nowMs;
+    this.#outputMax = outputMax;
+    this.timers = new Timers(
+      () => world.turn.nowMs,
+      (dueMs) => {
+        if (!this.settled) world.emit(EMIT_TIMER, run, dueMs, "", "");
+      },
+    );
+    this.entropy = new Entropy(world.pure, run);
+  }
+
+  get signal(): object {
+    this.#abort ??= new this.#world.AbortController();
+    return this.#abort.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#abort?.abort(reason);
+  }
+
+  log(level: string, message: string): void {
+    if (this.settled) return;
+    const line = message.length > LOG_LINE_MAX ? `(a line of ${message.length} characters)` : message;
+    this.#world.emit(EMIT_LOG, this.run, level, line, "");
+  }
+
+  ask(capability: string, method: string, args: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.settled) return;
+      const payload = args === undefined ? "null" : JSON.stringify(args);
+      if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
+      const ask = payload.length > ASK_MAX ? 0 : this.#world.emit(EMIT_ASK, this.run, capability, method, payload);
+      if (ask === 0) {
+        const message = `host.${capability}.${method}: the call has used up what it may ask of the host`;
+        reject(CapabilityError.issue({ code: "capability_limit", message }, capability, method));
+        return;
+      }
+      this.#asks ??= new Map();
+      this.#asks.set(ask, { resolve, reject, capability, method });
+    });
+  }
+
+  answer(ask: number, ok: boolean, payload: string): void {
+    const asked = this.#asks?.get(ask);
+    if (asked === undefined) return;
+    this.#asks?.delete(ask);
+    const value: unknown = JSON.parse(payload);
+    if (ok) asked.resolve(value);
+    else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
+  }
+
+  /** The outcome's text where the call ends now: `+` and the output's JSON, or `-` and a failure's. */
+  finish(value: unknown): string {
+    if (this.settled) return "";
+    this.end();
+    if (typeof value === "string" && value.length > this.#outputMax) return this.#tooLarge(value.length);
+    let text: string | undefined;
+    try {
+      text = value === undefined ? "null" : JSON.stringify(value);
+    } catch (error) {
+      return fail("invalid_output", `the tool returned a value that JSON cannot hold: ${messageOf(error)}`);
+    }
+    if (typeof text !== "string") return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
+    return text.length > this.#outputMax ? this.#tooLarge(text.length) : `+${text}`;
+  }
+
+  failWith(failure: Failure): string {
+    if (this.settled) return "";
+    this.end();
+    return `-${JSON.stringify(failure)}`;
+  }
+
+  /** For outcomes that come outside the synchronous part of the call's first turn. */
+  emitOutcome(outcome: string): void {
+    if (outcome !== "") this.#world.emit(EMIT_DONE, this.run, outcome, "", "");
+  }
+
+  end(): void {
+    this.settled = true;
+    this.#asks = null;
+    this.timers.end();
+  }
+
+  #tooLarge(length: number): string {
+    return fail("output_too_large", `the output has ${length} characters of JSON, the limit is ${this.#outputMax} bytes`);
+  }
+}
+
+function fail(code: Failure["code"], message: string): string {
+  return `-${JSON.stringify({ code, message })}`;
+}
+
+function messageOf(error: unknown): string {
+  const message: unknown = error instanceof Error ? error.message : undefined;
+  return typeof message === "string" && message.length < 1_000 ? message : "it cannot be written";
+}

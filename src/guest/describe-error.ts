@@ -1,0 +1,51 @@
+import type { Failure } from "./host.ts";
+
+/** What a tool threw, as data. Everything of the tool's is read once, inside its own turn, and cut by length. */
+
+const MESSAGE_MAX = 2_000;
+const TYPE_MAX = 100;
+const STACK_MAX = 8_000;
+
+/** What V8 says when an isolate's buffers would exceed its memory limit. */
+const BUFFER_REFUSED = "Array buffer allocation failed";
+
+export function describeError(thrown: unknown, codeOf: (thrown: object) => string | undefined): Failure {
+  try {
+    if (thrown === null || (typeof thrown !== "object" && typeof thrown !== "function")) {
+      return { code: "tool_error", type: typeof thrown, message: cut(describePrimitive(thrown), MESSAGE_MAX) };
+    }
+    const message = text(Reflect.get(thrown, "message")) ?? "the tool threw an object without a message";
+    const type = errorType(thrown);
+    const own = codeOf(thrown);
+    const code = type === "RangeError" && message === BUFFER_REFUSED ? "memory_limit" : (own ?? "tool_error");
+    const stack = text(Reflect.get(thrown, "stack"));
+    const failure = { code, type: cut(type, TYPE_MAX), message: cut(message, MESSAGE_MAX) };
+    return stack === undefined ? failure : { ...failure, stack: cut(stack, STACK_MAX) };
+  } catch {
+    return { code: "tool_error", type: "Error", message: "the tool threw a value that cannot be described" };
+  }
+}
+
+/** The name of its own if the error has one, else of its class: `class MyError extends Error {}` is a `MyError`. */
+function errorType(thrown: object): string {
+  const name = text(Reflect.get(thrown, "name"));
+  const constructor: unknown = Reflect.get(thrown, "constructor");
+  const className = typeof constructor === "function" ? text(Reflect.get(constructor, "name")) : undefined;
+  if (name !== undefined && name !== "" && name !== "Error") return name;
+  return className === undefined || className === "" ? "Error" : className;
+}
+
+function describePrimitive(thrown: unknown): string {
+  return typeof thrown === "symbol" ? thrown.toString() : `${thrown as string}`;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Length first: slicing a rope of gigabytes would flatten it. */
+function cut(value: string, max: number): string {
+  if (value.length <= max) return value;
+  if (value.length > 1_000_000) return `(${value.length} characters)`;
+  return `${value.slice(0, max)}… (${value.length} characters)`;
+}

@@ -1,0 +1,56 @@
+/** What crosses from an isolate to its worker: numbers and strings only. */
+
+/** What a guest says to its worker while it is in a turn. */
+export const EMIT_DONE = 0;
+export const EMIT_LOG = 1;
+export const EMIT_ASK = 2;
+export const EMIT_TIMER = 3;
+
+/**
+ * What `a`, `b` and `c` are depends on the kind: an outcome; a level and a message; a capability, a method and its
+ * arguments; a time. The answer is the number of an ask, 0 where it is refused.
+ */
+export type Emit = (kind: number, run: number, a: string | number, b: string, c: string) => number;
+
+/** Pure functions that the worker computes for the guest. */
+export type Pure = (operation: string, a: string, b: string, c: string) => string;
+
+/** Why a call failed, as the guest tells it: the shape of the protocol's `Failure`, whose codes the host checks. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly type?: string;
+  readonly stack?: string;
+}
+
+/** A module as the worker compiled it: evaluating it again makes a fresh instance. */
+export type Factory = (...globals: unknown[]) => unknown;
+
+/** What a worker can ask of a realm. Arguments and answers are numbers and strings. */
+export interface Guest {
+  /** Takes the tool's factory. `shared` keeps one instance for all calls. */
+  load(factory: Factory, ownNames: string, facts: string, shared: boolean): void;
+  /** Starts a call; its outcome where it ends at once, else empty text and an `EMIT_DONE` later. */
+  start(run: number, id: string, args: string, nowMs: number, outputMax: number): string;
+  settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void;
+  fire(run: number, nowMs: number): void;
+  /** Tells the call's signal; the call is over whatever its listeners do. */
+  cancel(run: number, nowMs: number): void;
+  /** The outcome of the last `start` where its answer was lost to an exception that came after it. */
+  recover(): string;
+  /** Evaluates the module and describes what it exports, as JSON. */
+  inspect(run: number, nowMs: number): string;
+}
+
+/** What a bundle may name freely and finds in its own instance instead of in the realm. */
+export const OWN_NAMES = [
+  "console",
+  "setTimeout",
+  "setInterval",
+  "clearTimeout",
+  "clearInterval",
+  "queueMicrotask",
+] as const;
+
+/** Names by which modules know their global. */
+export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;

@@ -1,0 +1,173 @@
+import { Call, CapabilityError, type CallWorld } from "./call.ts";
+import { CallGlobal, type Holder } from "./call-global.ts";
+import { describeError } from "./describe-error.ts";
+import { type Factory, type Failure, GLOBAL_NAMES, type Guest } from "./host.ts";
+import { ToolContext, type ToolFacts } from "./tool-context.ts";
+
+type ToolFunction = (input: unknown, context: ToolContext) => unknown;
+
+interface Instance {
+  readonly tool: ToolFunction;
+  readonly holder: Holder;
+  readonly global: CallGlobal;
+}
+
+export class Realm implements Guest {
+  readonly #world: CallWorld;
+  readonly #calls = new Map<number, Call>();
+  #factory: Factory | null = null;
+  #ownNames: readonly string[] = [];
+  #facts: ToolFacts = { name: "", version: "", config: "null" };
+  #isShared = false;
+  #shared: Instance | null = null;
+  readonly #hardened: boolean;
+  #lastOutcome = "";
+
+  constructor(world: CallWorld, hardened: boolean) {
+    this.#world = world;
+    this.#hardened = hardened;
+  }
+
+  load(factory: Factory, ownNames: string, facts: string, shared: boolean): void {
+    this.#factory = factory;
+    this.#ownNames = ownNames === "" ? [] : ownNames.split(",");
+    this.#facts = JSON.parse(facts) as ToolFacts;
+    this.#isShared = shared;
+  }
+
+  start(run: number, id: string, args: string, nowMs: number, outputMax: number): string {
+    this.#world.turn.nowMs = nowMs;
+    const call = new Call(this.#world, run, id, outputMax);
+    this.#world.turn.call = call;
+    const outcome = this.#begin(call, args);
+    if (!call.settled) this.#calls.set(run, call);
+    this.#lastOutcome = outcome;
+    return outcome;
+  }
+
+  settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void {
+    this.#enter(run, nowMs)?.answer(ask, ok, payload);
+  }
+
+  fire(run: number, nowMs: number): void {
+    const call = this.#enter(run, nowMs);
+    call?.timers.fire((error) => this.report(call, error));
+  }
+
+  cancel(run: number, nowMs: number): void {
+    const call = this.#enter(run, nowMs);
+    if (call === null) return;
+    this.#calls.delete(run);
+    call.end();
+    call.abort(undefined);
+  }
+
+  recover(): string {
+    return this.#lastOutcome;
+  }
+
+  inspect(run: number, nowMs: number): string {
+    this.#world.turn.nowMs = nowMs;
+    const call = new Call(this.#world, run, "", 0);
+    this.#world.turn.call = call;
+    try {
+      const holder = this.#hold(call);
+      const exported = this.#evaluate(new CallGlobal(holder), call);
+      call.end();
+      const spec = JSON.stringify(Reflect.get(exported, "spec") ?? null) ?? "null";
+      return `+${JSON.stringify({ spec, defaultExport: typeof Reflect.get(exported, "default") })}`;
+    } catch (error) {
+      return call.failWith(this.#loadFailure(error));
+    }
+  }
+
+  #begin(call: Call, args: string): string {
+    let instance: Instance;
+    try {
+      instance = this.#instance(call);
+    } catch (error) {
+      return call.failWith(this.#loadFailure(error));
+    }
+    call.global = instance.global;
+    try {
+      const value = instance.tool(JSON.parse(args), new ToolContext(call, this.#facts));
+      return isThenable(value) ? this.#follow(call, value) : call.finish(value);
+    } catch (error) {
+      return call.failWith(describeError(error, CapabilityError.codeOf));
+    }
+  }
+
+  /** Waits for an asynchronous tool without holding the turn. */
+  #follow(call: Call, value: object): string {
+    Promise.resolve(value).then(
+      (output) => this.#conclude(call, () => call.finish(output)),
+      (error: unknown) => this.report(call, error),
+    );
+    return "";
+  }
+
+  /** Ends a call with an error that nobody in it caught. */
+  report(call: Call, error: unknown): void {
+    this.#conclude(call, () => call.failWith(describeError(error, CapabilityError.codeOf)));
+  }
+
+  #conclude(call: Call, outcome: () => string): void {
+    this.#calls.delete(call.run);
+    call.emitOutcome(outcome());
+  }
+
+  #enter(run: number, nowMs: number): Call | null {
+    const call = this.#calls.get(run) ?? null;
+    this.#world.turn.nowMs = nowMs;
+    this.#world.turn.call = call;
+    if (call !== null && this.#shared !== null) this.#shared.holder.call = call;
+    return call;
+  }
+
+  #instance(call: Call): Instance {
+    if (this.#shared !== null) {
+      this.#shared.holder.call = call;
+      return this.#shared;
+    }
+    const holder = this.#hold(call);
+    const global = new CallGlobal(holder);
+    const exported = this.#evaluate(global, call);
+    const tool: unknown = Reflect.get(exported, "default");
+    if (typeof tool !== "function") throw new TypeError("the module's default export is not a function");
+    const instance = { tool: tool as ToolFunction, holder, global };
+    if (this.#isShared) this.#shared = instance;
+    return instance;
+  }
+
+  #hold(call: Call): Holder {
+    const { turn } = this.#world;
+    return { call, report: (owner, error) => this.report(owner, error), nowMs: () => turn.nowMs };
+  }
+
+  #evaluate(global: CallGlobal, call: Call): object {
+    if (this.#factory === null) throw new TypeError("no tool is loaded");
+    call.global = global;
+    // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
+    const own = this.#hardened ? global : globalThis;
+    const globals: unknown[] = GLOBAL_NAMES.map(() => own);
+    for (const name of this.#ownNames) globals.push(Reflect.get(global, name));
+    const exported: unknown = Reflect.apply(this.#factory, undefined, globals);
+    if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
+    return exported;
+  }
+
+  #loadFailure(error: unknown): Failure {
+    const failure = describeError(error, () => undefined);
+    if (failure.code !== "tool_error") return failure;
+    return { ...failure, code: "load_error", message: `the tool's module cannot be evaluated: ${failure.message}` };
+  }
+}
+
+
+function isThenable(value: unknown): value is object {
+  return (
+    value !== null &&
+    (typeof value === "object" || typeof value === "function") &&
+    typeof Reflect.get(value, "then") === "function"
+  );
+}

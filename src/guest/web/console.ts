@@ -1,0 +1,176 @@
+import { drawTable } from "./console-table.ts";
+import { formatWith, inspect, type InspectOptions } from "./inspect.ts";
+
+/** How important a message is. */
+export type ConsoleLevel = "debug" | "log" | "info" | "warn" | "error";
+
+/** The console that tools know. */
+export interface WebConsole {
+  log(...args: readonly unknown[]): void;
+  info(...args: readonly unknown[]): void;
+  warn(...args: readonly unknown[]): void;
+  error(...args: readonly unknown[]): void;
+  debug(...args: readonly unknown[]): void;
+  trace(...args: readonly unknown[]): void;
+  dir(value?: unknown, options?: InspectOptions): void;
+  dirxml(...args: readonly unknown[]): void;
+  table(data?: unknown, columns?: readonly string[]): void;
+  assert(condition?: unknown, ...args: readonly unknown[]): void;
+  count(label?: string): void;
+  countReset(label?: string): void;
+  group(...args: readonly unknown[]): void;
+  groupCollapsed(...args: readonly unknown[]): void;
+  groupEnd(): void;
+  time(label?: string): void;
+  timeLog(label?: string, ...args: readonly unknown[]): void;
+  timeEnd(label?: string): void;
+}
+
+/** Labels of counters and of timers: so many of each are remembered. */
+const LABELS_MAX = 1_000;
+const LABEL_LENGTH_MAX = 1_000;
+/** Groups further in than this are not indented more. */
+const INDENTED_GROUPS_MAX = 32;
+const MESSAGE_MAX = 16_384;
+
+/** Makes a console, with counters, timers and groups of its own. `now` gives milliseconds. */
+export function createConsole(write: (level: ConsoleLevel, message: string) => void, now: () => number): WebConsole {
+  const state = new ConsoleState(write);
+  const timers = new Timers(state, now);
+  const counters = new Map<string, number>();
+  return {
+    log: (...args) => state.print("log", args),
+    info: (...args) => state.print("info", args),
+    warn: (...args) => state.print("warn", args),
+    error: (...args) => state.print("error", args),
+    debug: (...args) => state.print("debug", args),
+    trace: (...args) => state.write("error", traceText(formatWith({}, ...args))),
+    dir: (value, options) => state.write("log", inspect(value, readOptions(options))),
+    dirxml: (...args) => state.print("log", args),
+    table: (data, columns) => {
+      const table = tableText(data, columns);
+      if (table === undefined) state.print("log", [data]);
+      else state.write("log", table);
+    },
+    assert: (condition, ...args) => {
+      if (condition) return;
+      const [first, ...rest] = args;
+      if (typeof first === "string") state.print("error", [`Assertion failed: ${first}`, ...rest]);
+      else state.print("error", ["Assertion failed", ...args]);
+    },
+    count: (label) => {
+      const key = labelText(label);
+      const count = (counters.get(key) ?? 0) + 1;
+      if (count > 1 || counters.size < LABELS_MAX) counters.set(key, count);
+      state.write("log", `${key}: ${count}`);
+    },
+    countReset: (label) => {
+      const key = labelText(label);
+      if (!counters.delete(key)) state.write("warn", `Count for '${key}' does not exist`);
+    },
+    group: (...args) => state.enter(args),
+    groupCollapsed: (...args) => state.enter(args),
+    groupEnd: () => state.leave(),
+    time: (label) => timers.start(labelText(label)),
+    timeLog: (label, ...args) => timers.tell(labelText(label), "timeLog", args),
+    timeEnd: (label) => timers.end(labelText(label)),
+  };
+}
+
+/** Where the console's output goes, and how far it is indented. */
+class ConsoleState {
+  readonly #write: (level: ConsoleLevel, message: string) => void;
+  #groups = 0;
+
+  constructor(write: (level: ConsoleLevel, message: string) => void) {
+    this.#write = write;
+  }
+
+  print(level: ConsoleLevel, args: readonly unknown[]): void {
+    this.write(level, formatWith({ maxChars: MESSAGE_MAX }, ...args));
+  }
+
+  write(level: ConsoleLevel, message: string): void {
+    const indentation = "  ".repeat(Math.min(this.#groups, INDENTED_GROUPS_MAX));
+    const text = indentation === "" ? message : `${indentation}${message.replaceAll("\n", `\n${indentation}`)}`;
+    this.#write(level, text.slice(0, MESSAGE_MAX));
+  }
+
+  enter(title: readonly unknown[]): void {
+    if (title.length > 0) this.print("log", title);
+    this.#groups += 1;
+  }
+
+  leave(): void {
+    this.#groups = Math.max(0, this.#groups - 1);
+  }
+}
+
+/** The timers of a console, by label. */
+class Timers {
+  readonly #state: ConsoleState;
+  readonly #now: () => number;
+  readonly #starts = new Map<string, number>();
+
+  constructor(state: ConsoleState, now: () => number) {
+    this.#state = state;
+    this.#now = now;
+  }
+
+  start(label: string): void {
+    if (this.#starts.has(label)) this.#state.write("warn", `Label '${label}' already exists for console.time()`);
+    else if (this.#starts.size < LABELS_MAX) this.#starts.set(label, this.#now());
+    else this.#state.write("warn", `Label '${label}' is one too many for console.time()`);
+  }
+
+  tell(label: string, method: string, args: readonly unknown[]): void {
+    const start = this.#starts.get(label);
+    if (start === undefined) {
+      this.#state.write("warn", `No such label '${label}' for console.${method}()`);
+      return;
+    }
+    const text = `${label}: ${formatDuration(this.#now() - start)}`;
+    // The label is no format: only what comes after it is printed by the rules of values.
+    this.#state.write("log", args.length === 0 ? text : `${text} ${formatWith({}, "", ...args).trimStart()}`);
+  }
+
+  end(label: string): void {
+    this.tell(label, "timeEnd", []);
+    this.#starts.delete(label);
+  }
+}
+
+function labelText(label: unknown): string {
+  return label === undefined ? "default" : `${label as string}`.slice(0, LABEL_LENGTH_MAX);
+}
+
+function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Number(milliseconds.toFixed(3))}ms`;
+  const seconds = milliseconds / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(3)}s`;
+  const minutes = Math.floor(seconds / 60);
+  return `${minutes}:${(seconds - minutes * 60).toFixed(3).padStart(6, "0")} (m:ss.mmm)`;
+}
+
+/** The message with the stack from which `trace` was called; the first two lines are the error and `trace` itself. */
+function traceText(message: string): string {
+  const frames = `${new Error().stack ?? ""}`.split("\n").slice(3);
+  return [message === "" ? "Trace" : `Trace: ${message}`, ...frames].join("\n");
+}
+
+function readOptions(options: unknown): InspectOptions {
+  if (typeof options !== "object" || options === null) return {};
+  const depth: unknown = Reflect.get(options, "depth");
+  if (depth === null) return { depth: Infinity };
+  return typeof depth === "number" ? { depth } : {};
+}
+
+/** A table shows what a proxy says about itself, which may be an exception. */
+function tableText(data: unknown, columns: unknown): string | undefined {
+  try {
+    const names = Array.isArray(columns) ? columns.map((column) => `${column as string}`) : undefined;
+    return drawTable(data, names)?.slice(0, MESSAGE_MAX);
+  } catch {
+    return undefined;
+  }
+}

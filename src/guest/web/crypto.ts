@@ -1,0 +1,162 @@
+import { bytesOf } from "./buffer-source.ts";
+import { bytesFromString, stringFromUnits } from "./byte-string.ts";
+import { describeInterface } from "./web-interface.ts";
+
+/** The hash functions of the web's `crypto.subtle.digest`. */
+export type DigestAlgorithm = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
+
+/** What the host does for `crypto`. */
+export interface CryptoParts {
+  /** Fills an array with random bytes. */
+  readonly fill: (bytes: Uint8Array) => void;
+  /** Hashes bytes; they go and come as strings with one character for each byte. */
+  readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
+  readonly DOMException: new (message: string, name: string) => Error;
+}
+
+/** The `SubtleCrypto` of this engine: it hashes, and refuses everything else. */
+export interface WebSubtleCrypto {
+  digest(algorithm: string | { readonly name: string }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
+}
+
+/** The global `crypto`. */
+export interface WebCrypto {
+  readonly subtle: WebSubtleCrypto;
+  getRandomValues<T extends ArrayBufferView>(array: T): T;
+  randomUUID(): string;
+}
+
+/** What `createCrypto` gives. */
+export interface CryptoGlobals {
+  readonly crypto: WebCrypto;
+  readonly Crypto: new () => WebCrypto;
+  readonly SubtleCrypto: new () => WebSubtleCrypto;
+}
+
+const ALGORITHMS: readonly DigestAlgorithm[] = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"];
+const DATA_MAX = 16 * 1024 * 1024;
+const RANDOM_MAX = 65_536;
+
+const INTEGER_ARRAYS: readonly unknown[] = [
+  "Int8Array",
+  "Uint8Array",
+  "Uint8ClampedArray",
+  "Int16Array",
+  "Uint16Array",
+  "Int32Array",
+  "Uint32Array",
+  "BigInt64Array",
+  "BigUint64Array",
+];
+
+/** The methods of `SubtleCrypto` that this engine does not have, with the number of arguments of each. */
+const UNSUPPORTED: readonly (readonly [name: string, length: number])[] = [
+  ["encrypt", 3],
+  ["decrypt", 3],
+  ["sign", 3],
+  ["verify", 4],
+  ["generateKey", 3],
+  ["deriveKey", 5],
+  ["deriveBits", 2],
+  ["importKey", 5],
+  ["exportKey", 2],
+  ["wrapKey", 4],
+  ["unwrapKey", 7],
+];
+
+/** Makes `crypto` and its classes, which nobody else can construct. */
+export function createCrypto({ fill, digest, DOMException }: CryptoParts): CryptoGlobals {
+  const key = Symbol("Crypto");
+
+  class SubtleCrypto implements WebSubtleCrypto {
+    static {
+      const refuse = (name: string) => new DOMException(`crypto.subtle.${name} is not supported`, "NotSupportedError");
+      for (const [name, length] of UNSUPPORTED) defineRefusal(this.prototype, name, length, refuse);
+      describeInterface(this, "SubtleCrypto");
+    }
+
+    constructor(...[shown]: [shown?: unknown]) {
+      if (shown !== key) throw new TypeError("Illegal constructor");
+    }
+
+    // Everything up to the end is done at once, so that changing the data after the call changes nothing.
+    async digest(
+      algorithm: string | { readonly name: string },
+      data: ArrayBuffer | ArrayBufferView,
+    ): Promise<ArrayBuffer> {
+      const wanted =
+        `${typeof algorithm === "object" && algorithm !== null ? algorithm.name : algorithm}`.toUpperCase();
+      const known = ALGORITHMS.find((name) => name === wanted);
+      const bytes = bytesOf(data);
+      if (bytes === undefined) throw new TypeError("The data of digest has to be an ArrayBuffer or a view of one");
+      if (known === undefined) throw new DOMException("Unrecognized algorithm name", "NotSupportedError");
+      if (bytes.length > DATA_MAX) throw new DOMException("digest takes 16 MiB at most", "OperationError");
+      const hash = bytesFromString(digest(known, stringFromUnits(bytes)));
+      if (hash === undefined) throw new DOMException("The data could not be hashed", "OperationError");
+      return hash.buffer;
+    }
+  }
+
+  class Crypto implements WebCrypto {
+    // One object for all callers: frozen, so that none of them leaves anything on it.
+    readonly #subtle = Object.freeze(new SubtleCrypto(key));
+
+    static {
+      describeInterface(this, "Crypto");
+    }
+
+    constructor(...[shown]: [shown?: unknown]) {
+      if (shown !== key) throw new TypeError("Illegal constructor");
+    }
+
+    get subtle(): WebSubtleCrypto {
+      return this.#subtle;
+    }
+
+    getRandomValues<T extends ArrayBufferView>(array: T): T {
+      if (!(#subtle in this)) throw new TypeError("Illegal invocation");
+      const bytes = integerBytes(array);
+      if (bytes === undefined) {
+        throw new DOMException("getRandomValues needs an array of integers", "TypeMismatchError");
+      }
+      if (bytes.length > RANDOM_MAX) {
+        throw new DOMException(`getRandomValues gives ${RANDOM_MAX} bytes at most`, "QuotaExceededError");
+      }
+      fill(bytes);
+      return array;
+    }
+
+    randomUUID(): string {
+      if (!(#subtle in this)) throw new TypeError("Illegal invocation");
+      const bytes = new Uint8Array(16);
+      fill(bytes);
+      return formatUuid(bytes);
+    }
+  }
+
+  return { crypto: Object.freeze(new Crypto(key)), Crypto, SubtleCrypto };
+}
+
+function defineRefusal(prototype: object, name: string, length: number, refuse: (name: string) => Error): void {
+  const methods = {
+    async [name](): Promise<never> {
+      throw refuse(name);
+    },
+  };
+  Object.defineProperty(methods[name], "length", { value: length, configurable: true });
+  Object.defineProperty(prototype, name, { value: methods[name], writable: true, configurable: true });
+}
+
+function integerBytes(array: unknown): Uint8Array | undefined {
+  if (typeof array !== "object" || array === null) return undefined;
+  const name: unknown = Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, array);
+  return INTEGER_ARRAYS.includes(name) ? bytesOf(array) : undefined;
+}
+
+/** Writes 16 random bytes as a UUID of version 4. */
+function formatUuid(bytes: Uint8Array): string {
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}

@@ -1,0 +1,126 @@
+import { bytesOf } from "./buffer-source.ts";
+import { stringFromUnits } from "./byte-string.ts";
+import { Utf8Decoder, encodeUtf8, writeUtf8 } from "./utf8.ts";
+import { Utf16Decoder } from "./utf16.ts";
+import { describeInterface } from "./web-interface.ts";
+
+type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+
+/** Each encoding with the labels that the Encoding Standard gives it. */
+const LABELS: readonly (readonly [encoding: Encoding, labels: string])[] = [
+  ["utf-8", "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8"],
+  ["utf-16le", "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le"],
+  ["utf-16be", "unicodefffe utf-16be"],
+  [
+    "windows-1252",
+    "ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 iso_8859-1 " +
+      "iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252",
+  ],
+];
+
+/** The characters of the bytes 0x80 to 0x9F in windows-1252; the other bytes are their own code points. */
+const WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+
+interface Decoder {
+  decode(bytes: Uint8Array, last: boolean): string;
+}
+
+/** Turns strings into UTF-8. */
+export class TextEncoder {
+  static {
+    describeInterface(this, "TextEncoder");
+  }
+
+  get encoding(): string {
+    return "utf-8";
+  }
+
+  /** The UTF-8 form of a string, in a new array. */
+  encode(input: string = ""): Uint8Array<ArrayBuffer> {
+    return encodeUtf8(`${input}`);
+  }
+
+  /** Writes as many whole characters as fit; says how many code units were read and bytes written. */
+  encodeInto(source: string, destination: Uint8Array): { read: number; written: number } {
+    const tag: unknown = Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, destination);
+    const bytes = tag === "Uint8Array" ? bytesOf(destination) : undefined;
+    if (bytes === undefined) throw new TypeError("The destination of encodeInto has to be a Uint8Array");
+    return writeUtf8(`${source}`, bytes);
+  }
+}
+
+/** Turns bytes into strings. */
+export class TextDecoder {
+  readonly #encoding: Encoding;
+  readonly #fatal: boolean;
+  readonly #ignoreBom: boolean;
+  /** The decoder in the middle of a stream; `undefined` before one begins. */
+  #decoder: Decoder | undefined;
+  #atStart = true;
+
+  static {
+    describeInterface(this, "TextDecoder");
+  }
+
+  constructor(label: string = "utf-8", options: { readonly fatal?: boolean; readonly ignoreBOM?: boolean } = {}) {
+    const wanted = `${label}`.replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, "").toLowerCase();
+    const found = LABELS.find(([, labels]) => labels.split(" ").includes(wanted));
+    if (found === undefined) throw new RangeError(`The encoding label '${label}' is not supported`);
+    this.#encoding = found[0];
+    this.#fatal = Boolean(options?.fatal);
+    this.#ignoreBom = Boolean(options?.ignoreBOM);
+  }
+
+  get encoding(): string {
+    return this.#encoding;
+  }
+
+  get fatal(): boolean {
+    return this.#fatal;
+  }
+
+  get ignoreBOM(): boolean {
+    return this.#ignoreBom;
+  }
+
+  /** The text of the bytes; with `stream`, a character at the end that is cut off waits for the next call. */
+  decode(
+    ...[input, options]: [input?: ArrayBuffer | ArrayBufferView, options?: { readonly stream?: boolean }]
+  ): string {
+    const bytes = input === undefined ? new Uint8Array() : bytesOf(input);
+    if (bytes === undefined) throw new TypeError("The input of decode has to be an ArrayBuffer or a view of one");
+    const last = !options?.stream;
+    const decoder = this.#decoder ?? createDecoder(this.#encoding, this.#fatal);
+    // Where decoding fails, the next call has to begin anew.
+    this.#decoder = undefined;
+    const wasAtStart = this.#atStart;
+    this.#atStart = true;
+    let text = decoder.decode(bytes, last);
+    const isStart = wasAtStart && text !== "";
+    if (!last) {
+      this.#decoder = decoder;
+      this.#atStart = wasAtStart && !isStart;
+    }
+    if (isStart && !this.#ignoreBom && this.#encoding !== "windows-1252" && text.startsWith("\ufeff")) {
+      text = text.slice(1);
+    }
+    return text;
+  }
+}
+
+function createDecoder(encoding: Encoding, fatal: boolean): Decoder {
+  switch (encoding) {
+    case "utf-8":
+      return new Utf8Decoder(fatal);
+    case "utf-16le":
+      return new Utf16Decoder(fatal, true);
+    case "utf-16be":
+      return new Utf16Decoder(fatal, false);
+    case "windows-1252":
+      return { decode: decodeWindows1252 };
+  }
+}
+
+function decodeWindows1252(bytes: Uint8Array): string {
+  return stringFromUnits(bytes).replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252.charAt(char.charCodeAt(0) - 0x80));
+}

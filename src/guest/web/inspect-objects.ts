@@ -1,0 +1,200 @@
+import { describeError } from "./inspect-errors.ts";
+import { listArray, listMap, listSet, listTypedArray } from "./inspect-lists.ts";
+import { describeFunction, prefixOf, readQuietly } from "./inspect-names.ts";
+import { more } from "./inspect-text.ts";
+import type { Inspection } from "./inspection.ts";
+
+/** How an object is printed: what stands before the bracket, the brackets, and what stands between them. */
+export interface Body {
+  readonly base: string;
+  readonly open: string;
+  readonly close: string;
+  /** The properties to print, after what `special` adds. */
+  readonly keys: readonly (string | symbol)[];
+  /** Adds entries that are no properties; gives how many were left out. */
+  readonly special?: (entries: string[], level: number) => number;
+  /** Given for lists whose items may stand in columns: whether they are all numbers. */
+  readonly numeric?: boolean;
+}
+
+/** Above this length the properties of a list that are no items are not looked for: each index would become a key. */
+const SMALL_LIST = 10_000;
+
+/** How an object is printed; text where it has nothing between brackets. */
+export function describeObject(value: object, className: string | null, tag: string, run: Inspection): Body | string {
+  if (Array.isArray(value)) return describeArray(value, className, tag, run);
+  if (ArrayBuffer.isView(value)) return describeView(value, className, tag, run);
+  return (
+    describeCollection(value, className, tag, run) ??
+    describeBase(value, className, tag, run) ??
+    describePlain(value, className, tag)
+  );
+}
+
+function describeArray(value: unknown[], className: string | null, tag: string, run: Inspection): Body | string {
+  const isPlain = className === "Array" && tag === "";
+  const open = `${isPlain ? "" : prefixOf(className, tag, "Array", `(${value.length})`)}[`;
+  const keys = value.length > SMALL_LIST ? [] : ownKeys(value).filter((key) => !isIndex(key));
+  if (value.length === 0 && keys.length === 0) return `${open}]`;
+  const shown = Math.min(value.length, run.options.maxArrayLength);
+  let numeric = true;
+  for (let index = 0; index < shown && numeric; index += 1) {
+    const item: unknown = Object.getOwnPropertyDescriptor(value, index)?.value;
+    numeric = typeof item === "number" || typeof item === "bigint";
+  }
+  return { base: "", open, close: "]", keys, numeric, special: listArray(value, run) };
+}
+
+function describeView(value: ArrayBufferView, className: string | null, tag: string, run: Inspection): Body | string {
+  const name: unknown = Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, value);
+  if (typeof name !== "string") {
+    const special = (entries: string[], level: number) => {
+      entries.push(`[byteLength]: ${value.byteLength}`, `[byteOffset]: ${value.byteOffset}`);
+      entries.push(run.indented(() => `[buffer]: ${run.value(value.buffer, level)}`));
+      return 0;
+    };
+    return {
+      base: "",
+      open: `${prefixOf(className, tag, "DataView", "")}{`,
+      close: "}",
+      keys: ownKeys(value),
+      special,
+    };
+  }
+  const array = value as Uint8Array | BigInt64Array;
+  const open = `${prefixOf(className, tag === name ? "" : tag, name, `(${array.length})`)}[`;
+  const keys = array.length > SMALL_LIST ? [] : ownKeys(array).filter((key) => !isIndex(key));
+  if (array.length === 0 && keys.length === 0) return `${open}]`;
+  return { base: "", open, close: "]", keys, numeric: true, special: listTypedArray(array, run) };
+}
+
+/** The getters of `size` and `byteLength` throw for what is no real `Map`, `Set`, or `ArrayBuffer`. */
+function describeCollection(
+  value: object,
+  className: string | null,
+  tag: string,
+  run: Inspection,
+): Body | string | undefined {
+  const keys = ownKeys(value);
+  for (const [Class, name, list] of [
+    [Map, "Map", listMap],
+    [Set, "Set", listSet],
+  ] as const) {
+    const size = value instanceof Class ? tryGet(Class.prototype, "size", value) : undefined;
+    if (size === undefined) continue;
+    const open = `${prefixOf(className, tag === name ? "" : tag, name, `(${size})`)}{`;
+    return size === 0 && keys.length === 0
+      ? `${open}}`
+      : { base: "", open, close: "}", keys, special: list(value, size, run) };
+  }
+  const size = value instanceof ArrayBuffer ? tryGet(ArrayBuffer.prototype, "byteLength", value) : undefined;
+  if (size === undefined) return undefined;
+  const special = (entries: string[]) => {
+    entries.push(
+      run.count(`[Uint8Contents]: <${hexDump(value as ArrayBuffer, size, run.options.maxArrayLength)}>`),
+      `[byteLength]: ${size}`,
+    );
+    return 0;
+  };
+  const open = `${prefixOf(className, tag === "ArrayBuffer" ? "" : tag, "ArrayBuffer", "")}{`;
+  return { base: "", open, close: "}", keys, special };
+}
+
+function hexDump(buffer: ArrayBuffer, size: number, shown: number): string {
+  const bytes = size === 0 ? new Uint8Array() : new Uint8Array(buffer, 0, Math.min(size, shown));
+  const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
+  return size > shown ? `${text} ${more(size - shown, "byte")}` : text;
+}
+
+/** What is printed as text of its own, and as a bracket only if it has properties besides. */
+function describeBase(
+  value: object,
+  className: string | null,
+  tag: string,
+  run: Inspection,
+): Body | string | undefined {
+  if (Error.isError(value)) return describeError(value, className, tag, ownKeys(value), run);
+  const text =
+    typeof value === "function"
+      ? describeFunction(value, className, tag)
+      : (dateText(value) ?? regExpText(value) ?? boxedText(value, run));
+  if (text === undefined) return undefined;
+  const isText = !(value instanceof String) || typeof value === "function";
+  const keys = isText ? ownKeys(value) : ownKeys(value).filter((key) => !isIndex(key));
+  return keys.length === 0 ? text : { base: text, open: "{", close: "}", keys };
+}
+
+function dateText(value: object): string | undefined {
+  if (!(value instanceof Date)) return undefined;
+  const time = attempt(() => Date.prototype.getTime.call(value));
+  if (time === undefined) return undefined;
+  return Number.isNaN(time) ? "Invalid Date" : Date.prototype.toISOString.call(value);
+}
+
+function regExpText(value: object): string | undefined {
+  if (!(value instanceof RegExp)) return undefined;
+  const source = tryGet(RegExp.prototype, "source", value);
+  const flags = tryGet(RegExp.prototype, "flags", value);
+  return source === undefined || flags === undefined ? undefined : `/${source}/${flags}`;
+}
+
+function boxedText(value: object, run: Inspection): string | undefined {
+  for (const Class of [Number, String, Boolean, BigInt, Symbol]) {
+    if (!(value instanceof Class)) continue;
+    const inner: unknown = attempt(() => Reflect.apply(Class.prototype.valueOf, value, []));
+    if (inner !== undefined) return `[${Class.name}: ${run.value(inner, 0)}]`;
+  }
+  return undefined;
+}
+
+function describePlain(value: object, className: string | null, tag: string): Body | string {
+  const keys = ownKeys(value);
+  const isArguments = tag === "" && className === "Object" && isArgumentsObject(value);
+  const isPlain = className === "Object" && tag === "";
+  const open = isArguments ? "[Arguments] {" : isPlain ? "{" : `${prefixOf(className, tag, "Object", "")}{`;
+  const unseen = value instanceof WeakMap || value instanceof WeakSet ? "<items unknown>" : "";
+  if (unseen !== "") {
+    const special = (entries: string[]) => {
+      entries.push(unseen);
+      return 0;
+    };
+    return { base: "", open: `${className ?? "Object"} {`, close: "}", keys, special };
+  }
+  if (value instanceof Promise && className !== null) {
+    return keys.length === 0 ? `${className} {}` : { base: "", open: `${className} {`, close: "}", keys };
+  }
+  return keys.length === 0 ? `${open}}` : { base: "", open, close: "}", keys };
+}
+
+/** Asks for the built-in tag, but only where no getter could answer instead. */
+function isArgumentsObject(value: object): boolean {
+  if (!Object.hasOwn(value, "length") || Symbol.toStringTag in value) return false;
+  return (
+    readQuietly(value, Symbol.iterator) !== undefined && Object.prototype.toString.call(value) === "[object Arguments]"
+  );
+}
+
+/** The properties that count: own and enumerable. */
+function ownKeys(value: object): (string | symbol)[] {
+  const symbols = Object.getOwnPropertySymbols(value).filter((key) =>
+    Object.prototype.propertyIsEnumerable.call(value, key),
+  );
+  return [...Object.keys(value), ...symbols];
+}
+
+function isIndex(key: string | symbol): boolean {
+  return typeof key === "string" && /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) < 2 ** 32 - 1;
+}
+
+/** What a getter of a built-in prototype gives for an object; `undefined` where the object is not of that kind. */
+function tryGet<T extends object, K extends keyof T>(prototype: T, key: K, value: object): T[K] | undefined {
+  return attempt(() => Reflect.get(prototype, key, value) as T[K]);
+}
+
+function attempt<T>(compute: () => T): T | undefined {
+  try {
+    return compute();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,125 @@
+import { readQuietly } from "./inspect-names.ts";
+import { formatNumber } from "./inspect-text.ts";
+import { Inspection } from "./inspection.ts";
+
+/** How a value is printed. */
+export interface InspectOptions {
+  /** How many levels of objects are opened below the first. */
+  readonly depth?: number;
+  /** How many items of a list are printed. */
+  readonly maxArrayLength?: number;
+  /** How many characters of a string are printed. */
+  readonly maxStringLength?: number;
+  /** How many characters there are at most, all together. */
+  readonly maxChars?: number;
+}
+
+const DEFAULTS: Required<InspectOptions> = {
+  depth: 2,
+  maxArrayLength: 100,
+  maxStringLength: 10_000,
+  maxChars: 16_384,
+};
+
+/** What ends an output that was cut. */
+const CUT = "... (cut)";
+
+/** Prints a value as Node's `util.inspect` does, with a bound on the work and the output. No getter is ever called. */
+export function inspect(value: unknown, options: InspectOptions = {}): string {
+  const all = { ...DEFAULTS, ...options };
+  return cut(new Inspection(all).value(value, 0), all.maxChars);
+}
+
+/** Puts values into a text as Node's `util.format` does: `%s %d %i %f %j %o %O %c %%`, then what is left over. */
+export function format(...args: readonly unknown[]): string {
+  return formatWith({}, ...args);
+}
+
+/** `format` with other options for the values. */
+export function formatWith(options: InspectOptions, ...args: readonly unknown[]): string {
+  const all = { ...DEFAULTS, ...options };
+  const [first, ...rest] = args;
+  if (typeof first !== "string") return cut(args.map((arg) => toText(arg, all)).join(" "), all.maxChars);
+  if (rest.length === 0) return cut(first, all.maxChars);
+  let used = 0;
+  let length = 0;
+  const head = cut(first, all.maxChars).replace(/%[sdifjoOc%]/g, (directive) => {
+    if (directive === "%%") return "%";
+    if (used === rest.length || length > all.maxChars) return directive;
+    const text = convert(directive, rest[used], all);
+    used += 1;
+    length += text.length;
+    return text;
+  });
+  return cut([head, ...rest.slice(used).map((arg) => toText(arg, all))].join(" "), all.maxChars);
+}
+
+function toText(value: unknown, options: Required<InspectOptions>): string {
+  return typeof value === "string" ? cut(value, options.maxChars) : inspect(value, options);
+}
+
+function cut(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, Math.max(0, maxChars - CUT.length))}${CUT}`;
+}
+
+function convert(directive: string, value: unknown, options: Required<InspectOptions>): string {
+  switch (directive) {
+    case "%s":
+      return convertToString(value, options);
+    case "%d":
+      return typeof value === "bigint" ? `${value}n` : convertToNumber(value, Number);
+    case "%i":
+      return typeof value === "bigint"
+        ? `${value}n`
+        : convertToNumber(value, (item) => Number.parseInt(item as string, 10));
+    case "%f":
+      return convertToNumber(value, (item) => Number.parseFloat(item as string));
+    case "%j":
+      return convertToJson(value);
+    case "%o":
+      return inspect(value, { ...options, depth: 4 });
+    case "%O":
+      return inspect(value, options);
+    default:
+      return "";
+  }
+}
+
+function convertToString(value: unknown, options: Required<InspectOptions>): string {
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number") return formatNumber(value);
+  if (typeof value === "object" && value !== null && !hasOwnText(value))
+    return inspect(value, { ...options, depth: 0 });
+  return attempt(() => cut(String(value), options.maxChars));
+}
+
+/** Whether an object has a `toString` that is not a built-in one. */
+function hasOwnText(value: object): boolean {
+  try {
+    const method = readQuietly(value, "toString");
+    const builtIn = [Object, Error, Array, Date, RegExp, Number, String, Boolean, Symbol, BigInt];
+    return (
+      typeof method === "function" && !builtIn.some((Class) => Reflect.get(Class.prototype, "toString") === method)
+    );
+  } catch {
+    return false;
+  }
+}
+
+function convertToNumber(value: unknown, convertItem: (value: unknown) => number): string {
+  if (typeof value === "symbol") return "NaN";
+  return attempt(() => formatNumber(convertItem(value)), "NaN");
+}
+
+function convertToJson(value: unknown): string {
+  return attempt(() => `${JSON.stringify(value)}`, "[Circular]");
+}
+
+/** Conversions call code of the value's own, which may throw. */
+function attempt(compute: () => string, otherwise = "[object that cannot be inspected]"): string {
+  try {
+    return compute();
+  } catch {
+    return otherwise;
+  }
+}

@@ -1,0 +1,234 @@
+import { isArrayBuffer } from "./buffer-source.ts";
+import { DOMException } from "./dom-exception.ts";
+
+/** The function that `createStructuredClone` makes. */
+export type StructuredClone = <T>(value: T, options?: { readonly transfer?: Iterable<object> }) => T;
+
+type AnyClass = abstract new (...args: never[]) => object;
+
+/** The errors that keep their kind; every other error becomes a plain `Error`. */
+const ERROR_CLASSES = [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError] as const;
+
+/** Makes `structuredClone`. Instances of the given classes are refused, like all that cannot be copied faithfully. */
+export function createStructuredClone(refused: readonly AnyClass[]): StructuredClone {
+  return function structuredClone<T>(value: T, ...[options]: [options?: { readonly transfer?: Iterable<object> }]): T {
+    if (arguments.length === 0) throw new TypeError("structuredClone needs a value");
+    const transfer = readTransfer(options?.transfer ?? []);
+    const cloner = new Cloner(refused);
+    const copies = transfer.map((buffer) => cloner.clone(buffer));
+    const clone = cloner.clone(value) as T;
+    // Nothing is detached before everything has been copied: a value that cannot be cloned leaves its buffers alone.
+    if (copies.length > 0) for (const buffer of transfer) detach(buffer);
+    return clone;
+  };
+}
+
+/** One run of the algorithm: it remembers what it has cloned, so that references stay shared and cycles end. */
+class Cloner {
+  readonly #clones = new Map<object, object>();
+  readonly #refused: readonly AnyClass[];
+
+  constructor(refused: readonly AnyClass[]) {
+    this.#refused = refused;
+  }
+
+  clone(value: unknown): unknown {
+    if (typeof value === "symbol" || typeof value === "function") throw refuse(value);
+    if (typeof value !== "object" || value === null) return value;
+    const known = this.#clones.get(value);
+    if (known !== undefined) return known;
+    if (Array.isArray(value)) return this.#cloneProperties(value, this.#remember(value, emptyArray(value.length)));
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === Object.prototype || prototype === null) {
+      return this.#cloneProperties(value, this.#remember(value, {}));
+    }
+    return this.#clonePlatformObject(value);
+  }
+
+  #remember<T extends object>(value: object, clone: T): T {
+    this.#clones.set(value, clone);
+    return clone;
+  }
+
+  /** Where an object only inherits from a built-in class without being of its kind, it is a plain object. */
+  #clonePlatformObject(value: object): object {
+    if (ArrayBuffer.isView(value)) return this.#cloneView(value);
+    if (value instanceof Map && isKind(() => Map.prototype.has.call(value, undefined))) return this.#cloneMap(value);
+    if (value instanceof Set && isKind(() => Set.prototype.has.call(value, undefined))) return this.#cloneSet(value);
+    if (isArrayBuffer(value)) return this.#remember(value, copyBuffer(value));
+    if (Error.isError(value)) return this.#cloneError(value);
+    const simple = cloneDate(value) ?? cloneRegExp(value) ?? cloneBoxed(value);
+    if (simple !== undefined) return this.#remember(value, simple);
+    if (isUnclonable(value) || this.#refused.some((refused) => value instanceof refused)) throw refuse(value);
+    return this.#cloneProperties(value, this.#remember(value, {}));
+  }
+
+  #cloneProperties<T extends object>(value: object, clone: T): T {
+    for (const key of Object.keys(value)) {
+      // A getter may have deleted the property since the keys were read.
+      if (Object.hasOwn(value, key)) define(clone, key, this.clone(Reflect.get(value, key)));
+    }
+    return clone;
+  }
+
+  #cloneMap(value: Map<unknown, unknown>): Map<unknown, unknown> {
+    const clone = this.#remember(value, new Map<unknown, unknown>());
+    const entries = [...Map.prototype.entries.call(value)] as [unknown, unknown][];
+    for (const [key, item] of entries) clone.set(this.clone(key), this.clone(item));
+    return clone;
+  }
+
+  #cloneSet(value: Set<unknown>): Set<unknown> {
+    const clone = this.#remember(value, new Set<unknown>());
+    for (const item of [...Set.prototype.values.call(value)] as unknown[]) clone.add(this.clone(item));
+    return clone;
+  }
+
+  #cloneView(view: ArrayBufferView): object {
+    const { buffer, byteOffset, byteLength } = view;
+    const copy = this.clone(buffer) as ArrayBuffer;
+    const name: unknown = Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, view);
+    const ViewClass = viewClasses().find((candidate) => candidate.name === name);
+    if (ViewClass === undefined) return this.#remember(view, new DataView(copy, byteOffset, byteLength));
+    const length = byteLength / ViewClass.BYTES_PER_ELEMENT;
+    return this.#remember(view, new ViewClass(copy, byteOffset, length));
+  }
+
+  #cloneError(value: Error): Error {
+    if (value instanceof DOMException) {
+      const copy = this.#remember(value, new DOMException(value.message, value.name));
+      defineHidden(copy, "stack", String(value.stack));
+      return copy;
+    }
+    const name = `${value.name}`;
+    const message = Object.getOwnPropertyDescriptor(value, "message");
+    const text = message !== undefined && "value" in message ? [`${message.value as string}`] : [];
+    const ErrorClass = ERROR_CLASSES.find((candidate) => candidate.name === name) ?? Error;
+    const clone = this.#remember(value, new ErrorClass(...text));
+    const stack: unknown = value.stack;
+    defineHidden(clone, "stack", typeof stack === "string" ? stack : undefined);
+    if (Object.hasOwn(value, "cause")) defineHidden(clone, "cause", this.clone(value.cause));
+    return clone;
+  }
+}
+
+/** The classes of typed arrays, which their own names tell apart. */
+function viewClasses() {
+  return [
+    Uint8Array,
+    Int8Array,
+    Uint8ClampedArray,
+    Uint16Array,
+    Int16Array,
+    Uint32Array,
+    Int32Array,
+    Float16Array,
+    Float32Array,
+    Float64Array,
+    BigInt64Array,
+    BigUint64Array,
+  ];
+}
+
+/** Methods of built-in classes throw for every object that is not of their kind. */
+function isKind(check: () => unknown): boolean {
+  try {
+    check();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function cloneDate(value: object): Date | undefined {
+  if (!(value instanceof Date) || !isKind(() => Date.prototype.getTime.call(value))) return undefined;
+  return new Date(Date.prototype.getTime.call(value));
+}
+
+function cloneRegExp(value: object): RegExp | undefined {
+  if (!(value instanceof RegExp)) return undefined;
+  // The getter gives no boolean for the prototype itself, and throws for what is no expression.
+  const isReal = isKind(() => typeof Reflect.get(RegExp.prototype, "global", value) === "boolean");
+  return isReal ? new RegExp(value) : undefined;
+}
+
+function cloneBoxed(value: object): object | undefined {
+  for (const { prototype } of [Boolean, Number, String, BigInt]) {
+    if (!Object.prototype.isPrototypeOf.call(prototype, value)) continue;
+    const unbox = (): unknown => Reflect.apply(prototype.valueOf, value, []);
+    if (isKind(unbox)) return Object(unbox()) as object;
+  }
+  return undefined;
+}
+
+/** What has state of its own that no copy could have. */
+function isUnclonable(value: object): boolean {
+  if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet) return true;
+  if (value instanceof Symbol || value instanceof Iterator) return true;
+  if (typeof WeakRef === "function" && value instanceof WeakRef) return true;
+  if (typeof FinalizationRegistry === "function" && value instanceof FinalizationRegistry) return true;
+  return typeof SharedArrayBuffer === "function" && value instanceof SharedArrayBuffer;
+}
+
+/** An empty array of a length, for which V8 reserves no memory. */
+function emptyArray(length: number): unknown[] {
+  const array: unknown[] = [];
+  array.length = length;
+  return array;
+}
+
+/** Assigning is faster, but would run into what the object inherits, `__proto__` first of all. */
+function define(target: object, key: string, value: unknown): void {
+  if (key in target) {
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    Reflect.set(target, key, value);
+  }
+}
+
+function defineHidden(target: object, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, writable: true, enumerable: false, configurable: true });
+}
+
+function copyBuffer(buffer: ArrayBuffer): ArrayBuffer {
+  try {
+    const bytes = new Uint8Array(buffer);
+    const { resizable, maxByteLength } = buffer;
+    const copy = resizable ? new ArrayBuffer(bytes.length, { maxByteLength }) : new ArrayBuffer(bytes.length);
+    new Uint8Array(copy).set(bytes);
+    return copy;
+  } catch (error) {
+    // A RangeError tells that there is no memory for the copy; all else, that the buffer is detached.
+    if (error instanceof RangeError) throw error;
+    throw new DOMException("An ArrayBuffer is detached and could not be cloned", "DataCloneError");
+  }
+}
+
+function readTransfer(transfer: Iterable<object>): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  for (const item of transfer) {
+    const isTransferable = isArrayBuffer(item) && typeof item.transfer === "function";
+    if (!isTransferable) throw new DOMException("Found invalid value in transferList", "DataCloneError");
+    if (buffers.has(item)) throw new DOMException("An ArrayBuffer is listed twice", "DataCloneError");
+    buffers.add(item);
+  }
+  return [...buffers];
+}
+
+function detach(buffer: ArrayBuffer): void {
+  try {
+    ArrayBuffer.prototype.transfer.call(buffer, 0);
+  } catch {
+    throw new DOMException("An ArrayBuffer could not be transferred", "DataCloneError");
+  }
+}
+
+function refuse(value: unknown): DOMException {
+  return new DOMException(`${describe(value)} could not be cloned.`, "DataCloneError");
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "symbol") return String(value);
+  if (typeof value === "function") return Function.prototype.toString.call(value).slice(0, 100);
+  return "#<Object>";
+}

@@ -1,0 +1,145 @@
+import { stringFromUnits } from "./byte-string.ts";
+
+/** How many bytes are decoded at once, which bounds the memory that the code units of a long text take. */
+const CHUNK = 8192;
+const REPLACEMENT = 0xfffd;
+
+/**
+ * Writes as much of a string as fits, whole characters only; lone surrogates become U+FFFD.
+ * Gives how many code units of the string were read and how many bytes were written.
+ */
+export function writeUtf8(text: string, bytes: Uint8Array): { read: number; written: number } {
+  let read = 0;
+  let written = 0;
+  while (read < text.length) {
+    const unit = text.charCodeAt(read);
+    if (unit < 0x80) {
+      if (written >= bytes.length) break;
+      bytes[written++] = unit;
+      read += 1;
+      continue;
+    }
+    const full = text.codePointAt(read) ?? 0;
+    const point = full >= 0xd800 && full <= 0xdfff ? REPLACEMENT : full;
+    const size = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    if (written + size > bytes.length) break;
+    if (size === 2) {
+      bytes[written++] = 0xc0 | (point >> 6);
+    } else if (size === 3) {
+      bytes[written++] = 0xe0 | (point >> 12);
+      bytes[written++] = 0x80 | ((point >> 6) & 0x3f);
+    } else {
+      bytes[written++] = 0xf0 | (point >> 18);
+      bytes[written++] = 0x80 | ((point >> 12) & 0x3f);
+      bytes[written++] = 0x80 | ((point >> 6) & 0x3f);
+    }
+    bytes[written++] = 0x80 | (point & 0x3f);
+    read += full > 0xffff ? 2 : 1;
+  }
+  return { read, written };
+}
+
+/** The UTF-8 form of a string; lone surrogates become U+FFFD. */
+export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
+  const ascii = new Uint8Array(text.length);
+  const head = writeUtf8(text, ascii);
+  if (head.read === text.length) return ascii;
+  // Only a text that is not all ASCII gets here: a code unit takes three bytes at most.
+  const rest = text.slice(head.read);
+  const tail = new Uint8Array(rest.length * 3);
+  const { written } = writeUtf8(rest, tail);
+  const bytes = new Uint8Array(head.written + written);
+  bytes.set(ascii.subarray(0, head.written));
+  bytes.set(tail.subarray(0, written), head.written);
+  return bytes;
+}
+
+/** Decodes UTF-8 that may come in pieces, with one U+FFFD for each longest malformed part, as the standard says. */
+export class Utf8Decoder {
+  readonly #fatal: boolean;
+  /** The code point so far, the continuation bytes still to come, and the range in which the next has to lie. */
+  #point = 0;
+  #needed = 0;
+  #lower = 0x80;
+  #upper = 0xbf;
+
+  constructor(fatal: boolean) {
+    this.#fatal = fatal;
+  }
+
+  /** The text of the bytes; with `last`, a character that is cut off is malformed instead of waited for. */
+  decode(bytes: Uint8Array, last: boolean): string {
+    let text = "";
+    let start = 0;
+    if (this.#needed === 0) {
+      while (start < bytes.length && (bytes[start] ?? 0) < 0x80) start += 1;
+      text = stringFromUnits(bytes.subarray(0, start));
+    }
+    if (start < bytes.length) {
+      // A byte gives one unit, and the bytes that waited from before can add two more.
+      const units = new Uint16Array(Math.min(bytes.length - start, CHUNK) + 2);
+      for (; start < bytes.length; start += CHUNK) {
+        const count = this.#decodeChunk(bytes.subarray(start, start + CHUNK), units);
+        text += stringFromUnits(units.subarray(0, count));
+      }
+    }
+    if (!last || this.#needed === 0) return text;
+    this.#needed = 0;
+    this.#refuse();
+    return `${text}\ufffd`;
+  }
+
+  #decodeChunk(bytes: Uint8Array, units: Uint16Array): number {
+    let count = 0;
+    for (let index = 0; index < bytes.length; index += 1) {
+      const byte = bytes[index] ?? 0;
+      if (this.#needed === 0) {
+        if (byte < 0x80) units[count++] = byte;
+        else if (!this.#begin(byte)) units[count++] = REPLACEMENT;
+      } else if (byte < this.#lower || byte > this.#upper) {
+        this.#needed = 0;
+        this.#refuse();
+        units[count++] = REPLACEMENT;
+        // The byte that broke the character off may begin the next one.
+        index -= 1;
+      } else {
+        this.#lower = 0x80;
+        this.#upper = 0xbf;
+        this.#point = (this.#point << 6) | (byte & 0x3f);
+        this.#needed -= 1;
+        if (this.#needed > 0) continue;
+        if (this.#point > 0xffff) {
+          units[count++] = 0xd800 + ((this.#point - 0x10000) >> 10);
+          units[count++] = 0xdc00 + (this.#point & 0x3ff);
+        } else {
+          units[count++] = this.#point;
+        }
+      }
+    }
+    return count;
+  }
+
+  /** Takes the first byte of a longer character: the ranges keep out overlong forms, surrogates, and too high points. */
+  #begin(byte: number): boolean {
+    this.#lower = byte === 0xe0 ? 0xa0 : byte === 0xf0 ? 0x90 : 0x80;
+    this.#upper = byte === 0xed ? 0x9f : byte === 0xf4 ? 0x8f : 0xbf;
+    if (byte >= 0xc2 && byte <= 0xdf) {
+      this.#needed = 1;
+      this.#point = byte & 0x1f;
+    } else if (byte >= 0xe0 && byte <= 0xef) {
+      this.#needed = 2;
+      this.#point = byte & 0xf;
+    } else if (byte >= 0xf0 && byte <= 0xf4) {
+      this.#needed = 3;
+      this.#point = byte & 0x7;
+    } else {
+      this.#refuse();
+      return false;
+    }
+    return true;
+  }
+
+  #refuse(): void {
+    if (this.#fatal) throw new TypeError("The encoded data was not valid for encoding utf-8");
+  }
+}

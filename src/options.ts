@@ -1,0 +1,112 @@
+import type { Registry } from "prom-client";
+import type { Policy } from "./broker/policy.ts";
+import type { CustomCapability } from "./capabilities/custom.ts";
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
+import type { ToolDefinition } from "./tool/definition.ts";
+
+export type ExecutorKind = "process" | "threads";
+
+export interface ExecutorOptions {
+  /** `process` (the default): a supervised child process. `threads`: threads of this process, no crash boundary. */
+  readonly kind: ExecutorKind;
+  /** Isolates that each worker keeps warm. Default 128. */
+  readonly warmIsolates?: number;
+  /** `process` only: resident memory at which an executor is replaced, in MiB. Default 4096. */
+  readonly rssMb?: number;
+  /** `process` only: whether a second process stands ready. Default true. */
+  readonly spare?: boolean;
+}
+
+export interface QueueOptions {
+  /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
+  readonly maxQueued?: number;
+  /** Calls in flight at once. Default 256. */
+  readonly concurrency?: number;
+  /** Calls of one tool in flight at once. Default: no cap of its own. */
+  readonly perTool?: number;
+  /** Calls of one tenant in flight at once. Default: no cap of its own. */
+  readonly perTenant?: number;
+}
+
+/** What `createEngine` takes; everything has a default. */
+export interface EngineOptions {
+  readonly tools?: readonly (ToolDefinition | string)[];
+  readonly executor?: ExecutorKind | ExecutorOptions;
+  /** Isolate threads. Default 2. */
+  readonly workers?: number;
+  /** Limits of tools that ask for none. */
+  readonly limits?: Partial<Limits>;
+  /** The ceiling that no tool and no call may exceed. */
+  readonly maxLimits?: Partial<Limits>;
+  readonly queue?: QueueOptions;
+  /** What tools may be granted. Default: nothing. */
+  readonly policy?: Policy;
+  readonly capabilities?: readonly CustomCapability[];
+  /** Where the engine's metrics are registered. Default: a registry of its own. */
+  readonly registry?: Registry;
+}
+
+/** `EngineOptions` with everything decided. */
+export interface ResolvedOptions {
+  readonly executor: Required<ExecutorOptions>;
+  readonly workers: number;
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+  readonly queue: Required<QueueOptions>;
+  readonly policy: Policy;
+  readonly capabilities: readonly CustomCapability[];
+  readonly registry: Registry | undefined;
+}
+
+const WORKERS_DEFAULT = 2;
+const WORKERS_MAX = 64;
+
+/** Decides every option. Throws a `RangeError` or `TypeError` that names the one that is wrong. */
+export function resolveOptions(options: EngineOptions): ResolvedOptions {
+  const executor = typeof options.executor === "string" ? { kind: options.executor } : options.executor;
+  const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
+  const kind = executor?.kind ?? "process";
+  if (kind !== "process" && kind !== "threads") throw new TypeError(`executor "${String(kind)}" is not one of process, threads`);
+  // An operator who raises a ceiling on purpose may go beyond ours.
+  const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
+  return {
+    executor: {
+      kind,
+      warmIsolates: count("executor.warmIsolates", executor?.warmIsolates, 128, 1),
+      rssMb: count("executor.rssMb", executor?.rssMb, 4_096, 256),
+      spare: executor?.spare ?? true,
+    },
+    workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
+    limits: resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits),
+    maxLimits,
+    queue: {
+      maxQueued: count("queue.maxQueued", maxQueued, 10_000, 0),
+      concurrency: count("queue.concurrency", concurrency, 256, 1),
+      perTool: count("queue.perTool", perTool, Number.POSITIVE_INFINITY, 1),
+      perTenant: count("queue.perTenant", perTenant, Number.POSITIVE_INFINITY, 1),
+    },
+    policy: options.policy ?? { rules: [] },
+    capabilities: options.capabilities ?? [],
+    registry: options.registry,
+  };
+}
+
+const UNLIMITED: Limits = Object.freeze({
+  queueMs: Number.MAX_SAFE_INTEGER,
+  cpuMs: Number.MAX_SAFE_INTEGER,
+  wallMs: Number.MAX_SAFE_INTEGER,
+  memoryMb: 65_536,
+  inputBytes: 256 * 1024 * 1024,
+  outputBytes: 256 * 1024 * 1024,
+  logBytes: 64 * 1024 * 1024,
+  capabilityCalls: Number.MAX_SAFE_INTEGER,
+  capabilityBytes: Number.MAX_SAFE_INTEGER,
+});
+
+function count(name: string, value: number | undefined, fallback: number, least: number): number {
+  if (value === undefined) return fallback;
+  if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {
+    throw new RangeError(`${name} must be a whole number of at least ${least}`);
+  }
+  return value;
+}

@@ -1,0 +1,106 @@
+import type { ErrorCode } from "../errors.ts";
+import type { ToolScript } from "./script.ts";
+
+/**
+ * Every message between the host and a worker thread. They cross as lines of text (see `wire.ts`), so that one
+ * form serves a message port and a pipe, and so that nothing but strings ever crosses.
+ * Fields called `payload`, `args` and `logs` hold JSON text, which is passed on without being parsed.
+ */
+
+/** Limits that a worker enforces for one call; the rest are the host's. */
+export interface RunLimits {
+  readonly cpuMs: number;
+  readonly outputBytes: number;
+  readonly logBytes: number;
+  readonly capabilityCalls: number;
+  readonly capabilityBytes: number;
+}
+
+/** Starts a call. `run` is unique within an engine; a call that is run again keeps it. */
+export interface RunMessage extends RunLimits {
+  readonly kind: "run";
+  readonly run: number;
+  readonly key: string;
+  /** Isolates are never shared between tenants. */
+  readonly tenant: string;
+  readonly callId: string;
+  /** The call's clock, in milliseconds since the epoch: the same again when the call is run again. */
+  readonly nowMs: number;
+  /** Whether log lines are sent as they come as well as with the result. */
+  readonly stream: boolean;
+  readonly args: string;
+}
+
+/** The host's answer to an `ask`. */
+export interface SettleMessage {
+  readonly kind: "settle";
+  readonly run: number;
+  readonly ask: number;
+  readonly ok: boolean;
+  readonly nowMs: number;
+  /** The answer as JSON, or `{ code, message }` where `ok` is false. */
+  readonly payload: string;
+}
+
+export type ToWorker =
+  | { readonly kind: "load"; readonly script: ToolScript }
+  | { readonly kind: "unload"; readonly key: string }
+  | RunMessage
+  | SettleMessage
+  | { readonly kind: "cancel"; readonly run: number }
+  | { readonly kind: "inspect"; readonly run: number; readonly cpuMs: number; readonly script: ToolScript };
+
+/** A call has ended. Exactly one `done` or `lost` answers every `run`. */
+export interface DoneMessage {
+  readonly kind: "done";
+  readonly run: number;
+  readonly ok: boolean;
+  readonly cpuMs: number;
+  readonly heapBytes: number;
+  /** Log lines that did not fit into the budget. */
+  readonly dropped: number;
+  /** `[level, message][]`, or empty text where nothing was logged. */
+  readonly logs: string;
+  /** The output, or a `Failure` where `ok` is false. */
+  readonly payload: string;
+}
+
+/** What a failed call's payload holds. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Class name of what the tool threw. */
+  readonly type?: string;
+  /** V8's stack inside the isolate, not yet mapped to the tool's own lines. */
+  readonly stack?: string;
+}
+
+/** A capability call. `ask` counts the call's asks from 1. */
+export interface AskMessage {
+  readonly kind: "ask";
+  readonly run: number;
+  readonly ask: number;
+  readonly capability: string;
+  readonly method: string;
+  readonly payload: string;
+}
+
+/** How many isolates a worker holds, and how it came to them. */
+export interface WorkerStats {
+  readonly active: number;
+  readonly warm: number;
+  readonly blank: number;
+  /** Since the worker started, by kind: `blank`, `tool`, `context`. */
+  readonly starts: { readonly [kind: string]: number };
+  /** Heap of the isolates by tool, in bytes. */
+  readonly heapBytes: { readonly [tool: string]: number };
+}
+
+export type ToHost =
+  | DoneMessage
+  /** The call's isolate died through another call's fault: it may be run again. */
+  | { readonly kind: "lost"; readonly run: number; readonly payload: string }
+  | AskMessage
+  | { readonly kind: "log"; readonly run: number; readonly payload: string }
+  | { readonly kind: "inspected"; readonly run: number; readonly payload: string }
+  | { readonly kind: "stats"; readonly payload: string };

@@ -1,0 +1,194 @@
+import type { ToHost, ToWorker } from "./messages.ts";
+
+/**
+ * Messages as lines of text: a letter for the kind, then fields split by tabs, the longest last.
+ * Every free string is JSON text, in which no raw tab or line feed can occur. Both sides treat a line as hostile.
+ */
+
+/** A line that is not a message. The other side is broken or hostile: its process is not to be trusted further. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+}
+
+const TAB = "\t";
+
+export function encodeToWorker(message: ToWorker): string {
+  switch (message.kind) {
+    case "run":
+      return (
+        `r\t${message.run}\t${message.key}\t${message.nowMs}\t${message.cpuMs}\t${message.outputBytes}\t` +
+        `${message.logBytes}\t${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
+        `${JSON.stringify(message.tenant)}\t${JSON.stringify(message.callId)}\t${message.args}\n`
+      );
+    case "settle":
+      return `s\t${message.run}\t${message.ask}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
+    case "load":
+      return `l\t${JSON.stringify(message.script)}\n`;
+    case "unload":
+      return `u\t${JSON.stringify(message.key)}\n`;
+    case "cancel":
+      return `c\t${message.run}\n`;
+    case "inspect":
+      return `i\t${message.run}\t${message.cpuMs}\t${JSON.stringify(message.script)}\n`;
+  }
+}
+
+/** Reads a line that the host sent. Throws `ProtocolError`. */
+export function decodeToWorker(line: string): ToWorker {
+  const fields = new Fields(line);
+  const kind = fields.text();
+  switch (kind) {
+    case "r":
+      return {
+        kind: "run",
+        run: fields.number(),
+        key: fields.text(),
+        nowMs: fields.number(),
+        cpuMs: fields.number(),
+        outputBytes: fields.number(),
+        logBytes: fields.number(),
+        capabilityCalls: fields.number(),
+        capabilityBytes: fields.number(),
+        stream: fields.flag(),
+        tenant: fields.string(),
+        callId: fields.string(),
+        args: fields.rest(),
+      };
+    case "s":
+      return {
+        kind: "settle",
+        run: fields.number(),
+        ask: fields.number(),
+        ok: fields.flag(),
+        nowMs: fields.number(),
+        payload: fields.rest(),
+      };
+    case "l":
+      return { kind: "load", script: fields.json() };
+    case "u":
+      return { kind: "unload", key: fields.json() };
+    case "c":
+      return { kind: "cancel", run: fields.number() };
+    case "i":
+      return { kind: "inspect", run: fields.number(), cpuMs: fields.number(), script: fields.json() };
+    default:
+      throw new ProtocolError("a message of an unknown kind");
+  }
+}
+
+export function encodeToHost(message: ToHost): string {
+  switch (message.kind) {
+    case "done":
+      return (
+        `d\t${message.run}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
+        `${message.logs}\t${message.payload}\n`
+      );
+    case "ask":
+      return (
+        `a\t${message.run}\t${message.ask}\t${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t` +
+        `${message.payload}\n`
+      );
+    case "log":
+      return `g\t${message.run}\t${message.payload}\n`;
+    case "lost":
+      return `x\t${message.run}\t${message.payload}\n`;
+    case "inspected":
+      return `n\t${message.run}\t${message.payload}\n`;
+    case "stats":
+      return `t\t${message.payload}\n`;
+  }
+}
+
+/** Reads a line that a worker sent. Throws `ProtocolError`. */
+export function decodeToHost(line: string): ToHost {
+  const fields = new Fields(line);
+  const kind = fields.text();
+  switch (kind) {
+    case "d":
+      return {
+        kind: "done",
+        run: fields.number(),
+        ok: fields.flag(),
+        cpuMs: fields.number(),
+        heapBytes: fields.number(),
+        dropped: fields.number(),
+        logs: fields.text(),
+        payload: fields.rest(),
+      };
+    case "a":
+      return {
+        kind: "ask",
+        run: fields.number(),
+        ask: fields.number(),
+        capability: fields.string(),
+        method: fields.string(),
+        payload: fields.rest(),
+      };
+    case "g":
+      return { kind: "log", run: fields.number(), payload: fields.rest() };
+    case "x":
+      return { kind: "lost", run: fields.number(), payload: fields.rest() };
+    case "n":
+      return { kind: "inspected", run: fields.number(), payload: fields.rest() };
+    case "t":
+      return { kind: "stats", payload: fields.rest() };
+    default:
+      throw new ProtocolError("a message of an unknown kind");
+  }
+}
+
+/** A cursor over the fields of one line. */
+class Fields {
+  readonly #line: string;
+  #at = 0;
+
+  constructor(line: string) {
+    this.#line = line;
+  }
+
+  text(): string {
+    const end = this.#line.indexOf(TAB, this.#at);
+    if (end < 0) throw new ProtocolError("a message that ends too early");
+    const field = this.#line.slice(this.#at, end);
+    this.#at = end + 1;
+    return field;
+  }
+
+  rest(): string {
+    const field = this.#line.slice(this.#at);
+    this.#at = this.#line.length;
+    return field;
+  }
+
+  number(): number {
+    const end = this.#line.indexOf(TAB, this.#at);
+    const field = end < 0 ? this.rest() : this.#line.slice(this.#at, end);
+    if (end >= 0) this.#at = end + 1;
+    const value = field === "" ? Number.NaN : Number(field);
+    if (!Number.isFinite(value)) throw new ProtocolError("a message with a number that is none");
+    return value;
+  }
+
+  flag(): boolean {
+    return this.text() === "1";
+  }
+
+  string(): string {
+    const value = parse(this.text());
+    if (typeof value !== "string") throw new ProtocolError("a message with a string that is none");
+    return value;
+  }
+
+  /** The rest of the line; only the host writes such fields, so their shape is taken on trust. */
+  json<T>(): T {
+    return parse(this.rest()) as T;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProtocolError("a message with a field that is not JSON");
+  }
+}

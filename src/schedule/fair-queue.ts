@@ -1,0 +1,252 @@
+import type { Queue, QueueAddOptions, RunFunction } from "p-queue";
+import { NodeHeap } from "./heap.ts";
+import { Gate, Tenant, type Lane, type Waiting } from "./lanes.ts";
+
+/** What `PQueue.add` is given for a waiting call. */
+export interface WaitOptions extends QueueAddOptions {
+  readonly waiting: Waiting;
+}
+
+interface FairQueueOptions {
+  readonly concurrency: number;
+  readonly perTenant: number;
+  readonly clock: () => number;
+}
+
+/**
+ * The order in which waiting calls get slots, and the one count of what runs.
+ *
+ * Of the calls that may start now (a slot is free, and neither their tool nor their tenant is at its cap) the next is
+ * that of the highest priority; within a priority tenants take turns, and within a tenant the oldest comes first.
+ * Every second that a tenant went without a turn counts as one level of priority, so that nothing waits forever.
+ *
+ * Gates that are open and have lanes are in one heap, ranked by their best lane; the lanes of a gate are in a heap of
+ * the gate. A gate at its cap leaves the heap with all that wait for it in one step. A lane whose tenant is at its cap
+ * is set aside when it comes to the head, and returned when the tenant has room. So nothing ever walks over calls.
+ *
+ * p-queue takes what `dequeue` returns without looking, so `size` is 0 unless a call may start now; p-queue never asks
+ * for more than whether it is 0. The number of calls that wait, whether they may start or not, is `waiting`.
+ */
+export class FairQueue implements Queue<RunFunction, WaitOptions> {
+  readonly #concurrency: number;
+  readonly #perTenant: number;
+  readonly #clock: () => number;
+  readonly #open = new NodeHeap<Gate>();
+  readonly #gates = new Map<string, Gate>();
+  readonly #tenants = new Map<string, Tenant>();
+  /** The gate of all tools without a cap: it counts, and never closes. */
+  readonly #uncapped = new Gate("", Infinity);
+  #running = 0;
+  #waiting = 0;
+  #seq = 0;
+  #stamp = 0;
+
+  constructor(options: FairQueueOptions) {
+    this.#concurrency = options.concurrency;
+    this.#perTenant = options.perTenant;
+    this.#clock = options.clock;
+  }
+
+  /** 1 when a call may start now, else 0. */
+  get size(): number {
+    return this.#waiting > 0 && this.#next() !== undefined ? 1 : 0;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** The gate of a tool. A cap that differs from the last one given for the tool takes its place. */
+  gate(tool: string, cap: number): Gate {
+    if (cap === Infinity) return this.#uncapped;
+    let gate = this.#gates.get(tool);
+    if (gate === undefined) {
+      gate = new Gate(tool, cap);
+      this.#gates.set(tool, gate);
+    } else if (gate.cap !== cap) {
+      gate.cap = cap;
+      this.#rank(gate);
+    }
+    return gate;
+  }
+
+  tenant(name: string): Tenant {
+    let tenant = this.#tenants.get(name);
+    if (tenant === undefined) {
+      tenant = new Tenant(name);
+      this.#tenants.set(name, tenant);
+    }
+    return tenant;
+  }
+
+  /**
+   * Takes a slot for a call that has not waited. Says no unless the call may start now and no waiting call may.
+   * The tenant is only needed where tenants are capped.
+   */
+  claim(gate: Gate, tenant: Tenant | undefined): boolean {
+    if (this.#running >= this.#concurrency || gate.running >= gate.cap) return false;
+    if (tenant !== undefined && tenant.running >= this.#perTenant) return false;
+    if (this.#waiting > 0 && this.#next() !== undefined) return false;
+    this.#take(gate, tenant);
+    return true;
+  }
+
+  /** Gives back the slot of a call that has ended. */
+  release(gate: Gate, tenant: Tenant | undefined): void {
+    this.#running--;
+    gate.running--;
+    if (gate.waiting > 0) this.#rank(gate);
+    if (tenant !== undefined) {
+      tenant.running--;
+      for (const lane of tenant.parked) this.#show(lane);
+      tenant.parked.clear();
+    }
+    this.forget(gate, tenant);
+  }
+
+  /** Forgets a tool and a tenant of which nothing runs and nothing waits, because both may be many over time. */
+  forget(gate: Gate, tenant: Tenant | undefined): void {
+    if (gate.running === 0 && gate.waiting === 0 && gate !== this.#uncapped) this.#gates.delete(gate.tool);
+    if (tenant?.running === 0 && tenant.waiting === 0) this.#tenants.delete(tenant.name);
+  }
+
+  /** Called by `PQueue.add`. */
+  enqueue(run: RunFunction, options?: Partial<WaitOptions>): void {
+    const call = options?.waiting;
+    if (call === undefined) throw new TypeError("A call of the scheduler needs `options.waiting`");
+    const { flow, gate } = call;
+    call.run = run;
+    call.seq = ++this.#seq;
+    if (flow.waiting === 0) {
+      flow.since = call.enqueuedAtMs;
+      flow.stamp = ++this.#stamp;
+    }
+    this.#count(call, 1);
+    const lane = flow.lane(gate);
+    lane.append(call);
+    if (lane.first !== call) return;
+    lane.since = call.enqueuedAtMs;
+    this.#show(lane);
+  }
+
+  /** Called by p-queue for the next call to start. The call's slot is taken here. */
+  dequeue(): RunFunction | undefined {
+    const lane = this.#next();
+    const call = lane?.first;
+    if (lane === undefined || call === undefined) return undefined;
+    const { flow, gate } = lane;
+    const nowMs = this.#clock();
+    call.startedAtMs = nowMs;
+    flow.since = nowMs;
+    flow.stamp = ++this.#stamp;
+    lane.since = nowMs;
+    lane.remove(call);
+    this.#count(call, -1);
+    if (lane.first === undefined) this.#discard(lane);
+    else this.#update(lane);
+    this.#take(gate, flow.tenant);
+    return call.run;
+  }
+
+  /** Takes a call out that shall not start any more. */
+  withdraw(call: Waiting): void {
+    const { flow, gate } = call;
+    const lane = flow.lane(gate);
+    lane.remove(call);
+    this.#count(call, -1);
+    if (lane.first === undefined) this.#discard(lane);
+    this.forget(gate, flow.tenant);
+  }
+
+  /** Part of p-queue's interface, for features that the scheduler does not use. */
+  filter(): RunFunction[] {
+    throw new Error("The fair queue does not count its calls by priority");
+  }
+
+  /** Part of p-queue's interface, for tasks with a signal: the scheduler calls `withdraw` instead. */
+  remove(): void {
+    throw new Error("The fair queue does not know its calls by id");
+  }
+
+  /** Part of p-queue's interface, for features that the scheduler does not use. */
+  setPriority(): void {
+    throw new Error("The fair queue does not change the priority of a call");
+  }
+
+  /** The lane whose first call is the next to start, or undefined when none may start now. */
+  #next(): Lane | undefined {
+    if (this.#running >= this.#concurrency) return undefined;
+    for (;;) {
+      const gate = this.#open.first;
+      const lane = gate?.lanes.first;
+      if (gate === undefined || lane === undefined) return undefined;
+      const tenant = lane.flow.tenant;
+      if (tenant.running >= this.#perTenant) {
+        gate.lanes.remove(lane);
+        tenant.parked.add(lane);
+        this.#rank(gate);
+      } else if (lane.isStale) {
+        this.#update(lane);
+      } else {
+        return lane;
+      }
+    }
+  }
+
+  #take(gate: Gate, tenant: Tenant | undefined): void {
+    this.#running++;
+    gate.running++;
+    if (gate.running >= gate.cap) this.#rank(gate);
+    if (tenant !== undefined) tenant.running++;
+  }
+
+  #count(call: Waiting, change: 1 | -1): void {
+    this.#waiting += change;
+    call.gate.waiting += change;
+    call.flow.waiting += change;
+    call.flow.tenant.waiting += change;
+  }
+
+  /** Puts a lane with calls into the heap of its gate. */
+  #show(lane: Lane): void {
+    lane.refresh();
+    lane.gate.lanes.push(lane);
+    this.#rank(lane.gate);
+  }
+
+  #update(lane: Lane): void {
+    lane.refresh();
+    lane.gate.lanes.moved(lane);
+    this.#rank(lane.gate);
+  }
+
+  /** Takes an empty lane out of wherever it is. */
+  #discard(lane: Lane): void {
+    const { flow, gate } = lane;
+    if (lane.slot < 0) {
+      flow.tenant.parked.delete(lane);
+    } else {
+      gate.lanes.remove(lane);
+      this.#rank(gate);
+    }
+    flow.drop(lane);
+  }
+
+  /** Gives a gate the place among the open ones that its best lane deserves, or none. */
+  #rank(gate: Gate): void {
+    const best = gate.lanes.first;
+    if (best === undefined || gate.running >= gate.cap) {
+      if (gate.slot >= 0) this.#open.remove(gate);
+      return;
+    }
+    gate.key = best.key;
+    gate.stamp = best.stamp;
+    gate.seq = best.seq;
+    if (gate.slot < 0) this.#open.push(gate);
+    else this.#open.moved(gate);
+  }
+}

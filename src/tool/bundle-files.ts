@@ -1,0 +1,175 @@
+import { builtinModules } from "node:module";
+import { readFile, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import type { Loader, OnLoadArgs, OnLoadResult, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
+
+/** Largest module that a tool may import, in bytes. */
+export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+
+/**
+ * All modules live in a namespace of our own, under the names that people are shown. So esbuild has no path with which
+ * it could read a file by itself (it does for source map comments and for patterns in `import()`), and no path of the
+ * host can get into a bundle, a source map or a message.
+ */
+const NAMESPACE = "tool";
+/** Modules that a package's `browser` field replaces by nothing. */
+const EMPTY_NAMESPACE = "empty";
+const PREFIX = /^(?:tool|empty):/;
+
+const LOADERS: { readonly [extension: string]: Loader } = {
+  ".js": "js",
+  ".mjs": "js",
+  ".cjs": "js",
+  ".ts": "ts",
+  ".mts": "ts",
+  ".cts": "ts",
+  ".json": "json",
+  ".txt": "text",
+};
+
+/** The name of a module as people are shown it. */
+export function shownName(name: string): string {
+  return name.replace(PREFIX, "");
+}
+
+/** Whether an import names a module of Node. */
+export function isNodeBuiltin(specifier: string): boolean {
+  return specifier.startsWith("node:") || builtinModules.includes(specifier);
+}
+
+/**
+ * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it.
+ * Bundling happens on the host with the host's rights, and a tool's imports are hostile input.
+ */
+export class ToolFiles {
+  /** The tool's folder without symbolic links; `undefined` for a tool that has only its text. */
+  readonly #root: string | undefined;
+  readonly #packages: readonly string[];
+  /** From the names that are shown to the paths they stand for. */
+  readonly #paths = new Map<string, string>();
+  readonly #names = new Map<string, string>();
+  #bytes = 0;
+
+  /** `root` has to be a real path. */
+  constructor(root: string | undefined) {
+    this.#root = root;
+    this.#packages = root === undefined ? [] : packageFolders(root);
+  }
+
+  /** The name to show for a file, or `undefined` where the tool may not read it. */
+  nameOf(file: string): string | undefined {
+    const known = this.#names.get(file);
+    if (known !== undefined) return known;
+    const folder = [...this.#packages, ...(this.#root === undefined ? [] : [this.#root])].find((one) =>
+      isIn(file, one),
+    );
+    if (folder === undefined) return undefined;
+    const inside = path.relative(folder, file).split(path.sep).join("/");
+    let name = folder === this.#root ? inside : `node_modules/${inside}`;
+    for (let copy = 2; this.#paths.has(name); copy++) name = `${name.replace(/#\d+$/, "")}#${copy}`;
+    this.#names.set(file, name);
+    this.#paths.set(name, file);
+    return name;
+  }
+
+  /** The names of all files that were asked for. */
+  shownNames(): ReadonlySet<string> {
+    return new Set(this.#paths.keys());
+  }
+
+  /** What connects these files to esbuild. `entry` is the name of the tool's own file, if it is one. */
+  plugin(entry: string | undefined): Plugin {
+    return {
+      name: "tool-files",
+      setup: (build) => {
+        build.onResolve({ filter: /.*/ }, (args) => this.#resolve(build, args, entry));
+        build.onLoad({ filter: /.*/, namespace: NAMESPACE }, (args) => this.#load(args));
+        build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
+        build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
+      },
+    };
+  }
+
+  /** No answer means that esbuild says "Could not resolve", or nothing where the import stands in a `try`. */
+  async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
+    if (args.pluginData === this) return null;
+    if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
+    const specifier = args.path;
+    if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
+    if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
+      return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
+    const importer = this.#paths.get(shownName(args.importer));
+    const folder = importer === undefined ? this.#root : path.dirname(importer);
+    if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
+    const isPath = /^\.{0,2}(?:[/\\]|$)/.test(specifier);
+    if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
+    // Before the disk is asked: an answer that depends on it would tell which files of the host exist.
+    if (isPath && !this.#mayReach(path.resolve(folder, specifier))) return outside(specifier);
+    const found = await build.resolve(specifier, {
+      resolveDir: folder,
+      kind: args.kind,
+      with: args.with,
+      pluginData: this,
+    });
+    if (found.errors.length > 0 || found.path === "") return null;
+    if (found.namespace !== "file") return { path: specifier, namespace: EMPTY_NAMESPACE };
+    const name = this.nameOf(await realpath(found.path));
+    if (name === undefined) return outside(specifier);
+    return { path: name, namespace: NAMESPACE, sideEffects: found.sideEffects };
+  }
+
+  #mayReach(file: string): boolean {
+    return [...this.#packages, this.#root].some((folder) => folder !== undefined && isIn(file, folder));
+  }
+
+  async #load(args: OnLoadArgs): Promise<OnLoadResult> {
+    const file = this.#paths.get(args.path);
+    if (file === undefined) return refusal("this file is not the tool's to read");
+    const asked = args.with["type"];
+    const loader = asked === "text" || asked === "json" ? asked : LOADERS[path.extname(file)];
+    if (loader === undefined || (asked !== undefined && asked !== "text" && asked !== "json")) {
+      return refusal(
+        `${args.path} is no module; import ${Object.keys(LOADERS).join(", ")} or add with { type: "text" }`,
+      );
+    }
+    const { size } = await stat(file).then((found) => (found.isFile() ? found : { size: undefined }));
+    if (size === undefined) return refusal(`${args.path} is not a file`);
+    this.#bytes += size;
+    if (size > MAX_SOURCE_BYTES) return refusal(`${args.path} is larger than ${MAX_SOURCE_BYTES} bytes`);
+    if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
+    return { contents: await readFile(file), loader };
+  }
+}
+
+function packageFolders(root: string): string[] {
+  const folders: string[] = [];
+  for (let folder = root; ; folder = path.dirname(folder)) {
+    folders.push(path.join(folder, "node_modules"));
+    if (path.dirname(folder) === folder) return folders;
+  }
+}
+
+function isIn(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}
+
+function outside(specifier: string): OnResolveResult {
+  return refusal(
+    `imports ${quoted(specifier)}, which leads out of the tool's folder; a tool may import only files in its own folder and packages`,
+  );
+}
+
+function noFolder(specifier: string): OnResolveResult {
+  const what = `imports ${quoted(specifier)}, but a tool given as text has no folder to import from`;
+  return refusal(`${what}; put it into a file and register that`);
+}
+
+function refusal(text: string): { errors: { text: string }[] } {
+  return { errors: [{ text }] };
+}
+
+function quoted(specifier: string): string {
+  return JSON.stringify(specifier.length > 200 ? `${specifier.slice(0, 200)}…` : specifier);
+}

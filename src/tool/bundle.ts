@@ -1,0 +1,237 @@
+import { realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { build, stop, type BuildOptions, type BuildResult, type Message } from "esbuild";
+import { GloveboxError } from "../errors.ts";
+import { SCRIPT_EXPORTS } from "../protocol/script.ts";
+import { bundleError, isSyntaxError } from "./bundle-error.ts";
+import { MAX_SOURCE_BYTES, shownName, ToolFiles } from "./bundle-files.ts";
+
+/** A tool's module: its text, or its file. `name` is the tool's, for messages. */
+export type BundleInput =
+  | { readonly kind: "text"; readonly text: string; readonly name: string; readonly resolveDir?: string }
+  | { readonly kind: "file"; readonly path: string; readonly name: string };
+
+/** A module with all that it imports, as one script. */
+export interface Bundle {
+  /** Statements that leave the module's exports in the variable `SCRIPT_EXPORTS`. */
+  readonly text: string;
+  readonly bytes: number;
+  /** Source map as JSON, without the sources' contents. */
+  readonly sourceMap: string;
+  /** The modules in it, as the source map names them: relative to the tool's folder. */
+  readonly sources: readonly string[];
+}
+
+const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
+const DEADLINE_MS = 30_000;
+const ATTEMPTS = 3;
+
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  // The map of a package's `browser` field, which takes Node's modules out of it, counts on this platform only.
+  platform: "browser",
+  format: "iife",
+  globalName: SCRIPT_EXPORTS,
+  mainFields: ["browser", "module", "main"],
+  conditions: ["browser", "worker", "import"],
+  target: "es2024",
+  define: { "process.env.NODE_ENV": '"production"', global: "globalThis" },
+  charset: "utf8",
+  legalComments: "none",
+  sourcemap: "external",
+  sourcesContent: false,
+  outfile: "tool.js",
+  // Otherwise the tsconfig.json of whatever folder the host runs in has a say.
+  tsconfigRaw: "{}",
+  logLevel: "silent",
+  logOverride: { "unsupported-dynamic-import": "warning" },
+} as const satisfies BuildOptions;
+
+/**
+ * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and it can read only its own folder and
+ * packages. Throws a `GloveboxError` with `load_error` that names the tool's line.
+ */
+export async function bundleModule(input: BundleInput, deadlineMs: number = DEADLINE_MS): Promise<Bundle> {
+  if (input.kind === "file") return bundleFile(input.path, input.name, deadlineMs);
+  if (Buffer.byteLength(input.text) > MAX_SOURCE_BYTES) {
+    throw loadError(input.name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  }
+  if (input.text.trim() === "") throw emptySource(input.name);
+  const root = input.resolveDir === undefined ? undefined : await realpath(input.resolveDir);
+  const asText = (loader: "js" | "ts"): Promise<Bundle> => {
+    const sourcefile = `${input.name.replaceAll(/[^\w.-]/g, "_").slice(0, 128)}.${loader}`;
+    const stdin = { contents: input.text, sourcefile: `tool:${sourcefile}`, loader };
+    return bundleWith(new ToolFiles(root), { stdin }, sourcefile, input.name, deadlineMs);
+  };
+  // `a < b > (c)` means one thing in JavaScript and another in TypeScript, so TypeScript is what JavaScript is not.
+  try {
+    return await asText("js");
+  } catch (error) {
+    if (!(error instanceof BuildFailedError) || !error.messages.some(isSyntaxError)) throw publicError(error);
+    try {
+      return await asText("ts");
+    } catch (second) {
+      const isBetter = second instanceof BuildFailedError && isFurther(second.messages[0], error.messages[0]);
+      throw publicError(isBetter ? second : error);
+    }
+  }
+}
+
+/** Ends the bundler's process. The next bundle starts it again. */
+export async function stopBundler(): Promise<void> {
+  await stop();
+}
+
+async function bundleFile(file: string, name: string, deadlineMs: number): Promise<Bundle> {
+  const root = await realpath(path.dirname(file)).catch(() => undefined);
+  const real = await realpath(file).catch(() => undefined);
+  if (root === undefined || real === undefined)
+    throw loadError(name, `has no file ${path.basename(file)}; check its path`);
+  const files = new ToolFiles(root);
+  const entry = files.nameOf(real);
+  if (entry === undefined) {
+    throw loadError(
+      name,
+      `has a file ${path.basename(file)} that is a link out of its folder; register what it links to`,
+    );
+  }
+  const found = await stat(real);
+  if (!found.isFile()) throw loadError(name, `has an entry ${entry} that is not a file`);
+  if (found.size > MAX_SOURCE_BYTES)
+    throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  if (found.size === 0) throw emptySource(name);
+  try {
+    return await bundleWith(files, { entryPoints: [entry] }, entry, name, deadlineMs);
+  } catch (error) {
+    throw publicError(error);
+  }
+}
+
+async function bundleWith(
+  files: ToolFiles,
+  source: BuildOptions,
+  entry: string,
+  name: string,
+  deadlineMs: number,
+): Promise<Bundle> {
+  const plugins = [files.plugin(source.stdin === undefined ? entry : undefined)];
+  const result = await buildWithRetries(
+    { ...OPTIONS, ...source, plugins, absWorkingDir: path.parse(process.cwd()).root },
+    name,
+    deadlineMs,
+  );
+  const unknownImports = result.warnings.filter(
+    ({ id, location }) =>
+      id === "unsupported-dynamic-import" && !shownName(location?.file ?? "").startsWith("node_modules/"),
+  );
+  if (unknownImports.length > 0) throw new BuildFailedError(name, unknownImports);
+  const [map, script] = ["tool.js.map", "tool.js"].map((file) =>
+    result.outputFiles?.find((one) => path.basename(one.path) === file),
+  );
+  if (script === undefined || map === undefined)
+    throw loadError(name, "could not be bundled: the bundler gave no script");
+  const bytes = script.contents.byteLength;
+  if (bytes > MAX_BUNDLE_BYTES) {
+    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+  }
+  const shown = files.shownNames();
+  return { text: script.text, bytes, ...cleanMap(map.text, (source_) => source_ === entry || shown.has(source_)) };
+}
+
+/** A tool's own source map comments may put any text into `sources`. */
+function cleanMap(text: string, isKnown: (source: string) => boolean): Pick<Bundle, "sourceMap" | "sources"> {
+  const map: { sources: string[] } = JSON.parse(text);
+  const sources = map.sources.map((source) => {
+    const name = shownName(source);
+    return isKnown(name) ? name : path.basename(name.replaceAll("\\", "/"));
+  });
+  return { sourceMap: JSON.stringify({ ...map, sources }), sources };
+}
+
+/** esbuild's own list of what is wrong: turned into the public error once it is clear that it is the one to show. */
+class BuildFailedError extends Error {
+  override readonly name = "BuildFailedError";
+  readonly tool: string;
+  readonly messages: readonly Message[];
+
+  constructor(tool: string, messages: readonly Message[]) {
+    super("the build failed");
+    this.tool = tool;
+    this.messages = messages;
+  }
+}
+
+function publicError(error: unknown): unknown {
+  return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
+}
+
+/** Builds that were lost with the bundler's process are repeated one after the other, so that they do not meet again. */
+let repeats: Promise<unknown> = Promise.resolve();
+/** Which process of the bundler is running: of several builds that lose the same one, only the first ends it. */
+let generation = 0;
+
+async function endGeneration(ended: number): Promise<void> {
+  if (ended !== generation) return;
+  generation++;
+  await stop();
+}
+
+async function buildWithRetries(options: BuildOptions, name: string, deadlineMs: number): Promise<BuildResult> {
+  for (let attempt = 1; ; attempt++) {
+    let started = generation;
+    const run = (): Promise<BuildResult> => {
+      started = generation;
+      return buildWithin(options, name, deadlineMs);
+    };
+    const result = attempt === 1 ? run() : repeats.then(run);
+    if (attempt > 1) repeats = result.catch(() => undefined);
+    try {
+      return await result;
+    } catch (error) {
+      const messages = messagesOf(error);
+      if (messages.length > 0) throw new BuildFailedError(name, messages);
+      // Too late, and nothing but the end of the process ends the parsing of a module; or the process is gone, since
+      // a module that is nested deeply enough takes it down, and the builds of other tools with it.
+      await endGeneration(started);
+      if (error instanceof GloveboxError) throw error;
+      if (attempt === ATTEMPTS) throw loadError(name, "ended the bundler; its source is nested too deeply, flatten it");
+    }
+  }
+}
+
+async function buildWithin(options: BuildOptions, name: string, deadlineMs: number): Promise<BuildResult> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(loadError(name, `took longer than ${deadlineMs} ms to bundle; import less`)),
+      deadlineMs,
+    );
+  });
+  const building = build(options);
+  try {
+    return await Promise.race([building, late]);
+  } finally {
+    clearTimeout(timer);
+    building.catch(() => undefined);
+  }
+}
+
+function messagesOf(error: unknown): readonly Message[] {
+  if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
+  return error.errors;
+}
+
+function isFurther(one: Message | undefined, other: Message | undefined): boolean {
+  const [a, b] = [one?.location, other?.location];
+  if (a === null || a === undefined || b === null || b === undefined) return false;
+  return a.line > b.line || (a.line === b.line && a.column > b.column);
+}
+
+function emptySource(name: string): GloveboxError {
+  return loadError(name, "is empty; its module must export default a function (input, context) => output");
+}
+
+function loadError(name: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `tool "${name}" ${problem}`);
+}

@@ -1,0 +1,103 @@
+import { GloveboxError } from "../errors.ts";
+import type { JsonSchema } from "../json.ts";
+
+/** Which schema of a tool an error speaks of. */
+export type SchemaPlace = "inputSchema" | "outputSchema";
+
+const MAX_BYTES = 1024 * 1024;
+const MAX_DEPTH = 200;
+/** Every object may be a schema of its own, and compiling takes about a tenth of a millisecond for each. */
+const MAX_OBJECTS = 5_000;
+
+/** One key of a JSON pointer. */
+export function pointerSegment(key: string | number): string {
+  return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** The error of a schema that cannot be used. */
+export function schemaError(where: SchemaPlace, pointer: string, problem: string): GloveboxError {
+  const at = pointer === "" ? "" : ` at ${pointer.length > 500 ? `${pointer.slice(0, 500)}…` : pointer}`;
+  return new GloveboxError("load_error", `${where}${at} ${problem}`, { pointer, where });
+}
+
+/**
+ * A copy of a schema that nobody else holds: plain JSON of bounded size and depth.
+ * Depth and size are checked without recursion and before anything is serialised, since both can be hostile.
+ */
+export function copySchema(schema: unknown, where: SchemaPlace): JsonSchema {
+  if (typeof schema === "boolean") return schema;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+    throw schemaError(where, "", "must be a JSON Schema: an object, true or false");
+  }
+  checkShape(schema, where);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(schema);
+  } catch (error) {
+    throw schemaError(where, "", `must be JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (text === undefined || Buffer.byteLength(text) > MAX_BYTES) {
+    throw schemaError(where, "", `is larger than ${MAX_BYTES} bytes as JSON; make it smaller`);
+  }
+  const copy: unknown = JSON.parse(text);
+  if (!isSchema(copy)) throw schemaError(where, "", "must be a JSON Schema: an object, true or false");
+  return copy;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "boolean" || (typeof value === "object" && value !== null && !Array.isArray(value));
+}
+
+function checkShape(schema: object, where: SchemaPlace): void {
+  interface Visit {
+    readonly value: object;
+    readonly pointer: string;
+    readonly depth: number;
+    readonly left: boolean;
+  }
+  const above = new Set<object>();
+  const open: Visit[] = [{ value: schema, pointer: "", depth: 1, left: false }];
+  let values = 0;
+  let objects = 0;
+  for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
+    const { value, pointer, depth, left } = visit;
+    if (left) {
+      above.delete(value);
+      continue;
+    }
+    if (above.has(value)) throw schemaError(where, pointer, "refers to itself as an object; use $ref instead");
+    if (depth > MAX_DEPTH) {
+      throw schemaError(
+        where,
+        pointer,
+        `is nested deeper than ${MAX_DEPTH} levels; flatten it with definitions and $ref`,
+      );
+    }
+    if (!Array.isArray(value) && ++objects > MAX_OBJECTS) {
+      throw schemaError(where, "", `has more than ${MAX_OBJECTS} objects; make it smaller`);
+    }
+    above.add(value);
+    open.push({ value, pointer, depth, left: true });
+    for (const [key, child] of Object.entries(value)) {
+      // Every value takes at least a byte, so this many cannot fit; and shared objects may stand for very many.
+      if (++values > MAX_BYTES)
+        throw schemaError(where, "", `is larger than ${MAX_BYTES} bytes as JSON; make it smaller`);
+      if (typeof child !== "object" || child === null) continue;
+      open.push({ value: child, pointer: pointer + pointerSegment(key), depth: depth + 1, left: false });
+    }
+  }
+}
+
+/** The pointer of the first entry of a schema that `matches`; the root's where there is none. */
+export function findPointer(schema: JsonSchema, matches: (key: string, value: unknown) => boolean): string {
+  const open: { value: unknown; pointer: string }[] = [{ value: schema, pointer: "" }];
+  for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
+    if (typeof visit.value !== "object" || visit.value === null) continue;
+    for (const [key, child] of Object.entries(visit.value)) {
+      const pointer = visit.pointer + pointerSegment(key);
+      if (matches(key, child)) return pointer;
+      open.push({ value: child, pointer });
+    }
+  }
+  return "";
+}

@@ -1,0 +1,94 @@
+import { readdir, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { GloveboxError } from "../errors.ts";
+
+/** A tool's module on disk. */
+export interface ToolSource {
+  /** The module's file, as an absolute path. */
+  readonly path: string;
+  /** The file's or the folder's own name: the tool's, where its `spec` gives none. */
+  readonly name: string;
+}
+
+const MAX_TOOLS = 1_000;
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
+const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
+const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i;
+
+/**
+ * The tools at a path: a module; a folder with an `index` file, which is one tool; or a folder of modules and of such
+ * folders. Sorted by name. Throws a `GloveboxError` with `load_error` that names the path as it was given.
+ */
+export async function findSources(given: string): Promise<readonly ToolSource[]> {
+  const found = await stat(given).catch(() => undefined);
+  if (found === undefined) throw loadError(given, "does not exist; check the path and the folder it starts from");
+  if (found.isDirectory()) return findInFolder(path.resolve(given), given);
+  if (ARCHIVE.test(given)) throw loadError(given, "is an archive; packages are not supported by this version");
+  if (!found.isFile() || !isModule(path.basename(given))) {
+    throw loadError(
+      given,
+      `is not a module; a tool is a file that ends in ${EXTENSIONS.join(", ")}, or a folder of them`,
+    );
+  }
+  return [moduleSource(path.resolve(given))];
+}
+
+async function findInFolder(folder: string, given: string): Promise<readonly ToolSource[]> {
+  const index = await indexFile(folder);
+  if (index !== undefined) return [{ path: index, name: path.basename(folder) }];
+  const sources: ToolSource[] = [];
+  const root = await realpath(folder);
+  for (const name of await readdir(folder)) {
+    const source = await sourceOf(path.join(folder, name));
+    if (source === undefined) continue;
+    // What a folder's author links to is not the author's: a link must not bring other files of the host in.
+    if (!(await realpath(source.path)).startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
+      throw loadError(given, `holds ${name}, a link out of the folder; register what it links to by its own path`);
+    }
+    sources.push(source);
+    if (sources.length > MAX_TOOLS) throw loadError(given, `holds more than ${MAX_TOOLS} tools; split it`);
+  }
+  if (sources.length === 0) {
+    throw loadError(
+      given,
+      `holds no tools; put modules (${EXTENSIONS.join(", ")}) or folders with an index file into it`,
+    );
+  }
+  return sources.sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
+}
+
+async function sourceOf(entry: string): Promise<ToolSource | undefined> {
+  const name = path.basename(entry);
+  if (name.startsWith(".") || name.startsWith("_") || name === "node_modules") return undefined;
+  const found = await stat(entry).catch(() => undefined);
+  if (found?.isFile() === true) {
+    return isModule(name) && !/\.test\.[^.]+$/.test(name) ? moduleSource(entry) : undefined;
+  }
+  const index = found?.isDirectory() === true ? await indexFile(entry) : undefined;
+  return index === undefined ? undefined : { path: index, name };
+}
+
+async function indexFile(folder: string): Promise<string | undefined> {
+  for (const name of INDEX_FILES) {
+    const file = path.join(folder, name);
+    const found = await stat(file).catch(() => undefined);
+    if (found?.isFile() === true) return file;
+  }
+  return undefined;
+}
+
+function isModule(name: string): boolean {
+  return EXTENSIONS.includes(path.extname(name)) && !name.endsWith(".d.ts");
+}
+
+function moduleSource(file: string): ToolSource {
+  return { path: file, name: path.basename(file, path.extname(file)) };
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+function loadError(given: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `${given} ${problem}`);
+}

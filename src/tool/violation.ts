@@ -1,0 +1,192 @@
+import type { ErrorObject } from "ajv";
+import { pointerSegment } from "./schema-text.ts";
+
+/** One thing that is wrong with a value, put so that a language model can mend its call. */
+export interface Violation {
+  /** JSON pointer to the offending value; to the missing one where it is missing. */
+  readonly pointer: string;
+  /** The keyword of the schema that does not hold. */
+  readonly keyword: string;
+  /** What belongs there, in words: `integer`, `at most 10 characters`. */
+  readonly expected: string;
+  /** What is there, cut short: `string "abc"`, `missing`. */
+  readonly received: string;
+  /** All of it in one sentence. */
+  readonly message: string;
+}
+
+const MAX_VIOLATIONS = 50;
+const MAX_TEXT = 80;
+const MAX_EXPECTED = 300;
+const MAX_POINTER = 500;
+
+/** Puts ajv's errors into words. At most 50 are kept. */
+export function toViolations(errors: readonly ErrorObject[]): readonly Violation[] {
+  return errors.slice(0, MAX_VIOLATIONS).map(toViolation);
+}
+
+/** A violation of the whole value that comes from a bound of the checker and not from a keyword. */
+export function boundViolation(keyword: string, expected: string): Violation {
+  const message = `the value must be ${expected}`;
+  return { pointer: "", keyword, expected, received: "a value that is not", message };
+}
+
+/** A summary for an error's message: the first five violations and the number of the others. */
+export function describeViolations(violations: readonly Violation[]): string {
+  const shown = violations.slice(0, 5).map((violation) => violation.message);
+  const more = violations.length - shown.length;
+  return shown.join("; ") + (more > 0 ? `; and ${more} more` : "");
+}
+
+function toViolation(error: ErrorObject): Violation {
+  const { keyword } = error;
+  const missing = text(error.params["missingProperty"]);
+  const extra = text(error.params["additionalProperty"] ?? error.params["unevaluatedProperty"]);
+  const named = missing ?? extra ?? error.propertyName ?? text(error.params["propertyName"]);
+  const pointer = cut(error.instancePath + (named === undefined ? "" : pointerSegment(named)), MAX_POINTER);
+  const place = pointer === "" ? "the value" : pointer;
+  const expected = cut(expectation(error), MAX_EXPECTED);
+  if (missing !== undefined) {
+    const message = `${place} is required, but is missing${expected === "a value" ? "" : `; it must be ${expected}`}`;
+    return { pointer, keyword, expected, received: "missing", message };
+  }
+  const value: unknown = extra === undefined ? error.data : property(error.data, extra);
+  if (extra !== undefined) {
+    const received = describeValue(value);
+    return { pointer, keyword, expected, received, message: `${place} is not allowed; expected ${expected}` };
+  }
+  // The names of properties are strings that stand at no pointer of their own.
+  if (error.propertyName !== undefined || keyword === "propertyNames") {
+    const received = `the name ${quote(named ?? "")}`;
+    const message = `the name of ${place} must be ${expected}`;
+    return { pointer, keyword, expected, received, message };
+  }
+  const received = describeValue(value);
+  return { pointer, keyword, expected, received, message: `${place} must be ${expected}, but got ${received}` };
+}
+
+/** What a keyword asks for, so that it reads well after "must be". */
+function expectation(error: ErrorObject): string {
+  const { keyword, params } = error;
+  const limit = Number(params["limit"]);
+  switch (keyword) {
+    case "type":
+      return list(params["type"], " or ");
+    case "enum":
+      return `one of ${values(params["allowedValues"])}`;
+    case "const":
+      return `the constant ${quote(params["allowedValue"])}`;
+    case "required":
+    case "dependentRequired":
+    case "dependencies":
+      return expectedProperty(error);
+    case "additionalProperties":
+    case "unevaluatedProperties":
+      return allowedProperties(error);
+    case "pattern":
+      return `string matching ${cut(String(params["pattern"]), MAX_TEXT)}`;
+    case "format":
+      return `string of format ${cut(String(params["format"]), MAX_TEXT)}`;
+    case "minLength":
+      return `at least ${count(limit, "character")}`;
+    case "maxLength":
+      return `at most ${count(limit, "character")}`;
+    case "minItems":
+      return `an array of at least ${count(limit, "item")}`;
+    case "maxItems":
+    case "items":
+    case "additionalItems":
+    case "unevaluatedItems":
+      return `an array of at most ${count(limit || Number(params["len"] ?? 0), "item")}`;
+    case "uniqueItems":
+      return `an array without duplicates (items ${Number(params["j"])} and ${Number(params["i"])} are equal)`;
+    case "contains":
+      return contained(params["minContains"], params["maxContains"]);
+    case "minProperties":
+      return `an object of at least ${count(limit, "property")}`;
+    case "maxProperties":
+      return `an object of at most ${count(limit, "property")}`;
+    case "minimum":
+    case "maximum":
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return `${String(params["comparison"])} ${limit}`;
+    case "multipleOf":
+      return `a multiple of ${String(params["multipleOf"])}`;
+    case "anyOf":
+      return "valid against at least one of the schemas in anyOf";
+    case "oneOf":
+      return "valid against exactly one of the schemas in oneOf";
+    case "not":
+      return "something that the schema in not does not allow";
+    case "if":
+      return `valid against the schema in ${String(params["failingKeyword"])}`;
+    case "propertyNames":
+      return "a name that the schema in propertyNames allows";
+    case "false schema":
+      return "absent: nothing is allowed here";
+    default:
+      return `valid against ${cut(keyword, MAX_TEXT)}`;
+  }
+}
+
+function contained(min: unknown, max: unknown): string {
+  const most = max === undefined ? "" : ` and at most ${Number(max)}`;
+  return `an array with at least ${Number(min)}${most} items that the schema in contains allows`;
+}
+
+/** What the schema says of the property that is missing. */
+function expectedProperty(error: ErrorObject): string {
+  const properties: unknown = property(error.parentSchema, "properties");
+  const type: unknown = property(property(properties, String(error.params["missingProperty"])), "type");
+  return type === undefined ? "a value" : list(type, " or ");
+}
+
+function allowedProperties(error: ErrorObject): string {
+  const properties: unknown = property(error.parentSchema, "properties");
+  const names = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
+  return names.length === 0 ? "no such property" : `one of the properties ${values(names)}`;
+}
+
+/** A value in short: never more than a line, however large it is. */
+function describeValue(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return `array of ${count(value.length, "item")}`;
+  if (typeof value === "object") return `object with ${count(Object.keys(value).length, "property")}`;
+  return `${typeof value} ${quote(value)}`;
+}
+
+function quote(value: unknown): string {
+  if (typeof value === "object" && value !== null) return describeValue(value);
+  const short = typeof value === "string" ? value.slice(0, MAX_TEXT + 1) : value;
+  return cut(JSON.stringify(short) ?? "nothing", MAX_TEXT);
+}
+
+function values(allowed: unknown): string {
+  if (!Array.isArray(allowed)) return quote(allowed);
+  const shown = allowed.slice(0, 20).map(quote);
+  return shown.join(", ") + (allowed.length > shown.length ? `, and ${allowed.length - shown.length} more` : "");
+}
+
+function list(value: unknown, separator: string): string {
+  return Array.isArray(value) ? value.map(String).join(separator) : String(value);
+}
+
+function count(amount: number, noun: string): string {
+  if (amount === 1) return `1 ${noun}`;
+  return noun === "property" ? `${amount} properties` : `${amount} ${noun}s`;
+}
+
+function property(value: unknown, key: string): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  return Reflect.get(value, key);
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function cut(value: string, length: number): string {
+  return value.length > length ? `${value.slice(0, length)}…` : value;
+}

@@ -1,0 +1,63 @@
+import type { Failure, RunMessage } from "../protocol/messages.ts";
+import type { GuestRealm } from "./guest-realm.ts";
+import type { ToolIsolate } from "./isolates.ts";
+
+const LOG_LINES_MAX = 1_000;
+
+/** A call in flight on this worker, with what it has used of its limits. */
+export class ActiveCall {
+  readonly message: RunMessage;
+  readonly isolate: ToolIsolate;
+  readonly realm: GuestRealm;
+  cpuMs = 0;
+  /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
+  outcome = "";
+  timer: NodeJS.Timeout | null = null;
+  readonly #logs: [level: string, message: string][] = [];
+  #logLength = 0;
+  #dropped = 0;
+  #asks = 0;
+  #askLength = 0;
+
+  constructor(message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
+    this.message = message;
+    this.isolate = isolate;
+    this.realm = realm;
+  }
+
+  /** Keeps a log line if the budget allows; says whether it did. */
+  log(level: string, message: string): boolean {
+    this.#logLength += message.length + level.length;
+    if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) {
+      this.#dropped++;
+      return false;
+    }
+    this.#logs.push([level, message]);
+    return true;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  logsJson(): string {
+    return this.#logs.length === 0 ? "" : JSON.stringify(this.#logs);
+  }
+
+  /** The next ask's number, or 0 when the call has used up what it may ask. */
+  nextAsk(length: number): number {
+    this.#askLength += length;
+    if (this.#asks >= this.message.capabilityCalls || this.#askLength > this.message.capabilityBytes) return 0;
+    return ++this.#asks;
+  }
+
+  stopTimer(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
+}
+
+/** An outcome as the guest writes it. */
+export function failed(failure: Failure): string {
+  return `-${JSON.stringify(failure)}`;
+}

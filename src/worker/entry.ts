@@ -1,0 +1,28 @@
+import { workerData as poolData } from "node:worker_threads";
+import { TurnSlot } from "../protocol/turn-record.ts";
+import { openLink } from "./link.ts";
+import { Session } from "./session.ts";
+import type { ServeTask, WorkerSettings } from "./settings.ts";
+
+/**
+ * The one long task of a worker thread: serve the host until it closes the link. Piscina owns the thread: its start,
+ * its resource limits, its replacement. Calls reach it over the link.
+ */
+export default async function serve(task: ServeTask): Promise<void> {
+  const settings = poolSettings();
+  const link = openLink(task.link);
+  const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
+  const session = new Session(settings, slot, (text) => link.send(text));
+  link.receive(
+    (line) => session.receive(line),
+    () => session.flush(),
+  );
+  await link.closed;
+  session.close();
+}
+
+/** Piscina wraps the pool's `workerData` into a list of its own. */
+function poolSettings(): WorkerSettings {
+  const data = poolData as unknown;
+  return (Array.isArray(data) ? data[1] : data) as WorkerSettings;
+}

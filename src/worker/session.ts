@@ -1,0 +1,274 @@
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER } from "../guest/host.ts";
+import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
+import type { ToolScript } from "../protocol/script.ts";
+import type { TurnSlot } from "../protocol/turn-record.ts";
+import { decodeToWorker, encodeToHost } from "../protocol/wire.ts";
+import { ActiveCall, failed } from "./active-call.ts";
+import { inspectScript } from "./inspect.ts";
+import { Isolates, type ToolIsolate } from "./isolates.ts";
+import { createPure } from "./pure.ts";
+import type { WorkerSettings } from "./settings.ts";
+import { type TurnEnd, Turns } from "./turns.ts";
+
+/** What a cancelled call's listeners may still use, in milliseconds. */
+const CANCEL_CPU_MS = 50;
+/** What making an isolate and compiling a script in it may take, in milliseconds. */
+const LOAD_MS = 5_000;
+/** Replies wait for the rest of the batch at most so long, in milliseconds. */
+const REPLY_DELAY_MS = 0.2;
+/** Turns longer than this are worth reading the heap's size after, in milliseconds. */
+const MEASURE_AFTER_MS = 1;
+const MEASURE_EVERY_CALLS = 64;
+const STATS_EVERY_MS = 500;
+
+/** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
+export class Session {
+  readonly #send: (text: string) => void;
+  readonly #turns: Turns;
+  readonly #isolates: Isolates;
+  readonly #scripts = new Map<string, ToolScript>();
+  readonly #calls = new Map<number, ActiveCall>();
+  readonly #statsTimer: NodeJS.Timeout;
+  #outbox = "";
+  #outboxSinceMs = 0;
+  #isBusy = false;
+  #lastStats = "";
+
+  constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
+    this.#send = send;
+    this.#turns = new Turns(slot);
+    this.#isolates = new Isolates(
+      settings.prelude,
+      settings.warmIsolates,
+      (kind, run, a, b, c) => this.#onEmit(kind, run, a, b, c),
+      createPure(settings.entropyKey),
+      (memoryMb) => slot.reserve(memoryMb),
+    );
+    this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
+  }
+
+  receive(line: string): void {
+    const message = decodeToWorker(line);
+    switch (message.kind) {
+      case "run":
+        return this.#run(message);
+      case "settle":
+        return this.#settle(message);
+      case "cancel":
+        return this.#cancel(message.run);
+      case "load":
+        this.#scripts.set(message.script.key, message.script);
+        return;
+      case "unload":
+        this.#scripts.delete(message.key);
+        return this.#isolates.forget(message.key);
+      case "inspect": {
+        const inspection = inspectScript(message, this.#isolates, this.#turns);
+        return this.#post({ kind: "inspected", run: message.run, payload: JSON.stringify(inspection) });
+      }
+    }
+  }
+
+  /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
+  flush(): void {
+    if (this.#outbox !== "") {
+      const text = this.#outbox;
+      this.#outbox = "";
+      this.#send(text);
+    }
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    setImmediate(() => this.#prepare());
+  }
+
+  close(): void {
+    clearInterval(this.#statsTimer);
+    for (const call of this.#calls.values()) call.stopTimer();
+    this.#calls.clear();
+    this.#isolates.dispose();
+  }
+
+  #run(message: RunMessage): void {
+    const script = this.#scripts.get(message.key);
+    if (script === undefined) return this.#lose(message.run, "the worker does not know the tool");
+    const call = this.#turns.around(message.run, LOAD_MS, () => this.#open(message, script));
+    if (call === null) return;
+    this.#calls.set(message.run, call);
+    const { run, callId, args, nowMs, outputBytes } = message;
+    const end = this.#enter(call, (timeoutMs) =>
+      call.realm.start(run, callId, args, nowMs, outputBytes, timeoutMs),
+    );
+    if (end.kind === "done") call.outcome ||= end.value;
+    if (end.kind === "uncaught") this.#recover(call);
+    this.#afterTurn(call, end);
+  }
+
+  /** Finds or makes the isolate and the realm; what fails here is the tool's script, so the call fails. */
+  #open(message: RunMessage, script: ToolScript): ActiveCall | null {
+    try {
+      const isolate = this.#isolates.get(script, message.tenant);
+      return new ActiveCall(message, isolate, isolate.enter(message.run));
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      const code = text.includes("memory limit") ? "memory_limit" : "load_error";
+      const payload = JSON.stringify({ code, message: `the tool's script cannot be loaded: ${text.slice(0, 1_000)}` });
+      const { run } = message;
+      this.#post({ kind: "done", run, ok: false, cpuMs: 0, heapBytes: 0, dropped: 0, logs: "", payload });
+      return null;
+    }
+  }
+
+  #settle({ run, ask, ok, payload, nowMs }: SettleMessage): void {
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    this.#afterTurn(
+      call,
+      this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
+    );
+  }
+
+  #fire(call: ActiveCall, dueMs: number): void {
+    call.timer = null;
+    const nowMs = Math.max(dueMs, Date.now());
+    this.#afterTurn(
+      call,
+      this.#enter(call, (timeoutMs) => call.realm.fire(call.message.run, nowMs, timeoutMs)),
+    );
+    this.flush();
+  }
+
+  #cancel(run: number): void {
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    const budget = { cpuMs: 0, isolate: call.isolate };
+    const end = this.#turns.enter(run, budget, CANCEL_CPU_MS, (timeoutMs) =>
+      call.realm.cancel(run, Date.now(), timeoutMs),
+    );
+    call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
+    this.#afterTurn(call, end);
+  }
+
+  #enter(call: ActiveCall, body: (timeoutMs: number) => string | void): TurnEnd {
+    return this.#turns.enter(call.message.run, call, call.message.cpuMs, body);
+  }
+
+  /** An exception that came after the outcome must not cost the call its outcome. */
+  #recover(call: ActiveCall): void {
+    const end = this.#enter(call, (timeoutMs) => call.realm.recover(timeoutMs));
+    if (end.kind === "done") call.outcome ||= end.value;
+  }
+
+  #afterTurn(call: ActiveCall, end: TurnEnd): void {
+    switch (end.kind) {
+      case "done":
+        break;
+      case "uncaught":
+        this.#log(call, "warn", `unhandled rejection: ${end.message}`);
+        break;
+      case "cpu":
+        return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
+      case "memory":
+        return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
+    }
+    if (call.outcome !== "") this.#complete(call);
+  }
+
+  /** Ends a call at a limit, and its isolate: what it left behind in there would run in the others' turns. */
+  #condemn(call: ActiveCall, code: "cpu_limit" | "memory_limit", message: string): void {
+    const { isolate } = call;
+    isolate.dispose();
+    call.outcome = failed({ code, message });
+    this.#complete(call);
+    for (const run of [...isolate.runs]) this.#lose(run, "another call ended the isolate");
+  }
+
+  #lose(run: number, reason: string): void {
+    const call = this.#calls.get(run);
+    call?.stopTimer();
+    call?.isolate.leave(run, call.realm);
+    this.#calls.delete(run);
+    this.#post({ kind: "lost", run, payload: JSON.stringify(reason) });
+  }
+
+  #complete(call: ActiveCall): void {
+    const { isolate, outcome } = call;
+    const { run } = call.message;
+    this.#calls.delete(run);
+    call.stopTimer();
+    this.#measure(isolate, call.cpuMs);
+    isolate.leave(run, call.realm);
+    this.#post({
+      kind: "done",
+      run,
+      ok: outcome.charCodeAt(0) === 43,
+      cpuMs: call.cpuMs,
+      heapBytes: isolate.heapBytes,
+      dropped: call.dropped,
+      logs: call.logsJson(),
+      payload: outcome.slice(1),
+    });
+  }
+
+  #measure(isolate: ToolIsolate, cpuMs: number): void {
+    if (cpuMs > MEASURE_AFTER_MS || isolate.served % MEASURE_EVERY_CALLS === 1) isolate.measure();
+  }
+
+  /** What a guest says during its turn. Nothing may be thrown into the isolate, and nothing long may be kept. */
+  #onEmit(kind: number, run: number, a: string | number, b: string, c: string): number {
+    const call = this.#calls.get(run);
+    if (call === undefined || call.outcome !== "") return 0;
+    switch (kind) {
+      case EMIT_DONE:
+        call.outcome = String(a);
+        return 0;
+      case EMIT_LOG:
+        this.#log(call, String(a), b);
+        return 0;
+      case EMIT_TIMER:
+        call.stopTimer();
+        call.timer = setTimeout(() => this.#fire(call, Number(a)), Math.max(0, Number(a) - Date.now()));
+        return 0;
+      case EMIT_ASK: {
+        const ask = call.nextAsk(c.length);
+        if (ask > 0) this.#post({ kind: "ask", run, ask, capability: String(a), method: b, payload: c });
+        return ask;
+      }
+      default:
+        return 0;
+    }
+  }
+
+  #log(call: ActiveCall, level: string, message: string): void {
+    if (!call.log(level, message) || !call.message.stream) return;
+    this.#post({ kind: "log", run: call.message.run, payload: JSON.stringify([level, message]) });
+  }
+
+  #post(message: ToHost): void {
+    const nowMs = performance.now();
+    if (this.#outbox === "") this.#outboxSinceMs = nowMs;
+    this.#outbox += encodeToHost(message);
+    if (nowMs - this.#outboxSinceMs <= REPLY_DELAY_MS) return;
+    const text = this.#outbox;
+    this.#outbox = "";
+    this.#send(text);
+  }
+
+  /** A little of the preparation at a time, so that a call that comes meanwhile waits for one isolate at most. */
+  #prepare(): void {
+    this.#isBusy = false;
+    if (this.#isolates.refill()) this.flush();
+  }
+
+  #sendStats(): void {
+    const stats: WorkerStats = {
+      ...this.#isolates.counts(),
+      starts: this.#isolates.starts,
+      heapBytes: this.#isolates.heaps(),
+    };
+    const payload = JSON.stringify(stats);
+    if (payload === this.#lastStats) return;
+    this.#lastStats = payload;
+    this.#post({ kind: "stats", payload });
+    this.flush();
+  }
+}

@@ -1,0 +1,23 @@
+import type { MessagePort } from "node:worker_threads";
+
+/** What every worker of an executor is given when its thread starts. */
+export interface WorkerSettings {
+  /** The guest's prelude: one script whose value is its `boot` function. */
+  readonly prelude: string;
+  /** From this and a call's number its randomness is derived. */
+  readonly entropyKey: string;
+  readonly turnRecord: SharedArrayBuffer;
+  /** An open file that mirrors the turn record. */
+  readonly mirrorFd?: number;
+  /** How many isolates a worker keeps warm. */
+  readonly warmIsolates: number;
+}
+
+/** What the one long task of a worker gets: its number, and its end of the link to the host. */
+export interface ServeTask {
+  readonly worker: number;
+  readonly link: { readonly kind: "port"; readonly port: MessagePort } | { readonly kind: "pipe"; readonly fd: number };
+}
+
+/** Longest message between host and worker, in characters. */
+export const MESSAGE_MAX = 256 * 1024 * 1024;

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Answer, Ask } from "../../src/executor/executor.ts";
+import { type Bench, type Kind, script, startExecutor } from "./jobs.ts";
+
+/** What every executor must do, whatever lies between it and its isolates. */
+export function executorSuite(kind: Kind): void {
+  describe(`the ${kind} executor`, () => {
+    let bench: Bench;
+    beforeAll(async () => {
+      bench = await startExecutor(kind);
+    });
+    afterAll(() => bench[Symbol.asyncDispose]());
+
+    const run = (...args: Parameters<Bench["job"]>) => bench.executor.run(bench.job(...args));
+    const output = async (...args: Parameters<Bench["job"]>): Promise<unknown> => {
+      const { outcome } = await run(...args);
+      return outcome.ok ? JSON.parse(outcome.json) : outcome.failure;
+    };
+    const code = async (...args: Parameters<Bench["job"]>): Promise<string> => {
+      const { outcome } = await run(...args);
+      return outcome.ok ? "ok" : outcome.failure.code;
+    };
+
+    test("answers a call with the tool's output", async () => {
+      expect(await output(script("({ a, b }) => ({ sum: a + b })"), { a: 1, b: 2 })).toEqual({ sum: 3 });
+    });
+
+    test("answers an asynchronous call", async () => {
+      const tool = script("async ({ ms }) => { await new Promise((done) => setTimeout(done, ms)); return 'late'; }");
+      expect(await output(tool, { ms: 5 })).toBe("late");
+    });
+
+    test("answers every one of many calls at once with its own output", async () => {
+      const tool = script("({ n }) => n");
+      const outputs = await Promise.all(Array.from({ length: 500 }, (_, n) => output(tool, { n })));
+      expect(outputs).toEqual(Array.from({ length: 500 }, (_, n) => n));
+    });
+
+    test("turns undefined into null", async () => {
+      expect(await output(script("() => undefined"))).toBeNull();
+    });
+
+    test("tells the class, the message and the stack of what a tool throws", async () => {
+      const body = "() => { throw new RateError('too fast'); }";
+      const failure = await output(script(body, { before: "class RateError extends Error {}" }));
+      expect(failure).toMatchObject({ code: "tool_error", type: "RateError", message: "too fast" });
+      expect(failure).toHaveProperty("stack", expect.stringContaining("tool:tool-"));
+    });
+
+    test("tells what a tool throws that is no error", async () => {
+      expect(await output(script("() => { throw 'plain'; }"))).toMatchObject({ type: "string", message: "plain" });
+    });
+
+    test("fails a call whose module throws, with load_error", async () => {
+      expect(await code(script("() => 1", { before: "throw new Error('at load');" }))).toBe("load_error");
+    });
+
+    test.each([
+      ["a cycle", "() => { const a = {}; a.a = a; return a; }"],
+      ["a BigInt", "() => 1n"],
+      ["a function", "() => () => 1"],
+      ["a symbol", "() => Symbol('s')"],
+    ])("answers invalid_output for %s", async (_name, body) => {
+      expect(await code(script(body))).toBe("invalid_output");
+    });
+
+    test("ends an endless loop at its processor time", async () => {
+      expect(await code(script("() => { for (;;); }"), {}, { limits: { cpuMs: 50 } })).toBe("cpu_limit");
+    });
+
+    test("ends an endless loop that comes after an await", async () => {
+      const tool = script("async () => { await new Promise((done) => setTimeout(done, 1)); for (;;); }");
+      expect(await code(tool, {}, { limits: { cpuMs: 50 } })).toBe("cpu_limit");
+    });
+
+    test("ends a storm of microtasks at its processor time", async () => {
+      const tool = script("() => new Promise(() => { (function next() { Promise.resolve().then(next); })(); })");
+      expect(await code(tool, {}, { limits: { cpuMs: 50 } })).toBe("cpu_limit");
+    });
+
+    test("ends an allocating loop that V8 would otherwise not interrupt", async () => {
+      const tool = script("() => { let a; for (;;) { a = new Array(100); } }");
+      expect(await code(tool, {}, { limits: { cpuMs: 100 } })).toBe("cpu_limit");
+    });
+
+    test("ends a heap bomb at its memory limit", async () => {
+      const tool = script("() => { const all = []; for (;;) all.push({ x: [1, 2, 3] }); }", { memoryMb: 16 });
+      expect(await code(tool, {}, { limits: { cpuMs: 10_000 } })).toBe("memory_limit");
+    });
+
+    test("ends a promise that never settles at its wall clock limit", async () => {
+      expect(await code(script("() => new Promise(() => {})"), {}, { limits: { wallMs: 60 } })).toBe("wall_limit");
+    });
+
+    test("refuses an output over its limit without copying it out", async () => {
+      expect(await code(script("() => 'x'.repeat(3e8)"))).toBe("output_too_large");
+    });
+
+    test("runs the calls of other tools to their end when one is cut off", async () => {
+      const slow = script("async () => { await new Promise((done) => setTimeout(done, 120)); return 'done'; }");
+      const others = Array.from({ length: 8 }, () => output(slow));
+      await code(script("() => { for (;;); }"), {}, { limits: { cpuMs: 30 } });
+      expect(await Promise.all(others)).toEqual(Array.from({ length: 8 }, () => "done"));
+    });
+
+    test("runs a call of the same tool again whose isolate another call ended", async () => {
+      const body = `async ({ spin }) => {
+        if (spin) for (;;);
+        await new Promise((done) => setTimeout(done, 150));
+        return "done";
+      }`;
+      const tool = script(body);
+      const innocent = run(tool, { spin: false });
+      expect(await code(tool, { spin: true }, { limits: { cpuMs: 40 } })).toBe("cpu_limit");
+      expect(await innocent).toMatchObject({ outcome: { ok: true, json: '"done"' }, attempts: 2 });
+    });
+
+    test("cancels a call that runs", async () => {
+      const job = bench.job(script("() => new Promise(() => {})"));
+      const reply = bench.executor.run(job);
+      bench.executor.cancel(job.run, "cancelled", "the test wants it");
+      expect((await reply).outcome).toMatchObject({ ok: false, failure: { code: "cancelled" } });
+    });
+
+    test("tells a cancelled call's signal", async () => {
+      const body = `(input, { signal, host }) => {
+        if (input.last) return aborted;
+        signal.addEventListener("abort", () => { aborted = true; });
+        return host.notes.add("ready").then(() => new Promise(() => {}));
+      }`;
+      const tool = script(body, { isolation: "shared", before: "let aborted = false;" });
+      const { promise: ready, resolve: onReady } = Promise.withResolvers<void>();
+      const ask = (): Promise<Answer> => {
+        onReady();
+        return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "null" });
+      };
+      const job = bench.job(tool, {}, { ask });
+      const reply = bench.executor.run(job);
+      await ready;
+      bench.executor.cancel(job.run, "cancelled", "the test wants it");
+      await reply;
+      expect(await output(tool, { last: true })).toBe(true);
+    });
+
+    test("brings a capability's answer to the tool", async () => {
+      const asked: Ask[] = [];
+      const ask = (asking: Ask): Promise<Answer> => {
+        asked.push(asking);
+        return Promise.resolve({ kind: "value", nowMs: Date.now(), json: `${asked.length * 10}` });
+      };
+      const tool = script("async (i, { host }) => [await host.counter.add({ by: 1 }), await host.counter.add({ by: 2 })]");
+      expect(await output(tool, {}, { ask })).toEqual([10, 20]);
+      expect(asked).toEqual([
+        { step: 1, capability: "counter", method: "add", args: '{"by":1}' },
+        { step: 2, capability: "counter", method: "add", args: '{"by":2}' },
+      ]);
+    });
+
+    test("lets a tool catch what a capability refuses", async () => {
+      const tool = script("async (i, { host }) => { try { await host.a.b(); } catch (e) { return [e.name, e.code]; } }");
+      expect(await output(tool)).toEqual(["CapabilityError", "capability_denied"]);
+    });
+
+    test("ends a call with a capability's code where the tool does not catch it", async () => {
+      expect(await code(script("(i, { host }) => host.a.b()"))).toBe("capability_denied");
+    });
+
+    test("does not let a tool pass its own error off as the engine's", async () => {
+      const tool = script("() => { const e = new Error('x'); e.name = 'CapabilityError'; e.code = 'engine_closed'; throw e; }");
+      expect(await code(tool)).toBe("tool_error");
+    });
+
+    test("refuses capability calls beyond the call's number of them", async () => {
+      let asked = 0;
+      const ask = (): Promise<Answer> => {
+        asked++;
+        return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "1" });
+      };
+      const tool = script("async (i, { host }) => { for (;;) await host.a.b(); }");
+      expect(await code(tool, {}, { ask, limits: { capabilityCalls: 3 } })).toBe("capability_limit");
+      expect(asked).toBe(3);
+    });
+
+    test("keeps console output of a call within its budget and counts the rest", async () => {
+      const reply = await run(
+        script("() => { for (let i = 0; i < 100; i++) console.log('line', i); }"),
+        {},
+        { limits: { logBytes: 100 } },
+      );
+      expect(JSON.parse(reply.logs)).toContainEqual(["log", "line 0"]);
+      expect(reply.logs.length).toBeLessThan(400);
+      expect(reply.dropped).toBeGreaterThan(80);
+    });
+
+    test("streams console lines as they come", async () => {
+      const lines: string[] = [];
+      await run(script("() => { console.warn('careful', { a: 1 }); }"), {}, { onLog: (line) => lines.push(line) });
+      expect(lines).toEqual(['["warn","careful { a: 1 }"]']);
+    });
+
+    test("gives a tool its context", async () => {
+      const tool = script("(i, { callId, tool, config }) => ({ callId, tool, config })");
+      expect(await output(tool)).toEqual({
+        callId: "call",
+        tool: { name: tool.name, version: "1.0.0" },
+        config: { unit: "m" },
+      });
+    });
+
+    test("starts every call of an instance tool with a fresh module", async () => {
+      const tool = script("() => ++count", { before: "let count = 0;" });
+      expect([await output(tool), await output(tool)]).toEqual([1, 1]);
+    });
+
+    test("keeps what a tool writes on its global from its next call", async () => {
+      const tool = script("() => { globalThis.seen = (globalThis.seen ?? 0) + 1; return globalThis.seen; }");
+      expect([await output(tool), await output(tool)]).toEqual([1, 1]);
+    });
+
+    test("keeps the module of a shared tool", async () => {
+      const tool = script("() => ++count", { isolation: "shared", before: "let count = 0;" });
+      expect([await output(tool), await output(tool)]).toEqual([1, 2]);
+    });
+
+    test("never shares a module between tenants", async () => {
+      const tool = script("() => ++count", { isolation: "shared", before: "let count = 0;" });
+      const outputs = [await output(tool, {}, { tenant: "a" }), await output(tool, {}, { tenant: "b" })];
+      expect(outputs).toEqual([1, 1]);
+    });
+
+    test.each(["context", "isolate"] as const)("gives every call of a tool at the %s level its own", async (isolation) => {
+      const body = "() => { Array.isArray.n = (Array.isArray.n ?? 0) + 1; return Array.isArray.n; }";
+      const tool = script(isolation === "context" ? body : "() => ++count", { isolation, before: "let count = 0;" });
+      expect([await output(tool), await output(tool)]).toEqual([1, 1]);
+    });
+
+    test("gives every call its own randomness", async () => {
+      const tool = script("() => [Math.random(), crypto.randomUUID()]");
+      const [first, second] = [await output(tool), await output(tool)];
+      expect(first).not.toEqual(second);
+    });
+
+    test("holds the clock still within a turn", async () => {
+      const tool = script("() => { const at = Date.now(); for (let i = 0; i < 1e6; i++); return Date.now() - at; }");
+      expect(await output(tool)).toBe(0);
+    });
+
+    test("inspects a module without calling it", async () => {
+      expect(await bench.executor.inspect(script("() => 1"))).toMatchObject({
+        ok: true,
+        spec: '{"name":"spec-name"}',
+        defaultExport: "function",
+        isolation: "instance",
+      });
+    });
+
+    test("finds that a module which changes intrinsics loads in an open context only", async () => {
+      const tool = script("() => 1", { before: "Array.prototype.mine = 1;" });
+      expect(await bench.executor.inspect(tool)).toMatchObject({ ok: true, isolation: "context" });
+    });
+
+    test("answers load_error for a module that never finishes loading", async () => {
+      const inspection = await bench.executor.inspect(script("() => 1", { before: "for (;;);" }));
+      expect(inspection).toMatchObject({ ok: false, error: { code: "load_error" } });
+    });
+
+    test("ends calls in flight with engine_closed when it closes, and closes twice without harm", async () => {
+      await using other = await startExecutor(kind);
+      const reply = other.executor.run(other.job(script("() => new Promise(() => {})")));
+      await other.executor.close();
+      await other.executor.close();
+      expect((await reply).outcome).toMatchObject({ ok: false, failure: { code: "engine_closed" } });
+    });
+  });
+}

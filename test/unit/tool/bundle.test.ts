@@ -1,0 +1,296 @@
+import { symlink } from "node:fs/promises";
+import path from "node:path";
+import vm from "node:vm";
+import { afterAll, describe, expect, test } from "vitest";
+import { SCRIPT_EXPORTS } from "../../../src/protocol/script.ts";
+import { bundleModule, stopBundler, type Bundle } from "../../../src/tool/bundle.ts";
+import { refusalOf, temporaryFolder } from "./temporary.ts";
+
+afterAll(stopBundler);
+
+type Exports = { default: (input?: unknown) => unknown; [name: string]: unknown };
+
+/** Evaluates a bundle as workers do. */
+function evaluate(bundle: Bundle): Exports {
+  const text = `(function (globalThis, self) { "use strict"; ${bundle.text}\nreturn ${SCRIPT_EXPORTS}; })`;
+  const make = vm.runInNewContext(text, Object.freeze({})) as (global: object, self: object) => Exports;
+  const global = {};
+  return make(global, global);
+}
+
+const fromText = (text: string) => bundleModule({ kind: "text", text, name: "add" });
+
+async function fromFiles(files: Record<string, string>, entry: string): Promise<Bundle> {
+  const folder = await temporaryFolder(files);
+  return bundleModule({ kind: "file", path: path.join(folder, entry), name: "x" });
+}
+
+async function messageOf(files: Record<string, string>, entry = "tool.js"): Promise<string> {
+  const folder = await temporaryFolder(files);
+  const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, entry), name: "x" }));
+  expect(error.code).toBe("load_error");
+  expect(error.message + JSON.stringify(error.details)).not.toContain(folder);
+  expect(error.message).not.toContain(path.basename(folder));
+  return error.message;
+}
+
+describe("what a bundle is", () => {
+  test("statements that evaluate in strict mode and leave the exports", async () => {
+    const bundle = await fromText("export const spec = { name: 'add' }; export default ({ a, b }) => a + b;");
+    const exports = evaluate(bundle);
+    expect(exports.default({ a: 1, b: 2 })).toBe(3);
+    expect(exports["spec"]).toMatchObject({ name: "add" });
+    expect(bundle.bytes).toBe(Buffer.byteLength(bundle.text));
+    expect(bundle.sources).toEqual(["add.js"]);
+  });
+
+  test("TypeScript given as text is compiled", async () => {
+    const bundle = await fromText("enum Sign { Plus = 2 }\nexport default (n: number): number => n * Sign.Plus;");
+    expect(evaluate(bundle).default(2)).toBe(4);
+    expect(bundle.sources).toEqual(["add.ts"]);
+  });
+
+  test("text that is JavaScript is read as JavaScript, also where TypeScript would differ", async () => {
+    const bundle = await fromText("const a = 1, b = 2, c = 0; export default () => [a < b, b > (c)].length + (a<b>(c));");
+    expect(evaluate(bundle).default()).toBe(3);
+  });
+
+  test("modules, JSON, text, packages and CommonJS in one script", async () => {
+    const bundle = await fromFiles(
+      {
+        "tool.ts": `import { one } from "./lib/one.ts"; import two from "./two.json"; import three from "./three.txt";
+          import readme from "./README.md" with { type: "text" }; import four from "four"; import five from "./five.cjs";
+          export default async () => [one, two.two, three, readme, four, five, (await import("./six.mjs")).six];`,
+        "lib/one.ts": `import type { Other } from "./other"; export const one: Other | number = 1;`,
+        "two.json": `{ "two": 2 }`,
+        "three.txt": "3",
+        "README.md": "# R",
+        "node_modules/four/package.json": `{ "main": "m.js", "browser": { "fs": false, "./m.js": "./b.js" } }`,
+        "node_modules/four/b.js": `const fs = require("fs"); try { require("node:crypto"); } catch {} module.exports = 4;`,
+        "five.cjs": "module.exports = 5;",
+        "six.mjs": "export const six = 6;",
+      },
+      "tool.ts",
+    );
+    expect(await evaluate(bundle).default()).toEqual([1, 2, "3", "# R", 4, 5, 6]);
+    expect(bundle.sources).toContain("node_modules/four/b.js");
+  });
+
+  test("packages are found in folders above the tool", async () => {
+    const folder = await temporaryFolder({
+      "node_modules/up/index.mjs": "export default 'up';",
+      "node_modules/up/package.json": `{ "exports": "./index.mjs" }`,
+      "tools/a/tool.js": `import up from "up"; export default () => up;`,
+    });
+    const bundle = await bundleModule({ kind: "file", path: path.join(folder, "tools/a/tool.js"), name: "x" });
+    expect(evaluate(bundle).default()).toBe("up");
+    expect(bundle.sources).toContain("node_modules/up/index.mjs");
+    expect(bundle.text + bundle.sourceMap).not.toContain(folder);
+  });
+
+  test("text with a folder imports from there", async () => {
+    const folder = await temporaryFolder({ "b.js": "export default 7;" });
+    const text = `import b from "./b.js"; export default () => b;`;
+    const bundle = await bundleModule({ kind: "text", text, name: "x", resolveDir: folder });
+    expect(evaluate(bundle).default()).toBe(7);
+  });
+
+  test("process.env.NODE_ENV is production and process is not there", async () => {
+    const bundle = await fromText("export default () => [process.env.NODE_ENV, typeof process, typeof global];");
+    expect(evaluate(bundle).default()).toEqual(["production", "undefined", "object"]);
+  });
+
+  test("no tsconfig.json around the tool changes it", async () => {
+    const bundle = await fromFiles(
+      {
+        "tsconfig.json": `{ "compilerOptions": { "paths": { "x": ["./secret.ts"] }, "useDefineForClassFields": false, "target": "es5" } }`,
+        "tool.ts": `class A { a = 1 } export default () => new A();`,
+      },
+      "tool.ts",
+    );
+    expect(bundle.text).toContain("a = 1");
+    const withPaths = { "tsconfig.json": `{ "compilerOptions": { "paths": { "x": ["./s.ts"] } } }`, "s.ts": "export {}" };
+    expect(await messageOf({ ...withPaths, "tool.ts": `import "x";` }, "tool.ts")).toContain(`imports "x"`);
+  });
+
+  test("source map comments bring in no file and no path", async () => {
+    const inline = Buffer.from(`{"version":3,"sources":["/home/secret/name.ts"],"mappings":"AAAA","names":[]}`);
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import "./a.js"; export default () => 1;\n//# sourceMappingURL=tool.js.map`,
+        "tool.js.map": `{"version":3,"sources":["read-from-disk.ts"],"mappings":"AAAA","names":[]}`,
+        "a.js": `console.log(1);\n//# sourceMappingURL=data:application/json;base64,${inline.toString("base64")}`,
+      },
+      "tool.js",
+    );
+    expect(bundle.sourceMap).not.toContain("read-from-disk");
+    expect(bundle.sourceMap).not.toContain("/home");
+    expect(bundle.sources).toContain("name.ts");
+  });
+});
+
+describe("what is refused", () => {
+  test.each(["node:fs", "fs", "path", "node:child_process", "fs/promises", "worker_threads"])(
+    "the Node built-in %s, by name and line",
+    async (name) => {
+      expect(await messageOf({ "tool.ts": `const a = 1;\n\nimport x from "${name}"; export default () => x;` }, "tool.ts")).toBe(
+        `tool "x" imports "${name}" at tool.ts:3: Node built-ins do not exist inside an isolate; ask for a capability instead`,
+      );
+      const error = await refusalOf(fromText(`import x from "${name}"; export default x;`));
+      expect(error.message).toContain(`imports "${name}" at add.js:1: Node built-ins`);
+    },
+  );
+
+  test("a built-in deep in a package, by the package's line", async () => {
+    const message = await messageOf({
+      "tool.js": `import p from "p"; export default p;`,
+      "node_modules/p/index.js": `\nmodule.exports = require("net");`,
+    });
+    expect(message).toContain(`imports "net" at node_modules/p/index.js:2`);
+  });
+
+  test("a top-level await, by line", async () => {
+    expect(await messageOf({ "tool.js": "\nconst a = await 1; export default () => a;" })).toContain(
+      "awaits outside of any function at tool.js:2",
+    );
+  });
+
+  test("an import that is not there, by line", async () => {
+    expect(await messageOf({ "tool.js": `import "./none.js";` })).toMatch(/imports "\.\/none\.js" at tool\.js:1, which was not found/);
+    expect(await messageOf({ "tool.js": `import "left-pad-none";` })).toMatch(/"left-pad-none" at tool\.js:1.*install it/);
+  });
+
+  test("any import from text that has no folder", async () => {
+    expect((await refusalOf(fromText(`import a from "./a.js"`))).message).toContain("no folder to import from");
+    expect((await refusalOf(fromText(`import a from "lodash"`))).message).toContain("no folder to import from");
+    expect((await refusalOf(fromText(`import a from "/etc/hostname" with { type: "text" }`))).message).toContain("no folder");
+  });
+
+  test("a syntax error, with line, column and the line itself", async () => {
+    const message = await messageOf({ "tool.js": "const a = 1;\nconst b = ;\n" });
+    expect(message).toContain(`at tool.js:2:11`);
+    expect(message).toContain("const b = ;");
+  });
+
+  test("a syntax error in text that is neither language, told in the one that got further", async () => {
+    const error = await refusalOf(fromText("type A = string;\nexport default (a: A) => { return ; ) };"));
+    expect(error.message).toContain("add.ts:2:");
+    expect((await refusalOf(fromText("const a = (;"))).message).toContain("add.js:1:12");
+  });
+
+  test.each(["import(input.name)", "import(`./${input.name}.js`)", "import('../' + input.name)"])(
+    "%s, which names what only a call knows",
+    async (expression) => {
+      const message = await messageOf({ "a.js": "export {}", "tool.js": `export default (input) => ${expression};` });
+      expect(message).toContain("at tool.js:1 that is only known when it runs");
+    },
+  );
+
+  test.each(["", "  \n"])("an empty source", async (text) => {
+    expect((await refusalOf(fromText(text))).message).toContain("is empty");
+  });
+
+  test("a source of more than 4 MiB, given as text, as file or as import", async () => {
+    const big = `export default "${"x".repeat(4 * 1024 * 1024)}"`;
+    expect((await refusalOf(fromText(big))).message).toContain("larger than");
+    expect(await messageOf({ "tool.js": big })).toContain("larger than");
+    expect(await messageOf({ "big.js": big, "tool.js": `import b from "./big.js"; export default b;` })).toContain(
+      "big.js is larger than",
+    );
+  });
+
+  test("a bundle of more than 16 MiB", async () => {
+    const files: Record<string, string> = {};
+    for (let part = 0; part < 5; part++) files[`p${part}.txt`] = String(part).repeat(3_900_000);
+    const imports = Object.keys(files).map((name, at) => `import p${at} from "./${name}";`);
+    const text = `${imports.join("")} export default () => [p0, p1, p2, p3, p4];`;
+    expect(await messageOf({ ...files, "tool.js": text })).toMatch(/is \d+ bytes when bundled/);
+  });
+
+  test("what is no module", async () => {
+    expect(await messageOf({ "a.node": "x", "tool.js": `import "./a.node";` })).toContain("a.node is no module");
+    expect(await messageOf({ "tool.js": `import "https://example.com/a.js";` })).toContain("may not import URLs");
+    expect(await messageOf({ "tool.js": `import "./a.css"`, "a.css": "" })).toContain("is no module");
+  });
+
+  test("a bundle that takes too long, and the next one works", async () => {
+    const text = `export default [${"1,".repeat(500_000)}];`;
+    const error = await refusalOf(bundleModule({ kind: "text", text, name: "slow" }, 1));
+    expect(error.message).toContain("took longer than 1 ms");
+    expect(evaluate(await fromText("export default () => 1")).default()).toBe(1);
+  });
+
+  test("a missing file, by its name alone", async () => {
+    expect(await messageOf({}, "none.js")).toBe('tool "x" has no file none.js; check its path');
+  });
+});
+
+describe("what a tool may read", () => {
+  const outer = { "secret.json": `{ "key": "s3cret" }`, "secret.js": "export default 's3cret'" };
+
+  test.each([
+    `import s from "../secret.json"; export default s;`,
+    `import s from "../secret.js"; export default s;`,
+    `import s from "../../../../../../../etc/hostname" with { type: "text" }; export default s;`,
+    `import s from "/etc/hostname" with { type: "text" }; export default s;`,
+    `import s from "file:///etc/hostname" with { type: "text" }; export default s;`,
+    `import s from "p/../../../secret.json"; export default s;`,
+    `import s from "./link.json"; export default s;`,
+    `import s from "./linked/secret.json"; export default s;`,
+    `import s from "linked-package"; export default s;`,
+    `import s from "main-leads-out"; export default s;`,
+    `import s from "#secret"; export default s;`,
+    `export { default } from "./sub/again.js";`,
+    `export default () => require("../secret.js");`,
+    `export default () => import("../secret.js");`,
+  ])("is not what %s asks for", async (text) => {
+    const folder = await temporaryFolder({
+      ...outer,
+      "linked/index.js": "export default 1",
+      "linked/secret.json": "{}",
+      "tool/tool.js": text,
+      "tool/sub/again.js": `export { default } from "../../secret.js";`,
+      "tool/package.json": `{ "imports": { "#secret": "../secret.js" } }`,
+      "tool/node_modules/p/index.js": "",
+      "tool/node_modules/main-leads-out/package.json": `{ "main": "../../../secret.js" }`,
+    });
+    await symlink(path.join(folder, "secret.json"), path.join(folder, "tool/link.json"));
+    await symlink(path.join(folder, "linked"), path.join(folder, "tool/linked"));
+    await symlink(path.join(folder, "linked"), path.join(folder, "tool/node_modules/linked-package"));
+    const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, "tool/tool.js"), name: "x" }));
+    expect(error.message).not.toContain("s3cret");
+    expect(error.message).not.toContain(folder);
+    expect(error.message).toMatch(/leads out of the tool's folder|may not import URLs|was not found/);
+  });
+
+  test("whether a file outside exists makes no difference to the answer", async () => {
+    const ask = (file: string) => messageOf({ "tool.js": `import s from "${file}" with { type: "text" };` });
+    expect((await ask("/etc/hostname")).replace("/etc/hostname", "F")).toBe((await ask("/etc/nothing")).replace("/etc/nothing", "F"));
+  });
+
+  test("is nothing where the tool's file is itself a link out of its folder", async () => {
+    const folder = await temporaryFolder({ ...outer, "tool/other.js": "" });
+    await symlink(path.join(folder, "secret.js"), path.join(folder, "tool/tool.js"));
+    const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, "tool/tool.js"), name: "x" }));
+    expect(error.message).toContain("a link out of its folder");
+  });
+
+  test("includes links that stay inside, as mounted configuration has them", async () => {
+    const folder = await temporaryFolder({ "..data/tool.js": `import b from "./b.js"; export default () => b;`, "..data/b.js": "export default 1" });
+    await symlink(path.join(folder, "..data/tool.js"), path.join(folder, "tool.js"));
+    expect(evaluate(await bundleModule({ kind: "file", path: path.join(folder, "tool.js"), name: "x" })).default()).toBe(1);
+  });
+});
+
+test("many tools are bundled at once", async () => {
+  const bundles = await Promise.all(Array.from({ length: 20 }, (_, at) => fromText(`export default () => ${at}`)));
+  expect(bundles.map((bundle) => evaluate(bundle).default())).toEqual(Array.from({ length: 20 }, (_, at) => at));
+});
+
+test("a module that ends the bundler's process takes no other tool with it", async () => {
+  const hostile = refusalOf(fromText(`export default ${"[".repeat(4_000_000)}`));
+  const others = Array.from({ length: 5 }, (_, at) => fromText(`export default () => ${at}`));
+  expect((await Promise.all(others)).map((bundle) => evaluate(bundle).default())).toEqual([0, 1, 2, 3, 4]);
+  expect((await hostile).message).toContain("ended the bundler");
+  expect(evaluate(await fromText("export default () => 1")).default()).toBe(1);
+});
