@@ -112,7 +112,16 @@ export class EngineCall implements Job {
   #metadata(reply: Reply, queueMs: number): ResultMetadata {
     const { cpuMs, wallMs, heapBytes, attempts, dropped } = reply;
     const logs = reply.logs === "" ? NO_LOGS : readLogs(reply.logs);
-    const metadata = { callId: this.callId, tool: this.tool.info.name, queueMs, wallMs, cpuMs, heapBytes, attempts, logs };
+    const metadata = {
+      callId: this.callId,
+      tool: this.tool.info.name,
+      queueMs,
+      wallMs,
+      cpuMs,
+      heapBytes,
+      attempts,
+      logs,
+    };
     return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
   }
 

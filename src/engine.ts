@@ -1,10 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
 import { Broker } from "./broker/broker.ts";
-import { byteLength, emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
-import { type ErrorCode, GloveboxError, type ToolError, toolError } from "./errors.ts";
-import { type EventName, Events, type Listener } from "./events.ts";
+import { emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
+import { type ErrorCode, GloveboxError, toolError } from "./errors.ts";
+import { within } from "./deadline.ts";
+import { emitExecutorEvent, type EventName, Events, type Listener } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
-import type { Executor, ExecutorEvent, Reply } from "./executor/executor.ts";
+import type { Executor, Reply } from "./executor/executor.ts";
+import { bundlePrelude } from "./executor/prelude.ts";
 import { type Limits, resolveLimits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -16,7 +19,6 @@ import type { ToolDefinition, ToolInfo } from "./tool/definition.ts";
 import { prepareTool, type RegisteredTool } from "./tool/prepare.ts";
 import { ToolRegistry } from "./tool/registry.ts";
 import { findSources } from "./tool/source.ts";
-import { describeViolations } from "./tool/violation.ts";
 
 /** A snapshot of what an engine is doing. */
 export interface EngineStats {
@@ -29,7 +31,6 @@ export interface EngineStats {
   readonly quarantined: readonly string[];
 }
 
-const CALL_ID_MAX = 256;
 const DRAIN_DEFAULT_MS = 5_000;
 
 /** Engines that are open in this process: the last one to close stops the bundler they share. */
@@ -72,11 +73,12 @@ export class Engine implements AsyncDisposable {
     this.#broker = new Broker(options.capabilities, options.policy, (outcome) => {
       this.#events.emit("capability:call", outcome);
     });
-    this.#executor = createExecutor(options, {
+    this.#executor = createExecutor(options.executor, {
+      workers: options.workers,
       prelude,
       entropyKey: randomBytes(32).toString("hex"),
       nextRun: () => ++this.#lastRun,
-      onEvent: (event) => this.#onExecutorEvent(event),
+      onEvent: (event) => emitExecutorEvent(this.#events, event),
     });
     const names = options.capabilities.map(({ name }) => name);
     this.#metrics = new Metrics(this.#events, this.#sources(), names, options.registry);
@@ -84,7 +86,6 @@ export class Engine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(options: ResolvedOptions): Promise<Engine> {
-    const { bundlePrelude } = await import("./executor/prelude.ts");
     const engine = new Engine(options, await bundlePrelude());
     open++;
     try {
@@ -198,7 +199,7 @@ export class Engine implements AsyncDisposable {
     if (this.#state !== "open") return refuse("engine_closed", "the engine takes no more calls");
     const tool = this.#registry.get(name);
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
-    const wrong = malformed(call, callId);
+    const wrong = describeMalformed(call, callId);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
     const retryAfterMs = this.#executor.refusedForMs(name);
     if (retryAfterMs > 0) {
@@ -292,7 +293,7 @@ export class Engine implements AsyncDisposable {
     this.#state = "draining";
     this.#events.emit("engine:close");
     this.#scheduler.close({ refuseWaiting: drainMs === 0 });
-    await withDeadline(drainMs, this.#scheduler.idle());
+    await within(drainMs, this.#scheduler.idle());
     this.#scheduler.close({ refuseWaiting: true });
     await this.#executor.close();
     this.#state = "closed";
@@ -307,57 +308,4 @@ export class Engine implements AsyncDisposable {
   #sources() {
     return { scheduler: () => this.#scheduler.stats(), executor: () => this.#executor.stats() };
   }
-
-  #onExecutorEvent(event: ExecutorEvent): void {
-    switch (event.kind) {
-      case "batch":
-        return this.#events.emit("dispatch:batch", { size: event.size });
-      case "started":
-        return this.#events.emit("executor:start", { pid: event.pid });
-      case "lost":
-        return this.#events.emit("executor:lost", { reason: event.reason, culprits: event.culprits });
-      case "quarantined":
-        return this.#events.emit("tool:quarantine", { tool: event.tool, strikes: event.strikes });
-    }
-  }
-}
-
-/** What is wrong with a call's form, before its tool's schema is asked. */
-function malformed(call: ToolCall, callId: unknown): string | null {
-  if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
-    return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
-  }
-  const args: unknown = call.arguments ?? {};
-  return typeof args === "object" && !Array.isArray(args) ? null : "a call's arguments are an object";
-}
-
-/** The arguments as JSON, with the schema's defaults in them; or what is wrong with them. The caller's object stays. */
-function writeArguments(tool: RegisteredTool, given: object, limits: Limits): string | ToolError {
-  let text: string;
-  try {
-    text = JSON.stringify(given);
-  } catch (error) {
-    const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
-    return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
-  }
-  const size = byteLength(text, limits.inputBytes);
-  if (size > limits.inputBytes) {
-    return toolError("input_too_large", `the arguments have ${size} bytes of JSON, the limit is ${limits.inputBytes}`);
-  }
-  const { checkInput } = tool;
-  const value: unknown = checkInput.hasDefaults ? JSON.parse(text) : given;
-  const violations = checkInput.check(value);
-  if (violations.length > 0) {
-    return toolError("invalid_arguments", describeViolations(violations), { violations });
-  }
-  return checkInput.hasDefaults ? JSON.stringify(value) : text;
-}
-
-async function withDeadline(ms: number, promise: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise, late]);
-  clearTimeout(timer);
 }

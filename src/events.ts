@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { CapabilityOutcome } from "./broker/broker.ts";
-import type { RestartReason } from "./executor/executor.ts";
+import type { ExecutorEvent, RestartReason } from "./executor/executor.ts";
 import type { ToolInfo } from "./tool/definition.ts";
 import type { LogLine, ToolCall, ToolResult } from "./result.ts";
 
@@ -77,5 +77,19 @@ export class Events {
         });
       }
     }
+  }
+}
+
+/** Tells what an executor did under the engine's own names. */
+export function emitExecutorEvent(events: Events, event: ExecutorEvent): void {
+  switch (event.kind) {
+    case "batch":
+      return events.emit("dispatch:batch", { size: event.size });
+    case "started":
+      return events.emit("executor:start", { pid: event.pid });
+    case "lost":
+      return events.emit("executor:lost", { reason: event.reason, culprits: event.culprits });
+    case "quarantined":
+      return events.emit("tool:quarantine", { tool: event.tool, strikes: event.strikes });
   }
 }

@@ -7,7 +7,8 @@ export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, typ
 export type { CallEvent, EventMap, EventName, PreEvent } from "./events.ts";
 export type { JsonSchema, JsonValue } from "./json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./limits.ts";
-export type { EngineOptions, ExecutorKind, ExecutorOptions, QueueOptions } from "./options.ts";
+export type { ExecutorKind, ExecutorOptions } from "./executor/executor.ts";
+export type { EngineOptions, QueueOptions } from "./options.ts";
 export type { Isolation } from "./protocol/script.ts";
 export type { LogLine, ResultMetadata, ToolCall, ToolResult } from "./result.ts";
 export type { Runtime, ToolDefinition, ToolInfo } from "./tool/definition.ts";

@@ -1,21 +1,9 @@
 import type { Registry } from "prom-client";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
+import type { ExecutorKind, ExecutorOptions } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { ToolDefinition } from "./tool/definition.ts";
-
-export type ExecutorKind = "process" | "threads";
-
-export interface ExecutorOptions {
-  /** `process` (the default): a supervised child process. `threads`: threads of this process, no crash boundary. */
-  readonly kind: ExecutorKind;
-  /** Isolates that each worker keeps warm. Default 128. */
-  readonly warmIsolates?: number;
-  /** `process` only: resident memory at which an executor is replaced, in MiB. Default 4096. */
-  readonly rssMb?: number;
-  /** `process` only: whether a second process stands ready. Default true. */
-  readonly spare?: boolean;
-}
 
 export interface QueueOptions {
   /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
@@ -66,7 +54,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
   const executor = typeof options.executor === "string" ? { kind: options.executor } : options.executor;
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
   const kind = executor?.kind ?? "process";
-  if (kind !== "process" && kind !== "threads") throw new TypeError(`executor "${String(kind)}" is not one of process, threads`);
+  if (kind !== "process" && kind !== "threads")
+    throw new TypeError(`executor "${String(kind)}" is not one of process, threads`);
   // An operator who raises a ceiling on purpose may go beyond ours.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   return {

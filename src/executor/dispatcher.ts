@@ -296,7 +296,12 @@ export class Dispatcher implements LaneListener {
     }
     for (const [run, inspection] of this.#inspections) {
       if (inspection.deadlineMs > nowMs) continue;
-      this.#endInspection(run, inspection, "load_error", `the tool's module took longer than ${INSPECT_WALL_MS} ms to load`);
+      this.#endInspection(
+        run,
+        inspection,
+        "load_error",
+        `the tool's module took longer than ${INSPECT_WALL_MS} ms to load`,
+      );
     }
     if (this.#flights.size > 0 || this.#inspections.size > 0 || this.#sweep === null) return;
     clearInterval(this.#sweep);

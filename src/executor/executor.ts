@@ -72,7 +72,7 @@ export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbe
 
 /** Runs calls in isolates, wherever those are. One suite tests every implementation. */
 export interface Executor {
-  readonly kind: "threads" | "process";
+  readonly kind: ExecutorKind;
   /** Resolves when calls can run. Rejects with `executor_lost` where that is impossible. */
   start(): Promise<void>;
   /** Never rejects: what goes wrong is in the reply. */
@@ -88,4 +88,17 @@ export interface Executor {
   stats(): ExecutorStats;
   /** Ends every call in flight with `engine_closed` and leaves no thread and no process behind. */
   close(): Promise<void>;
+}
+
+export type ExecutorKind = "process" | "threads";
+
+export interface ExecutorOptions {
+  /** `process` (the default): a supervised child process. `threads`: threads of this process, no crash boundary. */
+  readonly kind: ExecutorKind;
+  /** Isolates that each worker keeps warm. Default 128. */
+  readonly warmIsolates?: number;
+  /** `process` only: resident memory at which an executor is replaced, in MiB. Default 4096. */
+  readonly rssMb?: number;
+  /** `process` only: whether a second process stands ready. Default true. */
+  readonly spare?: boolean;
 }

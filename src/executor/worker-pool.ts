@@ -1,5 +1,6 @@
 import { Piscina } from "piscina";
 import type { MessagePort } from "node:worker_threads";
+import { within } from "../deadline.ts";
 import type { ServeTask, WorkerSettings } from "../worker/settings.ts";
 
 /** Heap of a worker thread itself, in MiB: it holds messages on their way, never a tool's objects. */
@@ -10,7 +11,7 @@ export interface WorkerPoolOptions {
   readonly workers: number;
   readonly settings: WorkerSettings;
   /** A worker's task ended: with `null` because its link was closed, else because the thread died. */
-  onEnd(worker: number, error: Error | null): void;
+  readonly onEnd: (worker: number, error: Error | null) => void;
 }
 
 /** The worker threads. Piscina owns their lives: each runs one long task that serves one link. */
@@ -64,14 +65,4 @@ export class WorkerPool {
     await within(CLOSE_MS, Promise.all(this.#tasks));
     await within(CLOSE_MS, this.#pool.destroy());
   }
-}
-
-/** Waits for a promise, but never longer than `ms`: threads that are wedged never end. */
-async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise.then(() => undefined), late]);
-  clearTimeout(timer);
 }

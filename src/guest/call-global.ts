@@ -6,8 +6,7 @@ import { createConsole } from "./web/console.ts";
 /** Which call an instance works for: one for its whole life, except where the module is shared between calls. */
 export interface Holder {
   call: Call | null;
-  readonly report: (call: Call, error: unknown) => void;
-  readonly nowMs: () => number;
+  readonly realm: { report(call: Call, error: unknown): void; nowMs(): number };
 }
 
 type AnyFunction = (...args: unknown[]) => unknown;
@@ -28,7 +27,7 @@ export class CallGlobal {
     const holder = this.#holder;
     return (this.#console ??= createConsole(
       (level, message) => holder.call?.log(level, message),
-      () => holder.nowMs(),
+      () => holder.realm.nowMs(),
     ));
   }
 
@@ -69,7 +68,7 @@ export class CallGlobal {
         try {
           Reflect.apply(callback, undefined, []);
         } catch (error) {
-          if (call !== null) holder.report(call, error);
+          if (call !== null) holder.realm.report(call, error);
         }
       });
     };

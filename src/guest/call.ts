@@ -37,11 +37,6 @@ export class CapabilityError extends Error {
     this.method = method;
   }
 
-  /** The code, for an error of this class only: a tool cannot make its own error pass for the engine's. */
-  static codeOf(thrown: object): string | undefined {
-    return thrown instanceof CapabilityError && issued.has(thrown) ? thrown.code : undefined;
-  }
-
   static issue(failure: Failure, capability: string, method: string): CapabilityError {
     const error = new CapabilityError(failure.code, failure.message, capability, method);
     issued.add(error);
@@ -51,6 +46,11 @@ export class CapabilityError extends Error {
 
 const issued = new WeakSet<object>();
 
+/** The code of an error that the engine made: a tool cannot make its own error pass for one. */
+export function issuedCode(thrown: object): string | undefined {
+  return thrown instanceof CapabilityError && issued.has(thrown) ? thrown.code : undefined;
+}
+
 const LOG_LINE_MAX = 16_384;
 const ASK_MAX = 64 * 1024 * 1024;
 
@@ -59,13 +59,14 @@ export class Call {
   readonly run: number;
   readonly id: string;
   readonly originMs: number;
-  readonly timers: Timers;
-  readonly entropy: Entropy;
   /** The global of the instance that works for this call. */
   global: object | null = null;
   readonly #world: CallWorld;
   readonly #outputMax: number;
+  // Most calls need none of these, and a call costs less than making them.
   #asks: Map<number, Ask> | null = null;
+  #timers: Timers | null = null;
+  #entropy: Entropy | null = null;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
   settled = false;
 
@@ -75,13 +76,20 @@ export class Call {
     this.id = id;
     this.originMs = world.turn.nowMs;
     this.#outputMax = outputMax;
-    this.timers = new Timers(
-      () => world.turn.nowMs,
+  }
+
+  get timers(): Timers {
+    const { emit, turn } = this.#world;
+    return (this.#timers ??= new Timers(
+      () => turn.nowMs,
       (dueMs) => {
-        if (!this.settled) world.emit(EMIT_TIMER, run, dueMs, "", "");
+        if (!this.settled) emit(EMIT_TIMER, this.run, dueMs, "", "");
       },
-    );
-    this.entropy = new Entropy(world.pure, run);
+    ));
+  }
+
+  get entropy(): Entropy {
+    return (this.#entropy ??= new Entropy(this.#world.pure, this.run));
   }
 
   get signal(): object {
@@ -135,7 +143,8 @@ export class Call {
     } catch (error) {
       return fail("invalid_output", `the tool returned a value that JSON cannot hold: ${messageOf(error)}`);
     }
-    if (typeof text !== "string") return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
+    if (typeof text !== "string")
+      return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
     return text.length > this.#outputMax ? this.#tooLarge(text.length) : `+${text}`;
   }
 
@@ -153,11 +162,14 @@ export class Call {
   end(): void {
     this.settled = true;
     this.#asks = null;
-    this.timers.end();
+    this.#timers?.end();
   }
 
   #tooLarge(length: number): string {
-    return fail("output_too_large", `the output has ${length} characters of JSON, the limit is ${this.#outputMax} bytes`);
+    return fail(
+      "output_too_large",
+      `the output has ${length} characters of JSON, the limit is ${this.#outputMax} bytes`,
+    );
   }
 }
 

@@ -45,6 +45,8 @@ function tamedDate(RealDate: DateConstructor, clock: Clock): DateConstructor {
   for (const [name, value] of Object.entries(methods)) {
     Object.defineProperty(tamed, name, { value, writable: true, enumerable: false, configurable: true });
   }
+  // A bundler renames a function that is called like a global.
+  Object.defineProperty(tamed, "name", { value: "Date", configurable: true });
   Object.defineProperty(tamed, "length", { value: 7, configurable: true });
   Object.defineProperty(tamed, "prototype", { value: RealDate.prototype, writable: false });
   Object.defineProperty(RealDate.prototype, "constructor", { value: tamed, writable: true, configurable: true });
@@ -54,9 +56,9 @@ function tamedDate(RealDate: DateConstructor, clock: Clock): DateConstructor {
 /** `format()` and `formatToParts()` without a date mean now. */
 function tameDateTimeFormat(DateTimeFormat: typeof Intl.DateTimeFormat, clock: Clock): void {
   const prototype = DateTimeFormat.prototype;
-  const format = Object.getOwnPropertyDescriptor(prototype, "format")?.get;
-  const { formatToParts } = prototype;
-  if (format === undefined) return;
+  const format: unknown = Object.getOwnPropertyDescriptor(prototype, "format")?.get;
+  const formatToParts: unknown = Reflect.get(prototype, "formatToParts");
+  if (typeof format !== "function" || typeof formatToParts !== "function") return;
   Object.defineProperty(prototype, "format", {
     get(this: Intl.DateTimeFormat) {
       const bound = Reflect.apply(format, this, []) as (date?: unknown) => string;

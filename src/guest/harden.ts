@@ -25,6 +25,8 @@ function removeResizableBuffers(realm: typeof globalThis): void {
     if (new.target === undefined) throw new TypeError("Constructor ArrayBuffer requires 'new'");
     return Reflect.construct(RealArrayBuffer, [length], new.target);
   };
+  // A bundler renames a function that is called like a global.
+  Object.defineProperty(tamed, "name", { value: "ArrayBuffer", configurable: true });
   Object.defineProperty(tamed, "prototype", { value: RealArrayBuffer.prototype, writable: false });
   Object.defineProperty(tamed, "isView", { value: RealArrayBuffer.isView, writable: true, configurable: true });
   Object.defineProperty(
@@ -110,7 +112,8 @@ function enableOverrides(object: object): void {
   const isPrototype = Object.hasOwn(object, "constructor");
   const all = object === Object.prototype;
   for (const key of Reflect.ownKeys(object)) {
-    const enabled = all || (isPrototype && OVERRIDDEN.has(key)) || (object === Iterator.prototype && key === Symbol.iterator);
+    const enabled =
+      all || (isPrototype && OVERRIDDEN.has(key)) || (object === Iterator.prototype && key === Symbol.iterator);
     if (!enabled) continue;
     const property = Object.getOwnPropertyDescriptor(object, key);
     if (property === undefined || !("value" in property) || property.configurable !== true) continue;

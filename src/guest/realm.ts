@@ -1,10 +1,12 @@
-import { Call, CapabilityError, type CallWorld } from "./call.ts";
+import { Call, type CallWorld, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { describeError } from "./describe-error.ts";
-import { type Factory, type Failure, GLOBAL_NAMES, type Guest } from "./host.ts";
+import type { Factory, Failure, Guest } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 
 type ToolFunction = (input: unknown, context: ToolContext) => unknown;
+
+const NONE: readonly unknown[] = [];
 
 interface Instance {
   readonly tool: ToolFunction;
@@ -71,7 +73,7 @@ export class Realm implements Guest {
     const call = new Call(this.#world, run, "", 0);
     this.#world.turn.call = call;
     try {
-      const holder = this.#hold(call);
+      const holder: Holder = { call, realm: this };
       const exported = this.#evaluate(new CallGlobal(holder), call);
       call.end();
       const spec = JSON.stringify(Reflect.get(exported, "spec") ?? null) ?? "null";
@@ -93,7 +95,7 @@ export class Realm implements Guest {
       const value = instance.tool(JSON.parse(args), new ToolContext(call, this.#facts));
       return isThenable(value) ? this.#follow(call, value) : call.finish(value);
     } catch (error) {
-      return call.failWith(describeError(error, CapabilityError.codeOf));
+      return call.failWith(describeError(error, issuedCode));
     }
   }
 
@@ -108,12 +110,16 @@ export class Realm implements Guest {
 
   /** Ends a call with an error that nobody in it caught. */
   report(call: Call, error: unknown): void {
-    this.#conclude(call, () => call.failWith(describeError(error, CapabilityError.codeOf)));
+    this.#conclude(call, () => call.failWith(describeError(error, issuedCode)));
   }
 
   #conclude(call: Call, outcome: () => string): void {
     this.#calls.delete(call.run);
     call.emitOutcome(outcome());
+  }
+
+  nowMs(): number {
+    return this.#world.turn.nowMs;
   }
 
   #enter(run: number, nowMs: number): Call | null {
@@ -129,7 +135,7 @@ export class Realm implements Guest {
       this.#shared.holder.call = call;
       return this.#shared;
     }
-    const holder = this.#hold(call);
+    const holder: Holder = { call, realm: this };
     const global = new CallGlobal(holder);
     const exported = this.#evaluate(global, call);
     const tool: unknown = Reflect.get(exported, "default");
@@ -139,19 +145,15 @@ export class Realm implements Guest {
     return instance;
   }
 
-  #hold(call: Call): Holder {
-    const { turn } = this.#world;
-    return { call, report: (owner, error) => this.report(owner, error), nowMs: () => turn.nowMs };
-  }
-
   #evaluate(global: CallGlobal, call: Call): object {
     if (this.#factory === null) throw new TypeError("no tool is loaded");
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
-    const globals: unknown[] = GLOBAL_NAMES.map(() => own);
-    for (const name of this.#ownNames) globals.push(Reflect.get(global, name));
-    const exported: unknown = Reflect.apply(this.#factory, undefined, globals);
+    const named =
+      this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => Reflect.get(global, name) as unknown);
+    // In the order of `GLOBAL_NAMES`.
+    const exported = this.#factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;
   }
@@ -162,7 +164,6 @@ export class Realm implements Guest {
     return { ...failure, code: "load_error", message: `the tool's module cannot be evaluated: ${failure.message}` };
   }
 }
-
 
 function isThenable(value: unknown): value is object {
   return (

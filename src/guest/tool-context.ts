@@ -43,7 +43,7 @@ export class ToolContext {
 }
 
 /**
- * `host.<capability>.<method>(args)`: any name may be asked for, the host decides what is granted. So a tool that
+ * `host.<capability>.<method>(args)`: a tool may ask for whatever name it likes, the host decides what is granted. So a tool that
  * asks for what it was not given gets an error that names it, not a `TypeError` about `undefined`.
  */
 function createHost(call: Call): object {

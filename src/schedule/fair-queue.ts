@@ -1,6 +1,6 @@
 import type { Queue, QueueAddOptions, RunFunction } from "p-queue";
 import { NodeHeap } from "./heap.ts";
-import { Gate, Tenant, type Lane, type Waiting } from "./lanes.ts";
+import { Gate, Tenant, type Flow, type Lane, type Waiting } from "./lanes.ts";
 
 /** What `PQueue.add` is given for a waiting call. */
 export interface WaitOptions extends QueueAddOptions {
@@ -22,7 +22,8 @@ interface FairQueueOptions {
  *
  * Gates that are open and have lanes are in one heap, ranked by their best lane; the lanes of a gate are in a heap of
  * the gate. A gate at its cap leaves the heap with all that wait for it in one step. A lane whose tenant is at its cap
- * is set aside when it comes to the head, and returned when the tenant has room. So nothing ever walks over calls.
+ * is set aside when it comes to the head, and returned when the tenant has room. So nothing ever walks over calls. A
+ * start costs O(log n), and a step for each capped tool at which the same tenant has the next call in line.
  *
  * p-queue takes what `dequeue` returns without looking, so `size` is 0 unless a call may start now; p-queue never asks
  * for more than whether it is 0. The number of calls that wait, whether they may start or not, is `waiting`.
@@ -40,6 +41,9 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
   #waiting = 0;
   #seq = 0;
   #stamp = 0;
+  /** The flow that had turns while it waited alone, and the time of the last. */
+  #lastTurn: Flow | undefined = undefined;
+  #lastTurnMs = 0;
 
   constructor(options: FairQueueOptions) {
     this.#concurrency = options.concurrency;
@@ -122,6 +126,7 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     call.run = run;
     call.seq = ++this.#seq;
     if (flow.waiting === 0) {
+      this.#settleTurns();
       flow.since = call.enqueuedAtMs;
       flow.stamp = ++this.#stamp;
     }
@@ -141,8 +146,9 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     const { flow, gate } = lane;
     const nowMs = this.#clock();
     call.startedAtMs = nowMs;
-    flow.since = nowMs;
-    flow.stamp = ++this.#stamp;
+    this.#lastTurn = flow;
+    this.#lastTurnMs = nowMs;
+    if (flow.waiting < this.#waiting) this.#settleTurns();
     lane.since = nowMs;
     lane.remove(call);
     this.#count(call, -1);
@@ -195,6 +201,18 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
         return lane;
       }
     }
+  }
+
+  /**
+   * Ranks the flow that had the last turn behind all others. That makes every lane of the flow stale, so it is put off
+   * while no other flow waits: a single tenant with many capped tools would pay for it at every start, for nothing.
+   */
+  #settleTurns(): void {
+    const flow = this.#lastTurn;
+    if (flow === undefined) return;
+    flow.since = this.#lastTurnMs;
+    flow.stamp = ++this.#stamp;
+    this.#lastTurn = undefined;
   }
 
   #take(gate: Gate, tenant: Tenant | undefined): void {

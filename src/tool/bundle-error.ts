@@ -1,6 +1,6 @@
 import type { Location, Message } from "esbuild";
 import { GloveboxError } from "../errors.ts";
-import { isNodeBuiltin, shownName } from "./bundle-files.ts";
+import { BUNDLER, isNodeBuiltin, shownName } from "./bundle-files.ts";
 
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
@@ -15,7 +15,15 @@ export function bundleError(name: string, messages: readonly Message[]): Glovebo
 
 /** Whether the text could not be parsed, as opposed to an import that could not be followed. */
 export function isSyntaxError(message: Message): boolean {
-  return message.pluginName === "" && !/^(?:Could not resolve|Top-level await|No matching export)/.test(message.text);
+  return (
+    isBundlers(message) &&
+    message.id !== "unsupported-dynamic-import" &&
+    !/^(?:Could not resolve|Top-level await|No matching export)/.test(message.text)
+  );
+}
+
+function isBundlers(message: Message): boolean {
+  return message.pluginName === "" || message.detail === BUNDLER;
 }
 
 function problem(message: Message): string {
@@ -29,7 +37,7 @@ function problem(message: Message): string {
   if (text.startsWith("Top-level await")) {
     return `awaits outside of any function${line}: a module is evaluated in one go; move the await into the tool's function`;
   }
-  if (message.pluginName !== "") return `${text}${line === "" ? "" : ` (${line.trim()})`}`;
+  if (!isBundlers(message)) return `${text}${line === "" ? "" : ` (${line.trim()})`}`;
   const column = location === null ? "" : `:${location.column + 1}`;
   return `could not be bundled: ${text}${line}${column}${location === null ? "" : sourceLine(location)}`;
 }

@@ -1,7 +1,17 @@
 import { builtinModules } from "node:module";
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import type { Loader, OnLoadArgs, OnLoadResult, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
+import { checkImports, withoutFileMaps } from "./bundle-imports.ts";
+import type {
+  Loader,
+  Message,
+  OnLoadArgs,
+  OnLoadResult,
+  OnResolveArgs,
+  OnResolveResult,
+  Plugin,
+  PluginBuild,
+} from "esbuild";
 
 /** Largest module that a tool may import, in bytes. */
 export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
@@ -15,6 +25,8 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const NAMESPACE = "tool";
 /** Modules that a package's `browser` field replaces by nothing. */
 const EMPTY_NAMESPACE = "empty";
+/** The `detail` of messages that are esbuild's own although a plugin hands them on. */
+export const BUNDLER = "esbuild";
 const PREFIX = /^(?:tool|empty):/;
 
 const LOADERS: { readonly [extension: string]: Loader } = {
@@ -138,8 +150,30 @@ export class ToolFiles {
     this.#bytes += size;
     if (size > MAX_SOURCE_BYTES) return refusal(`${args.path} is larger than ${MAX_SOURCE_BYTES} bytes`);
     if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
-    return { contents: await readFile(file), loader };
+    if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
+    const contents = withoutFileMaps(await readFile(file, "utf8"));
+    // Packages above the tool's folder are the operator's.
+    if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
+    const found = await parsed(contents, loader, args.path);
+    return found.length > 0 ? { errors: [...found] } : { contents, loader };
   }
+}
+
+/** What is wrong with a module before it is bundled. The bundler marks errors of plugins: `detail` tells which are its own. */
+async function parsed(contents: string, loader: Loader, name: string): Promise<readonly Message[]> {
+  const isOwn = !name.startsWith("node_modules/");
+  const found = await checkImports(contents, loader, name, isOwn).catch((error: unknown) => {
+    const messages = messagesOf(error);
+    if (messages.length === 0) throw error;
+    return messages;
+  });
+  return found.map((message) => ({ ...message, detail: BUNDLER }));
+}
+
+/** The list of messages in an error of esbuild's; `[]` in any other. */
+export function messagesOf(error: unknown): readonly Message[] {
+  if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
+  return error.errors;
 }
 
 function packageFolders(root: string): string[] {

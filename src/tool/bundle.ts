@@ -4,7 +4,8 @@ import { build, stop, type BuildOptions, type BuildResult, type Message } from "
 import { GloveboxError } from "../errors.ts";
 import { SCRIPT_EXPORTS } from "../protocol/script.ts";
 import { bundleError, isSyntaxError } from "./bundle-error.ts";
-import { MAX_SOURCE_BYTES, shownName, ToolFiles } from "./bundle-files.ts";
+import { MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./bundle-files.ts";
+import { checkImports, TARGET, withoutFileMaps } from "./bundle-imports.ts";
 
 /** A tool's module: its text, or its file. `name` is the tool's, for messages. */
 export type BundleInput =
@@ -35,7 +36,7 @@ const OPTIONS = {
   globalName: SCRIPT_EXPORTS,
   mainFields: ["browser", "module", "main"],
   conditions: ["browser", "worker", "import"],
-  target: "es2024",
+  target: TARGET,
   define: { "process.env.NODE_ENV": '"production"', global: "globalThis" },
   charset: "utf8",
   legalComments: "none",
@@ -45,7 +46,6 @@ const OPTIONS = {
   // Otherwise the tsconfig.json of whatever folder the host runs in has a say.
   tsconfigRaw: "{}",
   logLevel: "silent",
-  logOverride: { "unsupported-dynamic-import": "warning" },
 } as const satisfies BuildOptions;
 
 /**
@@ -61,7 +61,7 @@ export async function bundleModule(input: BundleInput, deadlineMs: number = DEAD
   const root = input.resolveDir === undefined ? undefined : await realpath(input.resolveDir);
   const asText = (loader: "js" | "ts"): Promise<Bundle> => {
     const sourcefile = `${input.name.replaceAll(/[^\w.-]/g, "_").slice(0, 128)}.${loader}`;
-    const stdin = { contents: input.text, sourcefile: `tool:${sourcefile}`, loader };
+    const stdin = { contents: withoutFileMaps(input.text), sourcefile, loader };
     return bundleWith(new ToolFiles(root), { stdin }, sourcefile, input.name, deadlineMs);
   };
   // `a < b > (c)` means one thing in JavaScript and another in TypeScript, so TypeScript is what JavaScript is not.
@@ -115,17 +115,17 @@ async function bundleWith(
   name: string,
   deadlineMs: number,
 ): Promise<Bundle> {
-  const plugins = [files.plugin(source.stdin === undefined ? entry : undefined)];
-  const result = await buildWithRetries(
-    { ...OPTIONS, ...source, plugins, absWorkingDir: path.parse(process.cwd()).root },
-    name,
-    deadlineMs,
-  );
-  const unknownImports = result.warnings.filter(
-    ({ id, location }) =>
-      id === "unsupported-dynamic-import" && !shownName(location?.file ?? "").startsWith("node_modules/"),
-  );
-  if (unknownImports.length > 0) throw new BuildFailedError(name, unknownImports);
+  const { stdin } = source;
+  const plugins = [files.plugin(stdin === undefined ? entry : undefined)];
+  const options: BuildOptions = { ...OPTIONS, ...source, plugins, absWorkingDir: path.parse(process.cwd()).root };
+  const result = await withRetries(name, deadlineMs, async () => {
+    const contents = stdin?.contents;
+    if (typeof contents === "string") {
+      const found = await checkImports(contents, stdin?.loader ?? "js", entry, true);
+      if (found.length > 0) throw new BuildFailedError(name, found);
+    }
+    return build(options);
+  });
   const [map, script] = ["tool.js.map", "tool.js"].map((file) =>
     result.outputFiles?.find((one) => path.basename(one.path) === file),
   );
@@ -136,7 +136,7 @@ async function bundleWith(
     throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
   }
   const shown = files.shownNames();
-  return { text: script.text, bytes, ...cleanMap(map.text, (source_) => source_ === entry || shown.has(source_)) };
+  return { text: script.text, bytes, ...cleanMap(map.text, (one) => one === entry || shown.has(one)) };
 }
 
 /** A tool's own source map comments may put any text into `sources`. */
@@ -170,6 +170,8 @@ function publicError(error: unknown): unknown {
 let repeats: Promise<unknown> = Promise.resolve();
 /** Which process of the bundler is running: of several builds that lose the same one, only the first ends it. */
 let generation = 0;
+/** Builds under way: one that was alone when the process ended is what ended it. */
+let running = 0;
 
 async function endGeneration(ended: number): Promise<void> {
   if (ended !== generation) return;
@@ -177,49 +179,47 @@ async function endGeneration(ended: number): Promise<void> {
   await stop();
 }
 
-async function buildWithRetries(options: BuildOptions, name: string, deadlineMs: number): Promise<BuildResult> {
+async function withRetries(name: string, deadlineMs: number, work: () => Promise<BuildResult>): Promise<BuildResult> {
   for (let attempt = 1; ; attempt++) {
     let started = generation;
     const run = (): Promise<BuildResult> => {
       started = generation;
-      return buildWithin(options, name, deadlineMs);
+      return withDeadline(name, deadlineMs, work());
     };
+    running++;
     const result = attempt === 1 ? run() : repeats.then(run);
     if (attempt > 1) repeats = result.catch(() => undefined);
     try {
       return await result;
     } catch (error) {
+      if (error instanceof BuildFailedError) throw error;
       const messages = messagesOf(error);
       if (messages.length > 0) throw new BuildFailedError(name, messages);
       // Too late, and nothing but the end of the process ends the parsing of a module; or the process is gone, since
       // a module that is nested deeply enough takes it down, and the builds of other tools with it.
       await endGeneration(started);
       if (error instanceof GloveboxError) throw error;
-      if (attempt === ATTEMPTS) throw loadError(name, "ended the bundler; its source is nested too deeply, flatten it");
+      if (attempt === ATTEMPTS || running === 1) {
+        throw loadError(name, "ended the bundler; its source is nested too deeply, flatten it");
+      }
+    } finally {
+      running--;
     }
   }
 }
 
-async function buildWithin(options: BuildOptions, name: string, deadlineMs: number): Promise<BuildResult> {
+async function withDeadline<Result>(name: string, deadlineMs: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(loadError(name, `took longer than ${deadlineMs} ms to bundle; import less`)),
-      deadlineMs,
-    );
+    const error = loadError(name, `took longer than ${deadlineMs} ms to bundle; import less`);
+    timer = setTimeout(() => reject(error), deadlineMs);
   });
-  const building = build(options);
   try {
-    return await Promise.race([building, late]);
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
-    building.catch(() => undefined);
+    work.catch(() => undefined);
   }
-}
-
-function messagesOf(error: unknown): readonly Message[] {
-  if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
-  return error.errors;
 }
 
 function isFurther(one: Message | undefined, other: Message | undefined): boolean {

@@ -21,7 +21,9 @@ export class GuestRealm implements Disposable {
   /** Opens a context and boots the prelude in it; a hardened realm may serve many calls. */
   static open(isolate: ivm.Isolate, prelude: ivm.Script, emit: Emit, pure: Pure, hardened: boolean): GuestRealm {
     const context = isolate.createContextSync();
-    const boot = prelude.runSync(context, { reference: true }) as unknown as ivm.Reference<(...args: unknown[]) => Guest>;
+    const boot = prelude.runSync(context, { reference: true }) as unknown as ivm.Reference<
+      (...args: unknown[]) => Guest
+    >;
     const face = boot.applySync(undefined, [new ivm.Callback(emit), new ivm.Callback(pure), hardened], {
       result: { reference: true },
     }) as unknown as ivm.Reference<Guest>;

@@ -16,7 +16,8 @@ interface Found {
   readonly defaultExport: string;
 }
 
-type Attempt = { readonly ok: true; readonly found: Found; readonly ms: number } | { readonly ok: false; readonly failure: Failure };
+type Attempt =
+  { readonly ok: true; readonly found: Found; readonly ms: number } | { readonly ok: false; readonly failure: Failure };
 
 /** Evaluates a tool's module, in an isolate of its own, to read what it exports and at which level it loads. */
 export function inspectScript(request: InspectRequest, isolates: Isolates, turns: Turns): Inspection {

@@ -95,9 +95,7 @@ export class Session {
     if (call === null) return;
     this.#calls.set(message.run, call);
     const { run, callId, args, nowMs, outputBytes } = message;
-    const end = this.#enter(call, (timeoutMs) =>
-      call.realm.start(run, callId, args, nowMs, outputBytes, timeoutMs),
-    );
+    const end = this.#enter(call, (timeoutMs) => call.realm.start(run, callId, args, nowMs, outputBytes, timeoutMs));
     if (end.kind === "done") call.outcome ||= end.value;
     if (end.kind === "uncaught") this.#recover(call);
     this.#afterTurn(call, end);
@@ -179,7 +177,7 @@ export class Session {
     isolate.dispose();
     call.outcome = failed({ code, message });
     this.#complete(call);
-    for (const run of [...isolate.runs]) this.#lose(run, "another call ended the isolate");
+    for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
   }
 
   #lose(run: number, reason: string): void {

@@ -34,9 +34,7 @@ export async function startExecutor(kind: Kind, workers = 1): Promise<Bench> {
     onEvent: (event: ExecutorEvent) => void (event.kind === "batch" || events.push(event)),
   };
   const executor =
-    kind === "threads"
-      ? new ThreadsExecutor(common)
-      : new ProcessExecutor({ ...common, rssMaxMb: 2_048, spare: true });
+    kind === "threads" ? new ThreadsExecutor(common) : new ProcessExecutor({ ...common, rssMaxMb: 2_048, spare: true });
   await executor.start();
   return {
     executor,
@@ -59,7 +57,10 @@ export async function startExecutor(kind: Kind, workers = 1): Promise<Bench> {
 let keys = 0;
 
 /** A script whose default export is this function, as a bundle would hold it. */
-export function script(body: string, { isolation = "instance" as Isolation, before = "", memoryMb = 64 } = {}): ToolScript {
+export function script(
+  body: string,
+  { isolation = "instance" as Isolation, before = "", memoryMb = 64 } = {},
+): ToolScript {
   return {
     key: `${++keys}`,
     name: `tool-${keys}`,

@@ -148,7 +148,9 @@ export function executorSuite(kind: Kind): void {
         asked.push(asking);
         return Promise.resolve({ kind: "value", nowMs: Date.now(), json: `${asked.length * 10}` });
       };
-      const tool = script("async (i, { host }) => [await host.counter.add({ by: 1 }), await host.counter.add({ by: 2 })]");
+      const tool = script(
+        "async (i, { host }) => [await host.counter.add({ by: 1 }), await host.counter.add({ by: 2 })]",
+      );
       expect(await output(tool, {}, { ask })).toEqual([10, 20]);
       expect(asked).toEqual([
         { step: 1, capability: "counter", method: "add", args: '{"by":1}' },
@@ -157,7 +159,9 @@ export function executorSuite(kind: Kind): void {
     });
 
     test("lets a tool catch what a capability refuses", async () => {
-      const tool = script("async (i, { host }) => { try { await host.a.b(); } catch (e) { return [e.name, e.code]; } }");
+      const tool = script(
+        "async (i, { host }) => { try { await host.a.b(); } catch (e) { return [e.name, e.code]; } }",
+      );
       expect(await output(tool)).toEqual(["CapabilityError", "capability_denied"]);
     });
 
@@ -166,7 +170,9 @@ export function executorSuite(kind: Kind): void {
     });
 
     test("does not let a tool pass its own error off as the engine's", async () => {
-      const tool = script("() => { const e = new Error('x'); e.name = 'CapabilityError'; e.code = 'engine_closed'; throw e; }");
+      const tool = script(
+        "() => { const e = new Error('x'); e.name = 'CapabilityError'; e.code = 'engine_closed'; throw e; }",
+      );
       expect(await code(tool)).toBe("tool_error");
     });
 
@@ -228,11 +234,14 @@ export function executorSuite(kind: Kind): void {
       expect(outputs).toEqual([1, 1]);
     });
 
-    test.each(["context", "isolate"] as const)("gives every call of a tool at the %s level its own", async (isolation) => {
-      const body = "() => { Array.isArray.n = (Array.isArray.n ?? 0) + 1; return Array.isArray.n; }";
-      const tool = script(isolation === "context" ? body : "() => ++count", { isolation, before: "let count = 0;" });
-      expect([await output(tool), await output(tool)]).toEqual([1, 1]);
-    });
+    test.each(["context", "isolate"] as const)(
+      "gives every call of a tool at the %s level its own",
+      async (isolation) => {
+        const body = "() => { Array.isArray.n = (Array.isArray.n ?? 0) + 1; return Array.isArray.n; }";
+        const tool = script(isolation === "context" ? body : "() => ++count", { isolation, before: "let count = 0;" });
+        expect([await output(tool), await output(tool)]).toEqual([1, 1]);
+      },
+    );
 
     test("gives every call its own randomness", async () => {
       const tool = script("() => [Math.random(), crypto.randomUUID()]");

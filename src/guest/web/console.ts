@@ -4,26 +4,26 @@ import { formatWith, inspect, type InspectOptions } from "./inspect.ts";
 /** How important a message is. */
 export type ConsoleLevel = "debug" | "log" | "info" | "warn" | "error";
 
-/** The console that tools know. */
+/** The console that tools know. Its functions work without their object. */
 export interface WebConsole {
-  log(...args: readonly unknown[]): void;
-  info(...args: readonly unknown[]): void;
-  warn(...args: readonly unknown[]): void;
-  error(...args: readonly unknown[]): void;
-  debug(...args: readonly unknown[]): void;
-  trace(...args: readonly unknown[]): void;
-  dir(value?: unknown, options?: InspectOptions): void;
-  dirxml(...args: readonly unknown[]): void;
-  table(data?: unknown, columns?: readonly string[]): void;
-  assert(condition?: unknown, ...args: readonly unknown[]): void;
-  count(label?: string): void;
-  countReset(label?: string): void;
-  group(...args: readonly unknown[]): void;
-  groupCollapsed(...args: readonly unknown[]): void;
-  groupEnd(): void;
-  time(label?: string): void;
-  timeLog(label?: string, ...args: readonly unknown[]): void;
-  timeEnd(label?: string): void;
+  readonly log: (...args: readonly unknown[]) => void;
+  readonly info: (...args: readonly unknown[]) => void;
+  readonly warn: (...args: readonly unknown[]) => void;
+  readonly error: (...args: readonly unknown[]) => void;
+  readonly debug: (...args: readonly unknown[]) => void;
+  readonly trace: (...args: readonly unknown[]) => void;
+  readonly dir: (value?: unknown, options?: InspectOptions) => void;
+  readonly dirxml: (...args: readonly unknown[]) => void;
+  readonly table: (data?: unknown, columns?: readonly string[]) => void;
+  readonly assert: (condition?: unknown, ...args: readonly unknown[]) => void;
+  readonly count: (label?: string) => void;
+  readonly countReset: (label?: string) => void;
+  readonly group: (...args: readonly unknown[]) => void;
+  readonly groupCollapsed: (...args: readonly unknown[]) => void;
+  readonly groupEnd: () => void;
+  readonly time: (label?: string) => void;
+  readonly timeLog: (label?: string, ...args: readonly unknown[]) => void;
+  readonly timeEnd: (label?: string) => void;
 }
 
 /** Labels of counters and of timers: so many of each are remembered. */

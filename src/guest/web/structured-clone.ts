@@ -55,7 +55,7 @@ class Cloner {
     if (ArrayBuffer.isView(value)) return this.#cloneView(value);
     if (value instanceof Map && isKind(() => Map.prototype.has.call(value, undefined))) return this.#cloneMap(value);
     if (value instanceof Set && isKind(() => Set.prototype.has.call(value, undefined))) return this.#cloneSet(value);
-    if (isArrayBuffer(value)) return this.#remember(value, copyBuffer(value));
+    if (value instanceof ArrayBuffer && isArrayBuffer(value)) return this.#remember(value, copyBuffer(value));
     if (Error.isError(value)) return this.#cloneError(value);
     const simple = cloneDate(value) ?? cloneRegExp(value) ?? cloneBoxed(value);
     if (simple !== undefined) return this.#remember(value, simple);

@@ -46,7 +46,7 @@ export class URLSearchParams {
     Object.defineProperty(this.prototype, Symbol.iterator, { ...entries, enumerable: false });
   }
 
-  declare readonly [Symbol.iterator]: () => Iterator<[string, string]>;
+  declare readonly [Symbol.iterator]: () => IteratorObject<[string, string], undefined>;
 
   constructor(init: SearchParamsInit | QueryList = "") {
     this.#list = QueryList.isList(init) ? init : new QueryList(readInit(init));
@@ -111,15 +111,15 @@ export class URLSearchParams {
     }
   }
 
-  entries(): Iterator<[string, string]> {
+  entries(): IteratorObject<[string, string], undefined> {
     return new SearchParamsIterator(this.#list, ([name, value]) => [name, value]);
   }
 
-  keys(): Iterator<string> {
+  keys(): IteratorObject<string, undefined> {
     return new SearchParamsIterator(this.#list, ([name]) => name);
   }
 
-  values(): Iterator<string> {
+  values(): IteratorObject<string, undefined> {
     return new SearchParamsIterator(this.#list, ([, value]) => value);
   }
 

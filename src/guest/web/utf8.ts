@@ -41,16 +41,21 @@ export function writeUtf8(text: string, bytes: Uint8Array): { read: number; writ
 
 /** The UTF-8 form of a string; lone surrogates become U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
-  const ascii = new Uint8Array(text.length);
-  const head = writeUtf8(text, ascii);
-  if (head.read === text.length) return ascii;
+  const { length } = text;
+  const ascii = new Uint8Array(length);
+  let head = 0;
+  for (; head < length; head += 1) {
+    const unit = text.charCodeAt(head);
+    if (unit >= 0x80) break;
+    ascii[head] = unit;
+  }
+  if (head === length) return ascii;
   // Only a text that is not all ASCII gets here: a code unit takes three bytes at most.
-  const rest = text.slice(head.read);
-  const tail = new Uint8Array(rest.length * 3);
-  const { written } = writeUtf8(rest, tail);
-  const bytes = new Uint8Array(head.written + written);
-  bytes.set(ascii.subarray(0, head.written));
-  bytes.set(tail.subarray(0, written), head.written);
+  const tail = new Uint8Array((length - head) * 3);
+  const { written } = writeUtf8(text.slice(head), tail);
+  const bytes = new Uint8Array(head + written);
+  bytes.set(ascii.subarray(0, head));
+  bytes.set(tail.subarray(0, written), head);
   return bytes;
 }
 

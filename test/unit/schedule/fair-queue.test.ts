@@ -19,6 +19,7 @@ class PlainModel {
   readonly #lanes = new Map<string, number>();
   readonly #caps: { concurrency: number; perTool: Map<string, number>; perTenant: number };
   #stamp = 0;
+  #turn: { flow: string; since: number } | undefined = undefined;
 
   constructor(caps: { concurrency: number; perTool: Map<string, number>; perTenant: number }) {
     this.#caps = caps;
@@ -27,6 +28,7 @@ class PlainModel {
   enqueue(entry: Entry, nowMs: number): void {
     const [flow, lane] = [this.#flow(entry), this.#lane(entry)];
     if (!this.waiting.some((other) => this.#flow(other) === flow)) {
+      this.#settleTurns();
       this.#flows.set(flow, { since: nowMs, stamp: ++this.#stamp });
     }
     if (!this.waiting.some((other) => this.#lane(other) === lane)) this.#lanes.set(lane, nowMs);
@@ -40,9 +42,10 @@ class PlainModel {
   }
 
   start(entry: Entry, nowMs: number): void {
+    this.#turn = { flow: this.#flow(entry), since: nowMs };
+    if (this.waiting.some((other) => this.#flow(other) !== this.#flow(entry))) this.#settleTurns();
     this.waiting = this.waiting.filter((other) => other !== entry);
     this.running.push(entry);
-    this.#flows.set(this.#flow(entry), { since: nowMs, stamp: ++this.#stamp });
     this.#lanes.set(this.#lane(entry), nowMs);
   }
 
@@ -50,6 +53,12 @@ class PlainModel {
     const ofTool = this.running.filter((other) => other.tool === entry.tool).length;
     const ofTenant = this.running.filter((other) => other.tenant === entry.tenant).length;
     return ofTool < (this.#caps.perTool.get(entry.tool) ?? Infinity) && ofTenant < this.#caps.perTenant;
+  }
+
+  /** A turn counts as soon as there is another flow to take turns with. */
+  #settleTurns(): void {
+    if (this.#turn !== undefined) this.#flows.set(this.#turn.flow, { since: this.#turn.since, stamp: ++this.#stamp });
+    this.#turn = undefined;
   }
 
   #rank(entry: Entry): number {

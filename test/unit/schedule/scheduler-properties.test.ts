@@ -46,7 +46,7 @@ async function play({ caps, bursts }: Scenario) {
   const scheduler = new Scheduler({ ...caps, clock: () => performance.now() });
   const peaks = new Peaks();
   const starts: { id: number; tenant: string; priority: number }[] = [];
-  const results: (Promise<unknown> | undefined)[] = [];
+  const results: Promise<unknown>[] = [];
   let mostQueued = 0;
   for (const burst of bursts) {
     const controllers: AbortController[] = [];

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { symlink } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 import vm from "node:vm";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/protocol/script.ts";
@@ -51,7 +53,9 @@ describe("what a bundle is", () => {
   });
 
   test("text that is JavaScript is read as JavaScript, also where TypeScript would differ", async () => {
-    const bundle = await fromText("const a = 1, b = 2, c = 0; export default () => [a < b, b > (c)].length + (a<b>(c));");
+    const bundle = await fromText(
+      "const a = 1, b = 2, c = 0; export default () => [a < b, b > (c)].length + (a<b>(c));",
+    );
     expect(evaluate(bundle).default()).toBe(3);
   });
 
@@ -109,7 +113,10 @@ describe("what a bundle is", () => {
       "tool.ts",
     );
     expect(bundle.text).toContain("a = 1");
-    const withPaths = { "tsconfig.json": `{ "compilerOptions": { "paths": { "x": ["./s.ts"] } } }`, "s.ts": "export {}" };
+    const withPaths = {
+      "tsconfig.json": `{ "compilerOptions": { "paths": { "x": ["./s.ts"] } } }`,
+      "s.ts": "export {}",
+    };
     expect(await messageOf({ ...withPaths, "tool.ts": `import "x";` }, "tool.ts")).toContain(`imports "x"`);
   });
 
@@ -133,7 +140,9 @@ describe("what is refused", () => {
   test.each(["node:fs", "fs", "path", "node:child_process", "fs/promises", "worker_threads"])(
     "the Node built-in %s, by name and line",
     async (name) => {
-      expect(await messageOf({ "tool.ts": `const a = 1;\n\nimport x from "${name}"; export default () => x;` }, "tool.ts")).toBe(
+      expect(
+        await messageOf({ "tool.ts": `const a = 1;\n\nimport x from "${name}"; export default () => x;` }, "tool.ts"),
+      ).toBe(
         `tool "x" imports "${name}" at tool.ts:3: Node built-ins do not exist inside an isolate; ask for a capability instead`,
       );
       const error = await refusalOf(fromText(`import x from "${name}"; export default x;`));
@@ -156,14 +165,20 @@ describe("what is refused", () => {
   });
 
   test("an import that is not there, by line", async () => {
-    expect(await messageOf({ "tool.js": `import "./none.js";` })).toMatch(/imports "\.\/none\.js" at tool\.js:1, which was not found/);
-    expect(await messageOf({ "tool.js": `import "left-pad-none";` })).toMatch(/"left-pad-none" at tool\.js:1.*install it/);
+    expect(await messageOf({ "tool.js": `import "./none.js";` })).toMatch(
+      /imports "\.\/none\.js" at tool\.js:1, which was not found/,
+    );
+    expect(await messageOf({ "tool.js": `import "left-pad-none";` })).toMatch(
+      /"left-pad-none" at tool\.js:1.*install it/,
+    );
   });
 
   test("any import from text that has no folder", async () => {
     expect((await refusalOf(fromText(`import a from "./a.js"`))).message).toContain("no folder to import from");
     expect((await refusalOf(fromText(`import a from "lodash"`))).message).toContain("no folder to import from");
-    expect((await refusalOf(fromText(`import a from "/etc/hostname" with { type: "text" }`))).message).toContain("no folder");
+    expect((await refusalOf(fromText(`import a from "/etc/hostname" with { type: "text" }`))).message).toContain(
+      "no folder",
+    );
   });
 
   test("a syntax error, with line, column and the line itself", async () => {
@@ -265,7 +280,9 @@ describe("what a tool may read", () => {
 
   test("whether a file outside exists makes no difference to the answer", async () => {
     const ask = (file: string) => messageOf({ "tool.js": `import s from "${file}" with { type: "text" };` });
-    expect((await ask("/etc/hostname")).replace("/etc/hostname", "F")).toBe((await ask("/etc/nothing")).replace("/etc/nothing", "F"));
+    expect((await ask("/etc/hostname")).replace("/etc/hostname", "F")).toBe(
+      (await ask("/etc/nothing")).replace("/etc/nothing", "F"),
+    );
   });
 
   test("is nothing where the tool's file is itself a link out of its folder", async () => {
@@ -276,10 +293,56 @@ describe("what a tool may read", () => {
   });
 
   test("includes links that stay inside, as mounted configuration has them", async () => {
-    const folder = await temporaryFolder({ "..data/tool.js": `import b from "./b.js"; export default () => b;`, "..data/b.js": "export default 1" });
+    const folder = await temporaryFolder({
+      "..data/tool.js": `import b from "./b.js"; export default () => b;`,
+      "..data/b.js": "export default 1",
+    });
     await symlink(path.join(folder, "..data/tool.js"), path.join(folder, "tool.js"));
-    expect(evaluate(await bundleModule({ kind: "file", path: path.join(folder, "tool.js"), name: "x" })).default()).toBe(1);
+    expect(
+      evaluate(await bundleModule({ kind: "file", path: path.join(folder, "tool.js"), name: "x" })).default(),
+    ).toBe(1);
   });
+});
+
+describe("searching files for an import", () => {
+  test.each([
+    "require('./' + input)",
+    "require(`../${input}`)",
+    "import('.' + '/' + input)",
+    "import(`./${'a'}/${input}.js`)",
+    "import(/* webpackIgnore: true */ '../' + input)",
+    "import /* x */ (`../${input}`)",
+    "requ\\u0069re('../' + input)",
+    "import(Folder.Here + input)",
+  ])("never happens for %s", async (call) => {
+    const text = `enum Folder { Here = "./" }\nexport default (input: string) => ${call};`;
+    expect((await refusalOf(fromText(text))).message).toContain("only known when it runs");
+    const own = {
+      "tool.ts": `import "p"; export default () => 1;`,
+      "node_modules/p/package.json": `{ "main": "i.ts" }`,
+    };
+    expect(await messageOf({ ...own, "node_modules/p/i.ts": text }, "tool.ts")).toContain("only known when it runs");
+  });
+
+  test("is not suspected where the argument is plain or unknown", async () => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import p from "p"; export default async () => [p, (await import("./a.js")).a, (await import(\`./a.js\`)).a];`,
+        "a.js": "export const a = 1;",
+        "node_modules/p/index.js": `module.exports = 2; if (module.x) { const name = "fs"; require(name); import(name); }`,
+      },
+      "tool.js",
+    );
+    expect(await evaluate(bundle).default()).toEqual([2, 1, 1]);
+  });
+});
+
+test("a source map comment that names a file of the host is not followed", async () => {
+  const folder = await temporaryFolder({ "x.map": `{"version":3,"sources":["read.ts"],"mappings":"AAAA","names":[]}` });
+  for (const url of [`file://${folder}/x.map`, `FILE://localhost${folder}/x.map`, "file:///dev/zero"]) {
+    const bundle = await fromText(`export default () => 1;\n//# sourceMappingURL=${url}`);
+    expect(bundle.sources).toEqual(["add.js"]);
+  }
 });
 
 test("many tools are bundled at once", async () => {
@@ -287,10 +350,19 @@ test("many tools are bundled at once", async () => {
   expect(bundles.map((bundle) => evaluate(bundle).default())).toEqual(Array.from({ length: 20 }, (_, at) => at));
 });
 
+// In a process of its own, since the bundler's says goodbye with a thousand lines on the error output.
 test("a module that ends the bundler's process takes no other tool with it", async () => {
-  const hostile = refusalOf(fromText(`export default ${"[".repeat(4_000_000)}`));
-  const others = Array.from({ length: 5 }, (_, at) => fromText(`export default () => ${at}`));
-  expect((await Promise.all(others)).map((bundle) => evaluate(bundle).default())).toEqual([0, 1, 2, 3, 4]);
-  expect((await hostile).message).toContain("ended the bundler");
-  expect(evaluate(await fromText("export default () => 1")).default()).toBe(1);
+  const script = `
+    import { bundleModule, stopBundler } from ${JSON.stringify(new URL("../../../src/tool/bundle.ts", import.meta.url).href)};
+    const fromText = (text) => bundleModule({ kind: "text", text, name: "add" });
+    const hostile = fromText("export default " + "[".repeat(4_000_000)).catch((error) => error.message);
+    const others = await Promise.all([1, 2, 3, 4, 5].map((at) => fromText("export default () => " + at)));
+    const message = await hostile;
+    const next = await fromText("export default () => 6");
+    console.log(JSON.stringify([others.length, message, next.bytes > 0]));
+    await stopBundler();
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+  const message = 'tool "add" ended the bundler; its source is nested too deeply, flatten it';
+  expect(JSON.parse(stdout)).toEqual([5, message, true]);
 });

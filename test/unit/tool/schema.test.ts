@@ -235,7 +235,7 @@ describe("violations", () => {
     [{ contains: { const: 1 } }, [2], "an array with at least 1 items that the schema in contains allows"],
     [{ minProperties: 1 }, {}, "an object of at least 1 property"],
     [{ not: {} }, 1, "something that the schema in not does not allow"],
-    [{ if: true, then: false }, 1, "valid against the schema in then"],
+    [{ if: false, else: false }, 1, "valid against the schema in else"],
     [{ properties: { a: false } }, { a: 1 }, "absent: nothing is allowed here"],
   ])("%j says of %j that it expects %s", (schema, value, expected) => {
     expect(check(schema, value).map((violation) => violation.expected)).toContain(expected);

@@ -99,7 +99,7 @@ test("randomUUID is of version 4", () => {
 test("nobody constructs the classes or calls their methods on something else", () => {
   expect(() => new ours.Crypto()).toThrow("Illegal constructor");
   expect(() => new ours.SubtleCrypto()).toThrow("Illegal constructor");
-  expect(() => Reflect.apply(ours.crypto.randomUUID, {}, [])).toThrow(TypeError);
+  expect(() => Reflect.get(ours.crypto, "randomUUID").call({})).toThrow(TypeError);
 });
 
 test("crypto works in a frozen isolate and keeps nothing that is put on it", async () => {

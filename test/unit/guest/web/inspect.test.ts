@@ -17,6 +17,12 @@ function withStack<E extends Error>(error: E): E {
   return Object.defineProperty(error, "stack", { value: stack });
 }
 
+function empty(length: number): unknown[] {
+  const array: unknown[] = [];
+  array.length = length;
+  return array;
+}
+
 function circular(): object {
   const object: Record<string, unknown> = {};
   object["self"] = object;
@@ -41,7 +47,12 @@ const samples: Record<string, unknown> = {
     new Map(),
     new Set(),
   ],
-  "arrays with holes and properties": [[1, , 3], [, ,], Object.assign([1, 2], { x: 1, [Symbol("s")]: 2 })],
+  "arrays with holes and properties": [
+    Object.assign(empty(3), { 0: 1, 2: 3 }),
+    empty(2),
+    Object.assign(empty(9), { 4: 1 }),
+    Object.assign([1, 2], { x: 1, [Symbol("s")]: 2 }),
+  ],
   "long arrays of numbers": Array.from({ length: 120 }, (_, index) => index),
   "long arrays of strings": Array.from({ length: 101 }, (_, index) => `item${index}`),
   "typed arrays and buffers": [
@@ -198,11 +209,11 @@ test("the work stays small for values of any size", () => {
   const tree = (levels: number): object =>
     Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`k${i}`, levels > 0 ? tree(levels - 1) : i]));
   const values = [
-    tree(4),
+    tree(3),
     new Uint8Array(2 ** 24),
-    new Array(2 ** 31),
-    new Array(2 ** 24).fill(0),
-    new Set(Array(10 ** 6).keys()),
+    empty(2 ** 31),
+    Array.from(new Uint8Array(2 ** 20)),
+    new Set(Array(10 ** 5).keys()),
   ];
   const start = performance.now();
   for (const value of values) inspect(value, { depth: 100, maxArrayLength: 1e6 });

@@ -4,7 +4,7 @@ import { URLSearchParams as Ours } from "../../../../src/guest/web/url-search-pa
 import { inIsolate } from "./in-isolate.ts";
 
 const unit = fc.oneof(
-  fc.constantFrom(..."&=+%?# aAzZ09é€!'()~*-._"),
+  fc.constantFrom(..."&=+%?# aAzZ09é€!'()~*-._".split("")),
   fc.constantFrom("%41", "%C3%A9", "%c3", "%FF", "%zz", "%", "😀", "\ud800", "\udc00", "\ufeff"),
 );
 const text = fc.string({ unit, maxLength: 15 });
@@ -99,7 +99,7 @@ test("iterators are iterable, named, and shared between entries and the object i
   const iterator = new Ours("a=1").entries();
   expect(Object.prototype.toString.call(iterator)).toBe("[object URLSearchParams Iterator]");
   expect(Reflect.get(iterator, Symbol.iterator).call(iterator)).toBe(iterator);
-  expect(Ours.prototype[Symbol.iterator]).toBe(Ours.prototype.entries);
+  expect(Ours.prototype[Symbol.iterator]).toBe(Reflect.get(Ours.prototype, "entries"));
   expect(Object.hasOwn(Object.getPrototypeOf(iterator) as object, "constructor")).toBe(false);
   expect(() => Reflect.get(Object.getPrototypeOf(iterator), "next").call({})).toThrow(TypeError);
 });

@@ -1,0 +1,62 @@
+/** The peers' side of every comparison: worker threads without isolates, and the hand-made sandbox. */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { Piscina } from "piscina";
+
+/** Piscina 5 as it comes: a worker gets its next task when it has answered the last one. */
+export const PISCINA = "piscina no-op";
+/** The same, except that sixteen tasks may be on their way to a worker. */
+export const PISCINA_TUNED = "piscina no-op tuned";
+/** One message for a call and one for its answer, and no pool. */
+export const MESSAGES = "raw worker no-op";
+/** Piscina and isolated-vm with a fresh context for each call. */
+export const HAND_MADE = "hand-made";
+
+const TUNED_TASKS = 16;
+const ONE_THREAD = { minThreads: 1, maxThreads: 1 };
+
+const filenameOf = (worker: string): string => new URL(worker, import.meta.url).href;
+
+export function openPiscina(): Piscina {
+  return new Piscina({ ...ONE_THREAD, filename: filenameOf("./noop-worker.ts") });
+}
+
+export function openPiscinaTuned(): Piscina {
+  return new Piscina({
+    ...ONE_THREAD,
+    filename: filenameOf("./noop-worker.ts"),
+    concurrentTasksPerWorker: TUNED_TASKS,
+  });
+}
+
+export function openHandMade(): Piscina {
+  return new Piscina({ ...ONE_THREAD, filename: filenameOf("./hand-made-worker.ts") });
+}
+
+/** A worker thread that answers messages in order with what they hold. */
+export class MessageWorker implements AsyncDisposable {
+  readonly #worker: Worker;
+  readonly #waiting: ((answer: unknown) => void)[] = [];
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (answer: unknown) => this.#waiting.shift()?.(answer));
+  }
+
+  static async start(): Promise<MessageWorker> {
+    const worker = new Worker(new URL("./message-worker.ts", import.meta.url));
+    await once(worker, "online");
+    return new MessageWorker(worker);
+  }
+
+  run(message: unknown): Promise<unknown> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#worker.postMessage(message);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}

@@ -1,0 +1,25 @@
+import { createEngine, type Engine } from "../src/engine.ts";
+import type { EngineOptions, ExecutorKind } from "../src/options.ts";
+
+/** Both executors, for scenarios that compare them. */
+export const EXECUTORS: readonly ExecutorKind[] = ["process", "threads"];
+
+/**
+ * An engine with one worker thread, as the baselines have, and without a second process that stands ready: it would
+ * start in the background while the first rounds are measured.
+ */
+export function openEngine(kind: ExecutorKind, options: EngineOptions = {}): Promise<Engine> {
+  return createEngine({ workers: 1, executor: { kind, spare: false }, ...options });
+}
+
+/** Calls a tool; answers its output, throws where it failed. */
+export async function call(engine: Engine, name: string, args: Record<string, unknown>): Promise<unknown> {
+  const { success, output, error } = await engine.execute({ name, arguments: args });
+  if (!success) throw new Error(`"${name}" failed: ${error?.code}: ${error?.message}`);
+  return output;
+}
+
+/** The `sum` in what an `add` tool answered; checked by whoever compares it with the expected one. */
+export function sumOf(output: unknown): number {
+  return (output as { readonly sum: number }).sum;
+}

@@ -1,0 +1,60 @@
+/**
+ * The benchmarks' command: `node --no-node-snapshot bench/run.ts [--json FILE] [--scope NAME]… [--rounds N] [--smoke]`.
+ *
+ * How it measures: whatever is compared runs in this one process, side by side and round by round, in reversed order
+ * every other round. A figure is the median of the rounds; a ratio is computed within each round, and is what counts:
+ * absolute figures are those of one machine on one day. The state `busy` matters because waking a sleeping processor
+ * can take longer than a call. All answers are checked, so that nothing can be fast by being wrong.
+ */
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { renderReport } from "./report.ts";
+import { runSuite, type SuiteOptions } from "./suite.ts";
+
+const USAGE = "Usage: bench [--json FILE] [--scope NAME]… [--rounds N] [--smoke]";
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+interface Command extends SuiteOptions {
+  readonly json?: string;
+}
+
+/** Throws a `TypeError` or `RangeError` that says which argument is wrong. */
+function parseCommand(args: readonly string[]): Command {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      json: { type: "string" },
+      scope: { type: "string", multiple: true },
+      rounds: { type: "string" },
+      smoke: { type: "boolean", default: false },
+    },
+  });
+  const { json, scope, smoke } = values;
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1)) {
+    throw new RangeError("--rounds must be a whole number of at least 1");
+  }
+  return {
+    smoke,
+    ...(json === undefined ? {} : { json }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(rounds === undefined ? {} : { rounds }),
+  };
+}
+
+async function main(): Promise<number> {
+  try {
+    const command = parseCommand(process.argv.slice(2));
+    const report = await runSuite({ ...command, progress: (text) => console.error(text) });
+    if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(report, null, 2)}\n`);
+    console.log(renderReport(report));
+    return 0;
+  } catch (error) {
+    const wrongUse = error instanceof RangeError || error instanceof TypeError;
+    console.error(wrongUse ? `${error.message}\n${USAGE}` : error);
+    return wrongUse ? EXIT_USAGE : EXIT_FAILED;
+  }
+}
+
+process.exitCode = await main();

@@ -1,0 +1,193 @@
+import { createHash } from "node:crypto";
+import { Bench } from "tinybench";
+import { cpuTimeUs } from "./cpu-time.ts";
+import type { Context, Findings, Row } from "./scenario.ts";
+import { type Compared, type Metric, type Sample, summarize } from "./statistics.ts";
+
+/** Something that does a piece of work again and again, and proves each time that it did. */
+export interface Subject extends Compared {
+  /** The n-th piece of work; the answer is compared with the plan's `expected`. */
+  readonly run: (index: number) => number | Promise<number>;
+  /** Whether `run` never answers a promise: then it is measured without one. */
+  readonly sync?: boolean;
+  /** Done around each piece of work, outside the measured time. Only for plans without `concurrencies`. */
+  readonly before?: () => Promise<void>;
+  readonly after?: () => Promise<void>;
+}
+
+/** What is measured of some subjects. */
+export interface Plan {
+  readonly subjects: readonly Subject[];
+  /** The answer to the n-th piece of work. */
+  readonly expected: (index: number) => number;
+  /** The time of single calls, one after the other. */
+  readonly latency?: { readonly name: string; readonly unit: "us" | "ms" };
+  /** Calls per second with so many calls in flight. */
+  readonly concurrencies?: readonly number[];
+  /** Concurrency at which the processor time of a call is measured as well. */
+  readonly cpuConcurrency?: number;
+  /** Put behind the names of the metrics. */
+  readonly suffix?: string;
+}
+
+/** Calls of each subject that go into the checksum. */
+const PROBES = 8;
+/** Arguments repeat after so many calls, which keeps them small integers. */
+const INDEX_CYCLE = 1_024;
+/** Calls that a latency sample has at least: slow work must not end with a single one. */
+const LATENCY_CALLS_MIN = 5;
+
+/** Measures everything in the plan: round by round, in reversed order every other round. */
+export async function measure(context: Context, plan: Plan): Promise<Findings> {
+  const { state } = context;
+  const suffix = plan.suffix ?? "";
+  const checksum = await probe(plan);
+  const rows: Row[] = [];
+  if (plan.latency !== undefined) {
+    const { name, unit } = plan.latency;
+    const metric: Metric = { name: `${name}${suffix}`, unit, better: "lower" };
+    const perUnit = unit === "us" ? 1e3 : 1;
+    const samples = await inRounds(context, plan, metric.name, async (subject, ms) => {
+      const { p50, p99 } = await sampleLatency(subject, plan.expected, ms);
+      return { value: p50 * perUnit, p99: p99 * perUnit };
+    });
+    rows.push(...summarize(metric, plan.subjects, samples));
+  }
+  for (const concurrency of plan.concurrencies ?? []) {
+    const tail = `c${concurrency}${suffix}`;
+    const metric: Metric = { name: `calls_per_second_${tail}`, unit: "/s", better: "higher" };
+    const samples = await inRounds(context, plan, metric.name, (subject, ms) =>
+      sampleThroughput(subject, plan.expected, concurrency, ms),
+    );
+    rows.push(...summarize(metric, plan.subjects, samples));
+    // The spinning thread's own time would drown everything else.
+    if (concurrency !== plan.cpuConcurrency || state === "busy") continue;
+    rows.push(...cpuRows(`cpu_us_per_call_${tail}`, plan.subjects, samples));
+  }
+  return { rows, checksum };
+}
+
+/** One checksum for findings that were made one after the other. */
+export function combine(parts: readonly Findings[]): Findings {
+  const hash = createHash("sha256");
+  for (const { checksum } of parts) hash.update(checksum);
+  return { rows: parts.flatMap(({ rows }) => rows), checksum: shorten(hash.digest("hex")) };
+}
+
+/** A digest of a list of answers. */
+export function digest(answers: readonly (number | string)[]): string {
+  return shorten(createHash("sha256").update(answers.join("\n")).digest("hex"));
+}
+
+function shorten(hex: string): string {
+  return hex.slice(0, 16);
+}
+
+function verify(subject: Subject, expected: number, answer: number): void {
+  if (answer !== expected) throw new Error(`"${subject.name}" answered ${answer} instead of ${expected}`);
+}
+
+/** Digest of each subject's first answers. */
+async function probe({ subjects, expected }: Plan): Promise<string> {
+  const answers: number[] = [];
+  for (const subject of subjects) {
+    for (let index = 0; index < PROBES; index++) {
+      await subject.before?.();
+      const answer = await subject.run(index);
+      await subject.after?.();
+      verify(subject, expected(index), answer);
+      answers.push(answer);
+    }
+  }
+  return digest(answers);
+}
+
+/** Samples every subject in every round. A first, shorter round warms up and is dropped. */
+async function inRounds<Found extends Sample>(
+  { size, state, progress }: Context,
+  { subjects }: Plan,
+  metric: string,
+  sample: (subject: Subject, sampleMs: number) => Promise<Found>,
+): Promise<Map<string, Found[]>> {
+  const found = new Map<string, Found[]>(subjects.map(({ name }) => [name, []]));
+  for (let round = 0; round <= size.rounds; round++) {
+    const warmUp = round === 0;
+    progress(`${state}: ${metric}, ${warmUp ? "warm-up" : `round ${round} of ${size.rounds}`}`);
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
+      const result = await sample(subject, warmUp ? size.sampleMs / 2 : size.sampleMs);
+      if (!warmUp) found.get(subject.name)?.push(result);
+    }
+  }
+  return found;
+}
+
+/** Percentiles of single calls, one after the other, in milliseconds. */
+async function sampleLatency(subject: Subject, expected: Plan["expected"], sampleMs: number) {
+  const bench = new Bench({ time: sampleMs, iterations: LATENCY_CALLS_MIN, warmup: false, throws: true });
+  const { before, after } = subject;
+  let calls = 0;
+  const hooks = {
+    ...(before === undefined ? {} : { beforeEach: before }),
+    ...(after === undefined ? {} : { afterEach: after }),
+  };
+  if (subject.sync) {
+    const work = () => {
+      const index = calls++ % INDEX_CYCLE;
+      verify(subject, expected(index), subject.run(index) as number);
+    };
+    bench.add(subject.name, work, { ...hooks, async: false });
+  } else {
+    const work = async () => {
+      const index = calls++ % INDEX_CYCLE;
+      verify(subject, expected(index), await subject.run(index));
+    };
+    bench.add(subject.name, work, { ...hooks, async: true });
+  }
+  const [task] = await bench.run();
+  if (task?.result.state !== "completed") throw new Error(`"${subject.name}" could not be measured`);
+  return task.result.latency;
+}
+
+interface Throughput extends Sample {
+  readonly cpuUsPerCall: number | null;
+}
+
+/** Calls per second, with so many loops that each wait for one call at a time. */
+async function sampleThroughput(
+  subject: Subject,
+  expected: Plan["expected"],
+  concurrency: number,
+  sampleMs: number,
+): Promise<Throughput> {
+  let calls = 0;
+  const cpuBefore = cpuTimeUs();
+  const startMs = performance.now();
+  const endMs = startMs + sampleMs;
+  const loop = async () => {
+    // The clock is asked instead of a timer: work that answers at once would never let a timer fire.
+    while (performance.now() < endMs) {
+      const index = calls++ % INDEX_CYCLE;
+      verify(subject, expected(index), await subject.run(index));
+    }
+  };
+  await Promise.all(Array.from({ length: subject.sync ? 1 : concurrency }, loop));
+  const elapsedMs = performance.now() - startMs;
+  const cpuAfter = cpuTimeUs();
+  const cpuUsPerCall = cpuBefore === null || cpuAfter === null ? null : (cpuAfter - cpuBefore) / calls;
+  return { value: (calls / elapsedMs) * 1e3, cpuUsPerCall };
+}
+
+/** Processor time of a call over all processes; no rows where the system does not tell. */
+function cpuRows(
+  name: string,
+  subjects: readonly Subject[],
+  samples: ReadonlyMap<string, readonly Throughput[]>,
+): Row[] {
+  const values = new Map<string, Sample[]>();
+  for (const [subject, rounds] of samples) {
+    const known = rounds.flatMap(({ cpuUsPerCall }) => (cpuUsPerCall === null ? [] : [{ value: cpuUsPerCall }]));
+    if (known.length < rounds.length) return [];
+    values.set(subject, known);
+  }
+  return summarize({ name, unit: "us", better: "lower" }, subjects, values);
+}

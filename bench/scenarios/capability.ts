@@ -1,0 +1,51 @@
+import { defineCapability } from "../../src/capabilities/custom.ts";
+import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
+import { measure, type Subject } from "../sampling.ts";
+import type { Scenario } from "../scenario.ts";
+import { ADD_MODULE, addArguments, expectedSum } from "../tools.ts";
+
+const CONCURRENCY = 64;
+
+const ASKING_MODULE = `export default async (input, { host }) => ({ sum: await host.adder.add(input) });`;
+
+const adder = defineCapability({
+  name: "adder",
+  methods: { add: { handler: ({ a, b }: { readonly a: number; readonly b: number }) => a + b } },
+});
+
+/** What a tool's question to the host costs: the same sum, worked out by the tool and asked of a capability. */
+export const capability: Scenario = {
+  name: "capability",
+  description: "one call of a custom capability, against the same tool without it",
+  states: ["quiet", "busy"],
+  smoke: { rounds: 1, sampleMs: 20 },
+  full: { rounds: 5, sampleMs: 300 },
+  async run(context) {
+    await using opened = new AsyncDisposableStack();
+    const subjects: Subject[] = [];
+    for (const kind of EXECUTORS) {
+      const policy = { rules: [{ allow: { adder: true } }] };
+      const engine = opened.use(await openEngine(kind, { capabilities: [adder], policy }));
+      await engine.register({ name: "without", description: "adds", source: ADD_MODULE });
+      await engine.register({
+        name: "with",
+        description: "has the host add",
+        source: ASKING_MODULE,
+        capabilities: { adder: true },
+      });
+      const subject = (tool: string, against: readonly string[]): Subject => ({
+        name: `glovebox ${kind}, ${tool}`,
+        against,
+        run: async (index) => sumOf(await call(engine, tool, addArguments(index))),
+      });
+      subjects.push(subject("with", [`glovebox ${kind}, without`]), subject("without", []));
+    }
+    return measure(context, {
+      subjects,
+      expected: expectedSum,
+      latency: { name: "latency_us", unit: "us" },
+      concurrencies: [CONCURRENCY],
+      cpuConcurrency: CONCURRENCY,
+    });
+  },
+};

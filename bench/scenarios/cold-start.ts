@@ -1,0 +1,89 @@
+import type ivm from "isolated-vm";
+import type { Engine } from "../../src/engine.ts";
+import type { ToolDefinition } from "../../src/tool/definition.ts";
+import { openRawIsolate, openRawTool, wrap } from "../baselines/raw-isolates.ts";
+import { call, openEngine, sumOf } from "../engines.ts";
+import { measure, type Subject } from "../sampling.ts";
+import type { Scenario } from "../scenario.ts";
+import { addArguments, expectedSum } from "../tools.ts";
+
+const RAW = "raw: new isolate, context, script";
+
+/** From the text of a tool that nobody has seen before to its first answer, on an engine that runs already. */
+export const coldStart: Scenario = {
+  name: "cold-start",
+  description: "register a new tool and call it once, against bare isolated-vm in this thread",
+  states: ["quiet"],
+  smoke: { rounds: 1, sampleMs: 20 },
+  full: { rounds: 5, sampleMs: 500 },
+  async run(context) {
+    await using engine = await openEngine("process");
+    await engine.register(nextTool());
+    return measure(context, {
+      subjects: [...engineSubjects(engine), rawSubject()],
+      expected: expectedSum,
+      latency: { name: "cold_start_us", unit: "us" },
+    });
+  },
+};
+
+let made = 0;
+
+/** Text that was never compiled before, so that no cache knows it. */
+function nextFunction(): string {
+  return `({ a, b }) => ({ sum: a + b, made: ${++made} })`;
+}
+
+function nextTool(): ToolDefinition & { readonly source: string } {
+  const source = `export default ${nextFunction()};`;
+  return { name: `cold-${made}`, description: "adds", source };
+}
+
+/** The whole, and its two parts alone. */
+function engineSubjects(engine: Engine): Subject[] {
+  let current = "";
+  const register = async () => {
+    const { name } = await engine.register(nextTool());
+    current = name;
+  };
+  const first = async (index: number) => sumOf(await call(engine, current, addArguments(index)));
+  const after = async () => {
+    await engine.unregister(current);
+  };
+  return [
+    {
+      name: "glovebox: register and call",
+      against: [RAW],
+      after,
+      run: async (index) => {
+        await register();
+        return first(index);
+      },
+    },
+    {
+      name: "glovebox: register",
+      against: [RAW],
+      after,
+      run: async (index) => {
+        await register();
+        return engine.get(current) === undefined ? Number.NaN : expectedSum(index);
+      },
+    },
+    { name: "glovebox: first call", against: [RAW], before: register, after, run: first },
+  ];
+}
+
+function rawSubject(): Subject {
+  let isolate: ivm.Isolate | undefined;
+  return {
+    name: RAW,
+    against: [],
+    sync: true,
+    after: async () => isolate?.dispose(),
+    run: (index) => {
+      isolate = openRawIsolate();
+      const tool = openRawTool(isolate, isolate.compileScriptSync(wrap(nextFunction())));
+      return sumOf(JSON.parse(tool.call(JSON.stringify(addArguments(index)))));
+    },
+  };
+}

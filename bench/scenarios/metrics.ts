@@ -1,0 +1,41 @@
+import { call, openEngine } from "../engines.ts";
+import { measure } from "../sampling.ts";
+import type { Effort, Scenario } from "../scenario.ts";
+import { ADD_MODULE, addArguments } from "../tools.ts";
+
+interface MetricsEffort extends Effort {
+  readonly tools: number;
+}
+
+/** What a scrape costs the host's only thread. */
+export const metrics: Scenario<MetricsEffort> = {
+  name: "metrics",
+  description: "one scrape of an engine whose tools were all called",
+  states: ["quiet"],
+  smoke: { rounds: 1, sampleMs: 20, tools: 5 },
+  full: { rounds: 5, sampleMs: 500, tools: 200 },
+  async run(context) {
+    const { tools } = context.size;
+    await using engine = await openEngine("process");
+    for (let index = 0; index < tools; index++) {
+      await engine.register({ name: nameOf(index), description: "adds", source: ADD_MODULE });
+      await call(engine, nameOf(index), addArguments(index));
+    }
+    const last = `glovebox_calls_total{tool="${nameOf(tools - 1)}",code="ok"} 1`;
+    return measure(context, {
+      subjects: [
+        {
+          name: `glovebox, ${tools} tools`,
+          against: [],
+          run: async () => ((await engine.metrics()).includes(last) ? tools : Number.NaN),
+        },
+      ],
+      expected: () => tools,
+      latency: { name: "scrape_ms", unit: "ms" },
+    });
+  },
+};
+
+function nameOf(index: number): string {
+  return `tool-${index}`;
+}

@@ -1,0 +1,66 @@
+import type { Row } from "./scenario.ts";
+
+/** What one round found for one subject. */
+export interface Sample {
+  readonly value: number;
+  readonly p99?: number;
+}
+
+/** What a metric is called and how to read it. */
+export interface Metric {
+  readonly name: string;
+  readonly unit: string;
+  readonly better: "lower" | "higher";
+}
+
+/** A subject and the baselines that it is compared with. */
+export interface Compared {
+  readonly name: string;
+  readonly against: readonly string[];
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)];
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)];
+  if (upper === undefined || lower === undefined) throw new RangeError("there is no median of nothing");
+  return (upper + lower) / 2;
+}
+
+/** Turns each subject's samples, one of every round, into a row. */
+export function summarize(
+  metric: Metric,
+  subjects: readonly Compared[],
+  samples: ReadonlyMap<string, readonly Sample[]>,
+): Row[] {
+  const of = (name: string): readonly Sample[] => {
+    const found = samples.get(name);
+    if (found === undefined) throw new Error(`"${name}" was not measured for ${metric.name}`);
+    return found;
+  };
+  return subjects.map(({ name, against }) => {
+    const own = of(name);
+    const values = own.map(({ value }) => value);
+    const tails = own.flatMap(({ p99 }) => (p99 === undefined ? [] : [p99]));
+    return {
+      subject: name,
+      metric: metric.name,
+      unit: metric.unit,
+      better: metric.better,
+      median: median(values),
+      min: Math.min(...values),
+      max: Math.max(...values),
+      ...(tails.length > 0 ? { p50: median(values), p99: median(tails) } : {}),
+      ratios: Object.fromEntries(against.map((baseline) => [baseline, medianRatio(values, of(baseline))])),
+    };
+  });
+}
+
+/** Rounds are compared with themselves: what slows a whole round down cancels out. */
+function medianRatio(values: readonly number[], baseline: readonly Sample[]): number {
+  const ratios = values.flatMap((value, round) => {
+    const base = baseline[round]?.value;
+    return base === undefined || base === 0 ? [] : [value / base];
+  });
+  return median(ratios);
+}

@@ -1,0 +1,45 @@
+import { startSpinner } from "./baselines/spinner.ts";
+import { describeMachine, type Report, type ScenarioReport } from "./report.ts";
+import type { MachineState, Scenario } from "./scenario.ts";
+import { SCENARIOS } from "./scenarios/index.ts";
+
+/** What to run. */
+export interface SuiteOptions {
+  /** Names of scenarios; all where there are none. */
+  readonly scope?: readonly string[];
+  readonly smoke?: boolean;
+  /** Instead of each scenario's own number. */
+  readonly rounds?: number;
+  readonly progress?: (text: string) => void;
+}
+
+/** Runs scenarios one after the other. Throws a `RangeError` where a name is unknown; an `Error` on a wrong answer. */
+export async function runSuite(options: SuiteOptions = {}): Promise<Report> {
+  const chosen = choose(options.scope ?? []);
+  const startedAt = new Date().toISOString();
+  const scenarios: ScenarioReport[] = [];
+  for (const scenario of chosen) {
+    for (const state of scenario.states) scenarios.push(await runScenario(scenario, state, options));
+  }
+  return { machine: describeMachine(), startedAt, smoke: options.smoke ?? false, scenarios };
+}
+
+function choose(scope: readonly string[]): readonly Scenario[] {
+  for (const name of scope) {
+    if (SCENARIOS.some((scenario) => scenario.name === name)) continue;
+    const known = SCENARIOS.map((scenario) => scenario.name).join(", ");
+    throw new RangeError(`there is no scenario "${name}"; the scenarios are ${known}`);
+  }
+  return scope.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => scope.includes(name));
+}
+
+async function runScenario(scenario: Scenario, state: MachineState, options: SuiteOptions): Promise<ScenarioReport> {
+  const { smoke = false, progress = () => {} } = options;
+  const own = smoke ? scenario.smoke : scenario.full;
+  const size = { ...own, rounds: options.rounds ?? own.rounds };
+  progress(`${scenario.name}: ${scenario.description}`);
+  await using busy = new AsyncDisposableStack();
+  if (state === "busy") busy.use(await startSpinner());
+  const findings = await scenario.run({ size, state, progress: (text) => progress(`${scenario.name}, ${text}`) });
+  return { name: scenario.name, state, ...findings };
+}

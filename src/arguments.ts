@@ -1,0 +1,40 @@
+import { byteLength } from "./engine-call.ts";
+import { type ToolError, toolError } from "./errors.ts";
+import type { Limits } from "./limits.ts";
+import type { ToolCall } from "./result.ts";
+import type { RegisteredTool } from "./tool/prepare.ts";
+import { describeViolations } from "./tool/violation.ts";
+
+/** Longest id a caller may give a call. */
+export const CALL_ID_MAX = 256;
+
+/** What is wrong with a call's form, before its tool's schema is asked. */
+export function describeMalformed(call: ToolCall, callId: unknown): string | null {
+  if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
+    return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
+  }
+  const args: unknown = call.arguments ?? {};
+  return typeof args === "object" && !Array.isArray(args) ? null : "a call's arguments are an object";
+}
+
+/** The arguments as JSON, with the schema's defaults in them; or what is wrong with them. The caller's object stays. */
+export function writeArguments(tool: RegisteredTool, given: object, limits: Limits): string | ToolError {
+  let text: string;
+  try {
+    text = JSON.stringify(given);
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
+    return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
+  }
+  const size = byteLength(text, limits.inputBytes);
+  if (size > limits.inputBytes) {
+    return toolError("input_too_large", `the arguments have ${size} bytes of JSON, the limit is ${limits.inputBytes}`);
+  }
+  const { checkInput } = tool;
+  const value: unknown = checkInput.hasDefaults ? JSON.parse(text) : given;
+  const violations = checkInput.check(value);
+  if (violations.length > 0) {
+    return toolError("invalid_arguments", describeViolations(violations), { violations });
+  }
+  return checkInput.hasDefaults ? JSON.stringify(value) : text;
+}

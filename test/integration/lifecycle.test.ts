@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { orphans, runProgram } from "./program.ts";
+
+test.each(["process", "threads"])(
+  "a process that closed its %s engines, with calls in flight, ends by itself",
+  async (kind) => {
+    const { stdout, stderr, code } = await runProgram("closes", [kind]);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual([3, "engine_closed", "late", "engine_closed", "closed"]);
+    expect(code).toBe(0);
+    await expect.poll(orphans).toEqual([]);
+  },
+);
+
+test("a process whose engine could not load its tools ends by itself", async () => {
+  const { stdout, code } = await runProgram("fails-to-start");
+  expect(stdout.trim()).toBe("load_error");
+  expect(code).toBe(0);
+});
+
+test("an executor ends when its host is killed", async () => {
+  const { code } = await runProgram("killed", [], 10_000);
+  expect(code).toBeNull();
+  await expect.poll(orphans, { timeout: 5_000 }).toEqual([]);
+});

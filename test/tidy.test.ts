@@ -1,0 +1,116 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const SRC = join(ROOT, "src");
+const LINES_MAX = 320;
+
+/**
+ * What each part of `src` may import, besides itself. The drawing of the layers in `src/README.md`, as data.
+ * `root` are the files of `src` that everything rests on; `engine` those that put the parts together.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  root: [],
+  protocol: ["root"],
+  guest: [],
+  worker: ["root", "protocol", "guest"],
+  capabilities: ["root"],
+  tool: ["root", "protocol", "capabilities"],
+  schedule: ["root"],
+  executor: ["root", "protocol", "worker"],
+  broker: ["root", "capabilities", "executor", "tool"],
+  engine: ["root", "protocol", "capabilities", "tool", "schedule", "executor", "broker"],
+  surfaces: ["root", "engine", "tool", "capabilities", "broker"],
+};
+const ENGINE_FILES = [
+  "engine.ts",
+  "engine-call.ts",
+  "arguments.ts",
+  "events.ts",
+  "index.ts",
+  "metrics.ts",
+  "options.ts",
+];
+/** The only file of the guest that the other side of the boundary may import: the face between the two. */
+const GUEST_FACE = "guest/host.ts";
+
+const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => name.split(sep).join("/"));
+
+function partOf(file: string): string {
+  const [first = ""] = file.split("/");
+  if (first !== file) return first;
+  return ENGINE_FILES.includes(file) ? "engine" : "root";
+}
+
+/** What a file imports; with `code` only what it needs to run, not the types it speaks of. */
+function importsOf(file: string, code = false): string[] {
+  const whole = readFileSync(join(SRC, file), "utf8");
+  const text = code ? whole.replaceAll(/(?:import|export) type [^;]*;/g, "") : whole;
+  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)].map((match) => match[1] ?? "");
+  return found.map((path) =>
+    relative(SRC, join(SRC, dirname(file), path))
+      .split(sep)
+      .join("/"),
+  );
+}
+
+test("imports follow the layers", () => {
+  const wrong: string[] = [];
+  for (const file of files) {
+    const part = partOf(file);
+    for (const target of importsOf(file)) {
+      const other = partOf(target);
+      if (other === part) continue;
+      const allowed = MAY_IMPORT[part]?.includes(other) ?? false;
+      if (!allowed || (other === "guest" && target !== GUEST_FACE)) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("every part of src has its place in the layers", () => {
+  expect([...new Set(files.map(partOf))].filter((part) => MAY_IMPORT[part] === undefined)).toEqual([]);
+});
+
+test("no code is imported in circles", () => {
+  const graph = new Map(files.map((file) => [file, importsOf(file, true)]));
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(" → "));
+    if (done.has(file) || path.includes(file)) return;
+    for (const target of graph.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  expect(circles).toEqual([]);
+});
+
+test("no file is long", () => {
+  const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > LINES_MAX);
+  expect(long).toEqual([]);
+});
+
+test("names say what a file is", () => {
+  expect(files.filter((file) => /(?:^|\/)(?:utils?|helpers?|common|misc|shared)(?:\.|\/)/.test(file))).toEqual([]);
+});
+
+test("nothing is left over", () => {
+  const left = files.filter((file) => /\b(?:TODO|FIXME|XXX)\b|\bas any\b|: any\b(?!,)/.test(codeOf(file)));
+  expect(left).toEqual([]);
+});
+
+/** A file's text without the line that follows a lint directive: that one has its reason beside it. */
+function codeOf(file: string): string {
+  return readFileSync(join(SRC, file), "utf8").replaceAll(/\/\/ oxlint-disable-next-line.*\n.*\n/g, "");
+}
+
+test("prose and code name no machine", () => {
+  const texts = [...files.map((file) => join(SRC, file)), join(ROOT, "README.md"), join(ROOT, "package.json")];
+  const wrong = texts.filter((file) => /\/(?:work|farm|home|root)\/[a-z]/.test(readFileSync(file, "utf8")));
+  expect(wrong.map((file) => relative(ROOT, file))).toEqual([]);
+});
