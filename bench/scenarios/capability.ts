@@ -40,7 +40,7 @@ export const capability: Scenario = {
       });
       subjects.push(subject("with", [`glovebox ${kind}, without`]), subject("without", []));
     }
-    return measure(context, {
+    return await measure(context, {
       subjects,
       expected: expectedSum,
       latency: { name: "latency_us", unit: "us" },

@@ -19,7 +19,7 @@ export const coldStart: Scenario = {
   async run(context) {
     await using engine = await openEngine("process");
     await engine.register(nextTool());
-    return measure(context, {
+    return await measure(context, {
       subjects: [...engineSubjects(engine), rawSubject()],
       expected: expectedSum,
       latency: { name: "cold_start_us", unit: "us" },

@@ -37,7 +37,7 @@ export const dispatch: Scenario<DispatchEffort> = {
       subjects.push(engineSubject(`glovebox ${kind}`, engine));
     }
     subjects.push(...(await openBaselines(opened)));
-    return measure(context, {
+    return await measure(context, {
       subjects,
       expected: expectedSum,
       latency: { name: "latency_us", unit: "us" },

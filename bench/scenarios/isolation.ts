@@ -42,7 +42,7 @@ export const isolation: Scenario = {
       rawSubject(RAW_CONTEXT, (json) => raw.inFreshContext(json)),
       rawSubject(RAW_ISOLATE, (json) => RawAdd.inFreshIsolate(json)),
     );
-    return measure(context, {
+    return await measure(context, {
       subjects,
       expected: expectedSum,
       latency: { name: "latency_us", unit: "us" },

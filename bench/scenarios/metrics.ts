@@ -22,7 +22,7 @@ export const metrics: Scenario<MetricsEffort> = {
       await call(engine, nameOf(index), addArguments(index));
     }
     const last = `glovebox_calls_total{tool="${nameOf(tools - 1)}",code="ok"} 1`;
-    return measure(context, {
+    return await measure(context, {
       subjects: [
         {
           name: `glovebox, ${tools} tools`,

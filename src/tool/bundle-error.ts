@@ -35,7 +35,7 @@ function problem(message: Message): string {
     return `imports a module${line} that is only known when it runs: import() takes a plain string`;
   }
   if (text.startsWith("Top-level await")) {
-    return `awaits outside of any function${line}: a module is evaluated in one go; move the await into the tool's function`;
+    return `awaits outside of any function${line}: move the await into the tool's function`;
   }
   if (!isBundlers(message)) return `${text}${line === "" ? "" : ` (${line.trim()})`}`;
   const column = location === null ? "" : `:${location.column + 1}`;

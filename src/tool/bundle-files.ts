@@ -159,7 +159,7 @@ export class ToolFiles {
   }
 }
 
-/** What is wrong with a module before it is bundled. The bundler marks errors of plugins: `detail` tells which are its own. */
+/** What is wrong with a module before it is bundled; `detail` marks what is the bundler's own finding. */
 async function parsed(contents: string, loader: Loader, name: string): Promise<readonly Message[]> {
   const isOwn = !name.startsWith("node_modules/");
   const found = await checkImports(contents, loader, name, isOwn).catch((error: unknown) => {
@@ -191,7 +191,7 @@ function isIn(file: string, folder: string): boolean {
 
 function outside(specifier: string): OnResolveResult {
   return refusal(
-    `imports ${quoted(specifier)}, which leads out of the tool's folder; a tool may import only files in its own folder and packages`,
+    `imports ${quoted(specifier)}, which leads out of the tool's folder; import only files inside it, and packages`,
   );
 }
 

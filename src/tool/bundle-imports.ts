@@ -13,8 +13,8 @@ const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?
  *
  * When esbuild bundles a call whose argument begins with a string, such as `import("../" + name)`, it looks for every
  * file that it could mean: by itself, without asking plugins, in any folder of the host. So such a module must not get
- * as far as that. Here it is parsed without bundling, which reads nothing, and what is printed has its constants folded:
- * an argument that begins with a string is printed as one.
+ * as far as that. Here it is parsed without bundling, which reads nothing, and printed with its constants folded: an
+ * argument that begins with a string is printed as one.
  *
  * In the tool's own modules (`isOwn`) no import may depend on what is known only later; packages do such things in
  * branches that are never taken.

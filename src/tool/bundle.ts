@@ -166,7 +166,7 @@ function publicError(error: unknown): unknown {
   return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
 }
 
-/** Builds that were lost with the bundler's process are repeated one after the other, so that they do not meet again. */
+/** Builds that were lost with the bundler's process are repeated one by one, so that they do not meet again. */
 let repeats: Promise<unknown> = Promise.resolve();
 /** Which process of the bundler is running: of several builds that lose the same one, only the first ends it. */
 let generation = 0;

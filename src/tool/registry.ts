@@ -21,7 +21,7 @@ export class ToolRegistry {
   set(tool: RegisteredTool): void {
     const { name } = tool.info;
     if (!this.#tools.has(name) && this.#tools.size >= MAX_TOOLS) {
-      const problem = `cannot be registered: the engine holds ${MAX_TOOLS} tools, the most it may; unregister others first`;
+      const problem = `cannot be registered: the engine holds ${MAX_TOOLS} tools already; unregister others first`;
       throw new GloveboxError("load_error", `tool "${name}" ${problem}`);
     }
     this.#tools.set(name, tool);

@@ -14,7 +14,10 @@ export interface Validator {
   check(value: unknown): readonly Violation[];
 }
 
-/** Steps that one check may take: a second for the worst there are, mostly far less. Ordinary arguments of 1 MiB need a fifth of them. */
+/**
+ * Steps that one check may take. The worst there are take a second, most far less, and ordinary arguments of 1 MiB need
+ * a fifth of them.
+ */
 const MAX_STEPS = 10_000_000;
 /** Values with more parts get only the first violation: a list of all of them can be far larger than the value. */
 const MAX_EXPLAINED_PARTS = 20_000;

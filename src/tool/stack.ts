@@ -9,7 +9,7 @@ const MAX_NAME = 80;
 const MAX_MAP = 4 * 1024 * 1024;
 const FRAME = /^\s{0,8}at /;
 
-/** Reads a bundle's source map; `undefined` where it is too large or is none, and frames then keep the bundle's lines. */
+/** Reads a bundle's source map; `undefined` where it is too large or none: frames then keep the bundle's lines. */
 export function readSourceMap(json: string): SourceMap | undefined {
   if (json.length > MAX_MAP) return undefined;
   try {

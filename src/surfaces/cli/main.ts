@@ -1,0 +1,42 @@
+#!/usr/bin/env -S node --no-node-snapshot --no-warnings
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { GloveboxError } from "../../errors.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { listCommand } from "./list.ts";
+import { say } from "./output.ts";
+import { runCommand } from "./run.ts";
+import { serveCommand } from "./serve.ts";
+
+const program = new Command("glovebox")
+  .description("Runs tools nobody has to trust.")
+  .version(readVersion())
+  .showHelpAfterError("(add --help for all that there is)");
+for (const command of [serveCommand(), runCommand(), listCommand()]) {
+  program.addCommand(command.copyInheritedSettings(program));
+}
+// Settings are inherited when a command is made, so this one reaches the others by hand.
+for (const command of [program, ...program.commands]) command.exitOverride();
+
+// A reader that has seen enough, such as `head`, is no failure.
+process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? EXIT.OK : EXIT.FAILED));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  // It has said what is wrong, or shown what was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;
+  say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
+  if (error instanceof CliError) return error.exitCode;
+  return error instanceof GloveboxError && error.code === "load_error" ? EXIT.INVALID : EXIT.FAILED;
+}
+
+function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
+  const version: unknown = typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : null;
+  return typeof version === "string" ? version : "0.0.0";
+}

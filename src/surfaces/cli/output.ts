@@ -1,0 +1,27 @@
+/**
+ * All that commands write. Tools are not trusted, and what they say ends up on somebody's terminal, which takes
+ * control characters for commands: they are shown, not sent.
+ */
+
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** Writes a line to stderr. */
+export function say(text: string): void {
+  process.stderr.write(`${escapeControl(text)}\n`);
+}
+
+/** Writes a line to stdout. */
+export function print(text: string): void {
+  process.stdout.write(`${escapeControl(text)}\n`);
+}
+
+/** Writes a value to stdout, as JSON in one line. */
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value));
+}
+
+/** In JSON's own notation, so that escaped JSON still means the same. */
+function escapeControl(text: string): string {
+  return text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,93 @@
+import { stat } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { Command } from "commander";
+import { createEngine, type Engine } from "../../engine.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { ToolResult } from "../../result.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine } from "./open-engine.ts";
+import { printJson, say } from "./output.ts";
+
+interface Options {
+  readonly input: string;
+  readonly tools?: string;
+  readonly result?: true;
+}
+
+/** A tool to run, and the engine that has it. */
+interface Opened extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly name: string;
+}
+
+const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
+const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
+
+/** `glovebox run`: one call, its output on stdout, its console on stderr. */
+export function runCommand(): Command {
+  return new Command("run")
+    .description("run a tool once")
+    .argument("<tool>", "name of a tool, or path of its module")
+    .requiredOption("--input <json>", "its arguments as a JSON object; - reads them from stdin")
+    .option("--tools <dir>", "folder of tools to find the name in (default: the samples)")
+    .option("--result", "print the whole result instead of its output")
+    .action(run);
+}
+
+async function run(tool: string, options: Options): Promise<void> {
+  const args = await readInput(options.input);
+  await using opened = await open(tool, options.tools);
+  const { engine, name } = opened;
+  const result = await engine.execute(
+    { name, arguments: args },
+    { onLog: ({ level, message }) => say(`[${level}] ${message}`) },
+  );
+  report(result, options.result === true);
+}
+
+function report(result: ToolResult, whole: boolean): void {
+  const { success, output, error } = result;
+  if (whole) printJson(result);
+  else if (success) printJson(output);
+  if (error === null) return;
+  process.exitCode = INVALID_INPUT.includes(error.code) ? EXIT.INVALID : EXIT.FAILED;
+  if (!whole) say(`glovebox: ${error.code}: ${error.type}: ${error.message}`);
+}
+
+async function readInput(input: string): Promise<Record<string, unknown>> {
+  const json = input === "-" ? await text(process.stdin) : input;
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new CliError(EXIT.INVALID, "the input is not JSON");
+  }
+  if (!isArguments(value)) throw new CliError(EXIT.INVALID, 'the input is not an object such as {"a":1,"b":2}');
+  return value;
+}
+
+async function open(tool: string, folder: string | undefined): Promise<Opened> {
+  const isPath = folder === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
+  const engine = isPath ? await createEngine({ ...ENGINE, tools: [tool] }) : await openEngine(folder, ENGINE);
+  const opened = (name: string): Opened => ({ engine, name, [Symbol.asyncDispose]: () => engine.close() });
+  if (!isPath && engine.get(tool) !== undefined) return opened(tool);
+  const names = engine.list().map(({ name }) => name);
+  const [only] = names;
+  if (isPath && names.length === 1 && only !== undefined) return opened(only);
+  await engine.close();
+  const hint = isPath ? `holds several tools; name one of them with --tools ${tool}` : await hintAt(tool);
+  throw new CliError(
+    EXIT.USAGE,
+    isPath ? `${tool} ${hint}` : `there is no tool "${tool}" among ${names.join(", ")}${hint}`,
+  );
+}
+
+/** A file beside which somebody stands is taken for a name unless it is written as a path. */
+async function hintAt(tool: string): Promise<string> {
+  const found = await stat(tool).catch(() => undefined);
+  return found === undefined ? "" : `; write ./${tool} for the one that is here`;
+}
+
+function isArguments(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

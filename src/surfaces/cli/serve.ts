@@ -1,0 +1,90 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { createServer, type Server } from "../http/server.ts";
+import type { ExecutorKind } from "../../options.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine } from "./open-engine.ts";
+import { print, say } from "./output.ts";
+
+interface Options {
+  readonly tools?: string;
+  readonly host: string;
+  readonly port: number;
+  readonly workers: number;
+  readonly executor: ExecutorKind;
+  readonly drainMs: number;
+}
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+/** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
+const ECHO_MS = 500;
+
+/** `glovebox serve`: the tools of a folder over HTTP. */
+export function serveCommand(): Command {
+  return new Command("serve")
+    .description("serve the tools of a folder over HTTP")
+    .option("--tools <dir>", "folder of tools (default: the samples)")
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--port <number>", "port to listen on, 0 for any that is free", wholeNumber(0, 65_535), 8_080)
+    .option("--workers <number>", "isolate threads", wholeNumber(1, 64), 2)
+    .addOption(
+      new Option("--executor <kind>", "where isolates live").choices(["process", "threads"]).default("process"),
+    )
+    .option("--drain-ms <number>", "how long calls may go on after a signal", wholeNumber(0, 3_600_000), 5_000)
+    .action(serve);
+}
+
+async function serve({ tools, host, port, workers, executor, drainMs }: Options): Promise<void> {
+  const engine = await openEngine(tools, { workers, executor });
+  let server: Server;
+  try {
+    server = await createServer(engine, { host, port, drainMs });
+  } catch (error) {
+    await engine.close({ drainMs: 0 });
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    throw new CliError(EXIT.USAGE, `cannot listen on ${host}, port ${port}: ${code}`);
+  }
+  stopOnSignal(server);
+  if (!isLoopback(host)) {
+    say(`glovebox: warning: there is no authentication yet, and whoever reaches ${server.url} may call every tool`);
+  }
+  print(`glovebox listening on ${server.url}`);
+}
+
+function stopOnSignal(server: Server): void {
+  let first: { readonly signal: NodeJS.Signals; readonly atMs: number } | null = null;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const atMs = performance.now();
+    if (first === null) {
+      first = { signal, atMs };
+      say("glovebox: stopping; once more stops at once");
+      void stop(server);
+    } else if (signal !== first.signal || atMs - first.atMs > ECHO_MS) {
+      process.exit(EXIT.INTERRUPTED);
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+}
+
+/** With the server closed nothing keeps this process, but for the listeners of signals. */
+async function stop(server: Server): Promise<void> {
+  try {
+    await server.close();
+    process.exitCode = EXIT.OK;
+  } catch (error) {
+    say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
+    process.exitCode = EXIT.FAILED;
+  }
+  for (const signal of SIGNALS) process.removeAllListeners(signal);
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It is a whole number from ${least} to ${most}.`);
+  };
+}

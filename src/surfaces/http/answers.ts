@@ -1,0 +1,82 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyError, FastifyReply } from "fastify";
+import { emptyMetadata, failure } from "../../engine-call.ts";
+import { type ErrorCode, ERRORS, toolError } from "../../errors.ts";
+import type { ToolResult } from "../../result.ts";
+
+const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
+
+/** Answers with a value as JSON. */
+export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
+  return sendText(reply, status, JSON.stringify(value));
+}
+
+/** Answers with a result; the status is its error's, by the table. */
+export function sendResult(reply: FastifyReply, result: ToolResult): FastifyReply {
+  const { error } = result;
+  const text = writeResult(result);
+  if (text === null) {
+    return sendResult(reply, failure(toolError("output_too_large", NESTED_TOO_DEEPLY), result.metadata));
+  }
+  const retryAfterMs = retryAfter(error?.details);
+  if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
+  return sendText(reply, error === null ? 200 : ERRORS[error.code].http, text);
+}
+
+/** Answers a request that never became a call, in the form of a result. */
+export function sendRefusal(
+  reply: FastifyReply,
+  code: ErrorCode,
+  message: string,
+  { status, tool = "" }: { readonly status?: number; readonly tool?: string } = {},
+): FastifyReply {
+  const result = failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
+  return sendJson(reply, status ?? ERRORS[code].http, result);
+}
+
+/** Answers where there is nothing. */
+export function sendNotFound(reply: FastifyReply): FastifyReply {
+  return sendJson(reply, 404, { error: "there is nothing at this address" });
+}
+
+/** Answers what the framework found wrong with a request, and whatever else was thrown, without a word about how. */
+export function sendError(reply: FastifyReply, { code, statusCode }: FastifyError, bodyBytes: number): FastifyReply {
+  switch (code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return sendRefusal(reply, "input_too_large", `the body has more than ${bodyBytes} bytes`);
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return sendRefusal(reply, "invalid_arguments", "the body's content-type is not application/json");
+    case "FST_ERR_CTP_EMPTY_JSON_BODY":
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+      return sendRefusal(reply, "invalid_arguments", "the body is not JSON");
+    case "FST_ERR_BAD_URL":
+      return sendRefusal(reply, "invalid_arguments", "the address is not a valid one");
+    default:
+      if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+        return sendRefusal(reply, "invalid_arguments", "the request could not be read");
+      }
+      return sendJson(reply, 500, { error: "the request could not be answered" });
+  }
+}
+
+function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
+  reply.code(status);
+  reply.header("content-type", "application/json; charset=utf-8");
+  // What tools wrote is in it: no browser shall take it for a page.
+  reply.header("x-content-type-options", "nosniff");
+  return reply.send(json);
+}
+
+/** A tool may have nested its output so deeply that it can be read, but not be written with what stack there is. */
+function writeResult(result: ToolResult): string | null {
+  try {
+    return JSON.stringify(result);
+  } catch {
+    return null;
+  }
+}
+
+function retryAfter(details: unknown): number | undefined {
+  if (typeof details !== "object" || details === null || !("retryAfterMs" in details)) return undefined;
+  return typeof details.retryAfterMs === "number" ? details.retryAfterMs : undefined;
+}

@@ -1,0 +1,210 @@
+import { describe, expect, test } from "vitest";
+import { openRealm } from "./in-realm.ts";
+
+/** A walk of its own, written without a look at the one that freezes. */
+const OPEN_OBJECTS = `() => {
+  const syntax = [function () {}, () => {}, async () => {}, function* () {}, async function* () {},
+    Object.getPrototypeOf((function* () {})()), Object.getPrototypeOf((async function* () {})()), [].keys(), new Map().keys(), new Set().keys(), "".matchAll(/a/g), ""[Symbol.iterator](),
+    class {}, /a/, new Error(), Promise.resolve(), new Intl.Segmenter().segment("a")[Symbol.iterator](),
+    [].values().map((x) => x), new URLSearchParams("a=1").keys(), new URL("https://a.b"), new AbortController().signal,
+    crypto.subtle, console];
+  const todo = [...Object.getOwnPropertyNames(Object.getPrototypeOf(Object.getPrototypeOf(globalThis))).map((name) => {
+    try { return [name, globalThis[name]]; } catch { return [name, null]; }
+  }), ...syntax.map((value) => [String(value?.constructor?.name), Object.getPrototypeOf(value)])];
+  todo.push(["globalThis^", Object.getPrototypeOf(globalThis)], ["globalThis^^", Object.getPrototypeOf(Object.getPrototypeOf(globalThis))]);
+  const seen = new Set([globalThis]);
+  const open = [];
+  const own = new Set(["console", "setTimeout", "setInterval", "clearTimeout", "clearInterval", "queueMicrotask"]);
+  while (todo.length > 0) {
+    const [path, value] = todo.pop();
+    if (value === null || (typeof value !== "object" && typeof value !== "function") || seen.has(value)) continue;
+    if (own.has(path)) continue;
+    seen.add(value);
+    if (!Object.isFrozen(value)) open.push(path);
+    todo.push([path + "^", Object.getPrototypeOf(value)]);
+    for (const key of Reflect.ownKeys(value)) {
+      const { value: inner, get, set } = Object.getOwnPropertyDescriptor(value, key);
+      const name = path + "." + String(key);
+      todo.push([name, inner], [name + ":get", get], [name + ":set", set]);
+    }
+  }
+  return { open, seen: seen.size };
+}`;
+
+describe("a hardened realm", () => {
+  test("is frozen wherever a tool can reach", async () => {
+    using realm = await openRealm(OPEN_OBJECTS);
+    const { open, seen } = realm.call() as { open: string[]; seen: number };
+    expect(open).toEqual([]);
+    expect(seen).toBeGreaterThan(1_000);
+  });
+
+  test.each([
+    ["assigning toString to an object", "const o = {}; o.toString = () => 'mine'; return `${o}`;", "mine"],
+    [
+      "assigning name and message to an error",
+      "const e = new Error('a'); e.name = 'Mine'; e.message = 'b'; return `${e}`;",
+      "Mine: b",
+    ],
+    [
+      "a class field that overrides an inherited name",
+      "class E extends Error { name = 'E'; } return new E('x').name;",
+      "E",
+    ],
+    [
+      "a function whose prototype gets methods",
+      "function F() {} F.prototype.toString = () => 'f'; F.prototype.constructor = F; return `${new F()}`;",
+      "f",
+    ],
+    [
+      "an object that inherits from an array's prototype",
+      "const o = Object.create(Array.prototype); o.constructor = Object; o.toString = () => 'o'; return `${o}`;",
+      "o",
+    ],
+    [
+      "a subclass of Map with its own toString",
+      "class M extends Map {} M.prototype.toString = () => 'm'; return `${new M()}`;",
+      "m",
+    ],
+    [
+      "a Date that gets its own toJSON",
+      "const d = new Date(0); d.toJSON = () => 'd'; return JSON.stringify(d);",
+      '"d"',
+    ],
+    [
+      "a polyfill written on the global",
+      "globalThis.structuredClone = () => 'mine'; return globalThis.structuredClone();",
+      "mine",
+    ],
+    ["Object.assign of inherited names", "return `${Object.assign({}, { toString: () => 'x' })}`;", "x"],
+  ])("lets packages do what they are used to: %s", async (_what, code, expected) => {
+    using realm = await openRealm(`() => { "use strict"; ${code} }`);
+    expect(realm.call()).toBe(expected);
+  });
+
+  test.each([
+    "Array.prototype.push = () => 0",
+    "Object.prototype.polluted = 1",
+    "Error.prepareStackTrace = () => 'x'",
+    "Error.stackTraceLimit = 0",
+    "JSON.parse = () => 0",
+    "Object.getPrototypeOf(globalThis).leak = 1",
+    "Object.setPrototypeOf(Array.prototype, null)",
+    "Math.leak = 1",
+    "Symbol.leak = 1",
+    "Promise.prototype.then = () => 0",
+  ])("throws at %s", async (code) => {
+    using realm = await openRealm(`() => { "use strict"; try { ${code}; } catch (e) { return e.name; } }`);
+    expect(realm.call()).toBe("TypeError");
+  });
+
+  test("has none of what escapes its limits or watches the collector", async () => {
+    const names = "WebAssembly SharedArrayBuffer Atomics WeakRef FinalizationRegistry process require Buffer".split(
+      " ",
+    );
+    using realm = await openRealm(
+      `() => ${JSON.stringify(names)}.filter((name) => typeof globalThis[name] !== "undefined")`,
+    );
+    expect(realm.call()).toEqual([]);
+  });
+
+  test("makes no buffer that can grow outside the heap's account", async () => {
+    using realm = await openRealm(
+      "() => { const b = new ArrayBuffer(8, { maxByteLength: 1e9 }); return [b.resizable, typeof b.resize, typeof b.transfer, b.constructor === ArrayBuffer, ArrayBuffer.name]; }",
+    );
+    expect(realm.call()).toEqual([false, "undefined", "undefined", true, "ArrayBuffer"]);
+  });
+
+  test("gives Function and indirect eval no way to the host", async () => {
+    const tool = `() => [
+      [].constructor.constructor("return typeof process + typeof require + typeof globalThis.process")(),
+      (0, eval)("typeof process"),
+      (async () => {}).constructor("return typeof process")().constructor.name,
+    ]`;
+    using realm = await openRealm(tool);
+    expect(realm.call()).toEqual(["undefinedundefinedundefined", "undefined", "Promise"]);
+  });
+
+  test.each([
+    ["module variables", "() => ++n", "let n = 0;"],
+    ["the global", "() => globalThis.n = (globalThis.n ?? 0) + 1", ""],
+    [
+      "a global made by Function",
+      "() => Function('try { globalThis.n = (globalThis.n ?? 0) + 1 } catch {} return globalThis.n ?? 1')()",
+      "",
+    ],
+    [
+      "statics of the last match",
+      "() => { const was = RegExp.$1 ?? ''; /(.)/.exec('x'); return was === '' ? 1 : 2; }",
+      "",
+    ],
+    [
+      "properties of functions",
+      "() => { try { parseInt.n = (parseInt.n ?? 0) + 1; } catch {} return parseInt.n ?? 1; }",
+      "",
+    ],
+    [
+      "properties of template objects",
+      "() => { const t = ((s) => s)`a`; try { t.n = (t.n ?? 0) + 1; } catch {} return t.n ?? 1; }",
+      "",
+    ],
+    ["labels of the console", "() => { console.count('n'); return 1; }", ""],
+  ])("keeps nothing from one call to the next in %s", async (_what, body, before) => {
+    using realm = await openRealm(body, { before });
+    expect([realm.call(), realm.call()]).toEqual([1, 1]);
+    expect(realm.emitted.filter(([, , , message]) => message === "n: 2")).toEqual([]);
+  });
+
+  test("gives code made by Function the console of the call it runs in", async () => {
+    using realm = await openRealm("() => { Function('console.log(\"from within\")')(); return 1; }");
+    realm.call();
+    expect(realm.emitted).toContainEqual([1, 1, "log", "from within", ""]);
+  });
+});
+
+describe("time in a realm", () => {
+  test("is the turn's, however it is asked for", async () => {
+    const tool = `() => [Date.now(), new Date().getTime(), +new Date(Date.now()), performance.timeOrigin, performance.now(),
+      Temporal.Now.instant().epochMilliseconds, Temporal.Now.zonedDateTimeISO("UTC").epochMilliseconds,
+      new Intl.DateTimeFormat("en", { timeZone: "UTC", dateStyle: "short" }).format(), new Date(0).constructor === Date, Date.name, Date.length]`;
+    using realm = await openRealm(tool);
+    const now = Date.UTC(2020, 1, 3);
+    expect(realm.call(null, now)).toEqual([now, now, now, now, 0, now, now, "2/3/20", true, "Date", 7]);
+  });
+
+  test("makes dates as the language does", async () => {
+    using realm = await openRealm(
+      "() => [typeof Date(), new Date(2020, 0, 1).getFullYear(), class extends Date {}.name, new (class D extends Date {})(5).getTime(), Date.UTC(1970)]",
+    );
+    expect(realm.call()).toEqual(["string", 2020, "", 5, 0]);
+  });
+});
+
+describe("randomness in a realm", () => {
+  test("differs between calls, and is the same again for the same call", async () => {
+    const body = "() => [Math.random(), crypto.randomUUID(), [...crypto.getRandomValues(new Uint8Array(4))]]";
+    using one = await openRealm(body);
+    using two = await openRealm(body);
+    const first = one.call();
+    expect(one.call()).not.toEqual(first);
+    expect(two.call()).toEqual(first);
+  });
+
+  test("is spread evenly", async () => {
+    using realm = await openRealm(
+      "() => { const n = Array(10).fill(0); for (let i = 0; i < 1e4; i++) n[Math.floor(Math.random() * 10)]++; return n; }",
+    );
+    for (const count of realm.call() as number[]) expect(Math.abs(count - 1_000)).toBeLessThan(200);
+  });
+});
+
+describe("an open realm", () => {
+  test("lets a tool change intrinsics and the global, for it serves one call", async () => {
+    const body = "() => { globalThis.mine = 2; return [[1, 2].last(), mine]; }";
+    using realm = await openRealm(body, {
+      hardened: false,
+      before: "Array.prototype.last = function () { return this.at(-1); };",
+    });
+    expect(realm.call()).toEqual([2, 2]);
+  });
+});
