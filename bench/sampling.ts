@@ -31,11 +31,11 @@ export interface Plan {
 }
 
 /** Calls of each subject that go into the checksum. */
-const PROBES = 8;
+const PROBES = 4;
 /** Arguments repeat after so many calls, which keeps them small integers. */
 const INDEX_CYCLE = 1_024;
 /** Calls that a latency sample has at least: slow work must not end with a single one. */
-const LATENCY_CALLS_MIN = 5;
+const LATENCY_CALLS_MIN = 3;
 
 /** Measures everything in the plan: round by round, in reversed order every other round. */
 export async function measure(context: Context, plan: Plan): Promise<Findings> {

@@ -5,6 +5,8 @@ export type MachineState = "quiet" | "busy";
 
 /** How much is measured. Scenarios add parameters of their own. */
 export interface Effort {
+  /** The whole is done once in each of them. */
+  readonly states: readonly MachineState[];
   /** Times that every subject is measured; a row shows the median of them. */
   readonly rounds: number;
   /** Duration of one measurement. */
@@ -45,7 +47,6 @@ export interface Context<Size extends Effort = Effort> {
 export interface Scenario<Size extends Effort = Effort> {
   readonly name: string;
   readonly description: string;
-  readonly states: readonly MachineState[];
   readonly smoke: Size;
   readonly full: Size;
   // A method, so that scenarios with parameters of their own fit into one list: each gets its own sizes back.

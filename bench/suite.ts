@@ -1,6 +1,6 @@
 import { startSpinner } from "./baselines/spinner.ts";
 import { describeMachine, type Report, type ScenarioReport } from "./report.ts";
-import type { MachineState, Scenario } from "./scenario.ts";
+import type { Effort, MachineState, Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios/index.ts";
 
 /** What to run. */
@@ -19,7 +19,9 @@ export async function runSuite(options: SuiteOptions = {}): Promise<Report> {
   const startedAt = new Date().toISOString();
   const scenarios: ScenarioReport[] = [];
   for (const scenario of chosen) {
-    for (const state of scenario.states) scenarios.push(await runScenario(scenario, state, options));
+    const own = options.smoke ? scenario.smoke : scenario.full;
+    const size = { ...own, rounds: options.rounds ?? own.rounds };
+    for (const state of size.states) scenarios.push(await runScenario(scenario, size, state, options.progress));
   }
   return { machine: describeMachine(), startedAt, smoke: options.smoke ?? false, scenarios };
 }
@@ -33,10 +35,12 @@ function choose(scope: readonly string[]): readonly Scenario[] {
   return scope.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => scope.includes(name));
 }
 
-async function runScenario(scenario: Scenario, state: MachineState, options: SuiteOptions): Promise<ScenarioReport> {
-  const { smoke = false, progress = () => {} } = options;
-  const own = smoke ? scenario.smoke : scenario.full;
-  const size = { ...own, rounds: options.rounds ?? own.rounds };
+async function runScenario(
+  scenario: Scenario,
+  size: Effort,
+  state: MachineState,
+  progress: (text: string) => void = () => {},
+): Promise<ScenarioReport> {
   progress(`${scenario.name}: ${scenario.description}`);
   await using busy = new AsyncDisposableStack();
   if (state === "busy") busy.use(await startSpinner());

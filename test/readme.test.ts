@@ -61,7 +61,10 @@ describe("the README", () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "glovebox-readme-"));
     for (const { info, text } of tools) writeFileSync(join(folder, info.slice("tool=".length)), text);
-    server = spawn(process.execPath, [...FLAGS, CLI, "serve", "--port", "0"], { cwd: ROOT, stdio: ["ignore", "pipe", "ignore"] });
+    server = spawn(process.execPath, [...FLAGS, CLI, "serve", "--port", "0"], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     if (server.stdout === null) throw new Error("the server has no output");
     for await (const line of createInterface({ input: server.stdout })) {
       url = /http:\S+/.exec(line)?.[0] ?? "";
@@ -80,25 +83,33 @@ describe("the README", () => {
     expect([programs.length, tools.length, commands.length].every((count) => count > 0)).toBe(true);
   });
 
-  test.each(programs.map((block, index) => [index + 1, block] as const))("prints what program %i says", async (index, { text }) => {
-    const file = join(folder, `program-${index}.ts`);
-    writeFileSync(file, text.replaceAll('from "glovebox"', `from ${JSON.stringify(join(ROOT, "src/index.ts"))}`));
-    const expected = [...text.matchAll(/\/\/ prints: (.*)$/gm)].map((match) => match[1]);
-    const stdout = await run(process.execPath, [...FLAGS, file], folder);
-    expect(stdout.trimEnd().split("\n")).toEqual(expected);
-  });
+  test.each(programs.map((block, index) => [index + 1, block] as const))(
+    "prints what program %i says",
+    async (index, { text }) => {
+      const file = join(folder, `program-${index}.ts`);
+      writeFileSync(file, text.replaceAll('from "glovebox"', `from ${JSON.stringify(join(ROOT, "src/index.ts"))}`));
+      const expected = [...text.matchAll(/\/\/ prints: (.*)$/gm)].map((match) => match[1]);
+      const stdout = await run(process.execPath, [...FLAGS, file], folder);
+      expect(stdout.trimEnd().split("\n")).toEqual(expected);
+    },
+  );
 
-  test.each(commands.map((command) => [command.line, command] as const))("prints what it says for: %s", async (_line, { line, prints }) => {
-    const cli = [process.execPath, ...FLAGS, CLI].map((part) => `'${part}'`).join(" ");
-    const command = line.replace("npx glovebox", cli).replaceAll("http://127.0.0.1:8080", url);
-    const stdout = await run("sh", ["-c", command], folder);
-    for (const each of prints) expect(stdout).toMatch(pattern(each));
-    expect(prints).not.toEqual([]);
-  });
+  test.each(commands.map((command) => [command.line, command] as const))(
+    "prints what it says for: %s",
+    async (_line, { line, prints }) => {
+      const cli = [process.execPath, ...FLAGS, CLI].map((part) => `'${part}'`).join(" ");
+      const command = line.replace("npx glovebox", cli).replaceAll("http://127.0.0.1:8080", url);
+      const stdout = await run("sh", ["-c", command], folder);
+      for (const each of prints) expect(stdout).toMatch(pattern(each));
+      expect(prints).not.toEqual([]);
+    },
+  );
 
   test("has a table of the metrics that a scrape shows", async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
-    const shown = [...text.matchAll(/^# TYPE (glovebox_\w+) (\w+)$/gm)].map(([, name = "", type = ""]) => `${name} ${type}`);
+    const shown = [...text.matchAll(/^# TYPE (glovebox_\w+) (\w+)$/gm)].map(
+      ([, name = "", type = ""]) => `${name} ${type}`,
+    );
     const table = README.split("<!-- metrics")[1]?.split("<!-- /metrics -->")[0] ?? "";
     const said = [...table.matchAll(/^\| `(\w+)` +\| (\w+)/gm)].map(([, name = "", type = ""]) => `${name} ${type}`);
     expect(said.toSorted()).toEqual(shown.toSorted());

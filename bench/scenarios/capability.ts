@@ -17,9 +17,8 @@ const adder = defineCapability({
 export const capability: Scenario = {
   name: "capability",
   description: "one call of a custom capability, against the same tool without it",
-  states: ["quiet", "busy"],
-  smoke: { rounds: 1, sampleMs: 20 },
-  full: { rounds: 5, sampleMs: 300 },
+  smoke: { states: ["quiet"], rounds: 1, sampleMs: 20 },
+  full: { states: ["quiet", "busy"], rounds: 5, sampleMs: 300 },
   async run(context) {
     await using opened = new AsyncDisposableStack();
     const subjects: Subject[] = [];

@@ -25,9 +25,8 @@ const CPU_CONCURRENCY = 64;
 export const dispatch: Scenario<DispatchEffort> = {
   name: "dispatch",
   description: "a small warm tool, one worker thread, isolation `instance`",
-  states: ["quiet", "busy"],
-  smoke: { rounds: 1, sampleMs: 20, concurrencies: [8, 64] },
-  full: { rounds: 7, sampleMs: 300, concurrencies: [8, 64, 256] },
+  smoke: { states: ["quiet", "busy"], rounds: 1, sampleMs: 20, concurrencies: [8, 64] },
+  full: { states: ["quiet", "busy"], rounds: 7, sampleMs: 300, concurrencies: [8, 64, 256] },
   async run(context) {
     await using opened = new AsyncDisposableStack();
     const subjects: Subject[] = [];

@@ -2,13 +2,16 @@ import type { Isolation } from "../../src/protocol/script.ts";
 import { RawAdd } from "../baselines/raw-isolates.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
-import type { Scenario } from "../scenario.ts";
+import type { Effort, Scenario } from "../scenario.ts";
 import { ADD_MODULE, addArguments, expectedSum } from "../tools.ts";
+
+interface IsolationEffort extends Effort {
+  readonly concurrency: number;
+}
 
 const RAW_WARM = "raw: warm context";
 const RAW_CONTEXT = "raw: fresh context";
 const RAW_ISOLATE = "raw: fresh isolate";
-const CONCURRENCY = 64;
 
 /** Each level, and the operation of V8 that it cannot do without. */
 const LEVELS: readonly (readonly [Isolation, string])[] = [
@@ -19,12 +22,11 @@ const LEVELS: readonly (readonly [Isolation, string])[] = [
 ];
 
 /** What each isolation level costs, against V8 doing the same in this thread with nothing around it. */
-export const isolation: Scenario = {
+export const isolation: Scenario<IsolationEffort> = {
   name: "isolation",
   description: "the four isolation levels, against bare isolated-vm in this thread",
-  states: ["quiet", "busy"],
-  smoke: { rounds: 1, sampleMs: 20 },
-  full: { rounds: 5, sampleMs: 300 },
+  smoke: { states: ["quiet"], rounds: 1, sampleMs: 20, concurrency: 4 },
+  full: { states: ["quiet", "busy"], rounds: 5, sampleMs: 300, concurrency: 64 },
   async run(context) {
     await using engine = await openEngine("process");
     using raw = new RawAdd();
@@ -46,8 +48,8 @@ export const isolation: Scenario = {
       subjects,
       expected: expectedSum,
       latency: { name: "latency_us", unit: "us" },
-      concurrencies: [CONCURRENCY],
-      cpuConcurrency: CONCURRENCY,
+      concurrencies: [context.size.concurrency],
+      cpuConcurrency: context.size.concurrency,
     });
   },
 };

@@ -23,9 +23,8 @@ const KIB = 1024;
 export const memory: Scenario<MemoryEffort> = {
   name: "memory",
   description: "resident memory of the executor for each warm tool",
-  states: ["quiet"],
-  smoke: { rounds: 1, sampleMs: 0, tools: 5 },
-  full: { rounds: 3, sampleMs: 0, tools: 100 },
+  smoke: { states: ["quiet"], rounds: 1, sampleMs: 0, tools: 5 },
+  full: { states: ["quiet"], rounds: 3, sampleMs: 0, tools: 100 },
   async run({ size, progress, state }) {
     const own: Sample[] = [];
     const raw: Sample[] = [];

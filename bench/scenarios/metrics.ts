@@ -11,9 +11,8 @@ interface MetricsEffort extends Effort {
 export const metrics: Scenario<MetricsEffort> = {
   name: "metrics",
   description: "one scrape of an engine whose tools were all called",
-  states: ["quiet"],
-  smoke: { rounds: 1, sampleMs: 20, tools: 5 },
-  full: { rounds: 5, sampleMs: 500, tools: 200 },
+  smoke: { states: ["quiet"], rounds: 1, sampleMs: 20, tools: 5 },
+  full: { states: ["quiet"], rounds: 5, sampleMs: 500, tools: 200 },
   async run(context) {
     const { tools } = context.size;
     await using engine = await openEngine("process");

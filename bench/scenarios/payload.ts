@@ -35,9 +35,8 @@ const SIZES: readonly Size[] = [
 export const payload: Scenario = {
   name: "payload",
   description: "an echo of 10 kB and of 1 MB, as records of strings and numbers",
-  states: ["quiet", "busy"],
-  smoke: { rounds: 1, sampleMs: 20 },
-  full: { rounds: 5, sampleMs: 400 },
+  smoke: { states: ["quiet"], rounds: 1, sampleMs: 20 },
+  full: { states: ["quiet", "busy"], rounds: 5, sampleMs: 400 },
   async run(context) {
     await using opened = new AsyncDisposableStack();
     const limits = { inputBytes: LIMIT_BYTES, outputBytes: LIMIT_BYTES };

@@ -2,8 +2,8 @@ import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { build, stop, type BuildOptions, type BuildResult, type Message } from "esbuild";
 import { GloveboxError } from "../errors.ts";
-import { SCRIPT_EXPORTS } from "../protocol/script.ts";
 import { bundleError, isSyntaxError } from "./bundle-error.ts";
+import { leaveExports } from "./bundle-exports.ts";
 import { MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./bundle-files.ts";
 import { checkImports, TARGET, withoutFileMaps } from "./bundle-imports.ts";
 
@@ -32,8 +32,9 @@ const OPTIONS = {
   write: false,
   // The map of a package's `browser` field, which takes Node's modules out of it, counts on this platform only.
   platform: "browser",
-  format: "iife",
-  globalName: SCRIPT_EXPORTS,
+  format: "esm",
+  // A script has neither; esbuild then refuses the one and makes an empty object of the other.
+  supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
   conditions: ["browser", "worker", "import"],
   target: TARGET,
@@ -131,12 +132,13 @@ async function bundleWith(
   );
   if (script === undefined || map === undefined)
     throw loadError(name, "could not be bundled: the bundler gave no script");
-  const bytes = script.contents.byteLength;
+  const text = leaveExports(script.text);
+  const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) {
     throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
   }
   const shown = files.shownNames();
-  return { text: script.text, bytes, ...cleanMap(map.text, (one) => one === entry || shown.has(one)) };
+  return { text, bytes, ...cleanMap(map.text, (one) => one === entry || shown.has(one)) };
 }
 
 /** A tool's own source map comments may put any text into `sources`. */

@@ -3,7 +3,7 @@ import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import type { JsonSchema } from "../json.ts";
-import { PatternCompiler } from "./pattern.ts";
+import { compilePattern } from "./pattern.ts";
 import { uniqueItems } from "./unique-items.ts";
 import type { WorkMeter } from "./work-meter.ts";
 
@@ -35,8 +35,7 @@ export function dialectOf(schema: JsonSchema): Dialect | undefined {
  * run in linear time, and `uniqueItems` too.
  */
 export function newMeteredAjv(dialect: Dialect, meter: WorkMeter, options: Options): Ajv {
-  const patterns = new PatternCompiler(meter);
-  const regExp = Object.assign((pattern: string) => patterns.compile(pattern), { code: "patterns.compile" });
+  const regExp = Object.assign((pattern: string) => compilePattern(pattern, meter), { code: "compilePattern" });
   const ajv = newAjv(dialect, {
     strict: false,
     validateSchema: false,

@@ -1,6 +1,6 @@
 import { MissingRefError, type Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { JsonSchema } from "../json.ts";
-import { PatternError } from "./pattern-syntax.ts";
+import { PatternError } from "./pattern.ts";
 import { dialectOf, newMeteredAjv, type Dialect } from "./schema-dialect.ts";
 import { copySchema, findPointer, schemaError, type SchemaPlace } from "./schema-text.ts";
 import { boundViolation, toViolations, type Violation } from "./violation.ts";

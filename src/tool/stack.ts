@@ -62,8 +62,12 @@ function relativeName(source: string): string {
   return isInside ? source : (source.split(/[/\\]/).pop() ?? "");
 }
 
-/** A tool may give a function any name, so only what looks like one is shown. */
+/** A tool may give a function any name, so only what looks like one is shown; that it is a member of something is not. */
 function functionName(text: string): string {
-  const name = text.replace(/\($/, "").trim();
+  const name = text
+    .replace(/\($/, "")
+    .trim()
+    .replace(/^Object\./, "")
+    .replace(/ \[as [^\]]{0,80}\]$/, "");
   return name.length <= MAX_NAME && /^[\p{L}\p{N}_$.#<>[\] ]*$/u.test(name) ? name : "";
 }

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import type { ExecutorKind } from "../../index.ts";
 import { createServer, type Server } from "../http/server.ts";
-import type { ExecutorKind } from "../../options.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine } from "./open-engine.ts";
 import { print, say } from "./output.ts";

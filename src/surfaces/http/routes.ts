@@ -9,17 +9,20 @@ const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", 
 
 /** Adds the routes of an engine. `isDraining` answers whether the server is about to stop. */
 export function addRoutes(app: FastifyInstance, engine: Engine, isDraining: () => boolean): void {
-  addCalls(app, engine);
+  addCalls(app, engine, isDraining);
   addTools(app, engine);
   addHealth(app, engine, isDraining);
 }
 
-function addCalls(app: FastifyInstance, engine: Engine): void {
+function addCalls(app: FastifyInstance, engine: Engine, isDraining: () => boolean): void {
   app.post("/v1/execute", async (request, reply) => {
     const parsed = parseCall(request.body);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
     const signal = disconnection(reply.raw);
-    return sendResult(reply, await engine.execute(parsed.call, { ...parsed.options, signal }));
+    const result = await engine.execute(parsed.call, { ...parsed.options, signal });
+    // Where the server began to stop while the call ran, its client has to send the next one elsewhere.
+    if (isDraining()) reply.header("connection", "close");
+    return sendResult(reply, result);
   });
   refuseOthers(app, "/v1/execute", ["POST"]);
 }

@@ -1,113 +1,75 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PatternCompiler } from "../../../src/tool/pattern.ts";
-import { PatternError } from "../../../src/tool/pattern-syntax.ts";
+import { compilePattern, PatternError } from "../../../src/tool/pattern.ts";
 import { WorkExceededError, WorkMeter } from "../../../src/tool/work-meter.ts";
 
-function newCompiler(): PatternCompiler {
+function meterOf(steps: number): WorkMeter {
   const meter = new WorkMeter();
-  meter.refill(Number.MAX_SAFE_INTEGER);
-  return new PatternCompiler(meter);
+  meter.refill(steps);
+  return meter;
 }
 
-/** What V8 says, with the `u` flag where the pattern has a meaning under it. */
-function native(pattern: string): RegExp {
-  try {
-    return new RegExp(pattern, "u");
-  } catch {
-    return new RegExp(pattern);
-  }
-}
+const test_ = (pattern: string, text: string) => compilePattern(pattern, meterOf(1e9)).test(text);
 
-describe("a compiled pattern agrees with V8", () => {
-  const strings = [
-    "",
-    "x",
-    "a",
-    "aa",
-    "aaa",
-    "foo bar",
-    "1.2.3.4",
-    "a@b.c",
-    "-a",
-    "éü",
-    "😀",
-    "abc1",
-    "abx1",
-    "a{,3}",
-    "b",
-  ];
-  strings.push("abab", "\n", "\0", "12", "a\n", "\ud83d", "ab", "_a-1", "2020-01-31", "]", "}");
+describe("a pattern", () => {
   test.each([
-    ["^x$", "", "x|", "(?:)", "[^]", "[]", "(?!)", "."].flat(),
-    ["(a|aa)+$", "^(?:a*)*$", "^(a?){5}a{5}$", "(?:){3}a", "a{2}b?", "a+?b", "^.{2,4}$", "^(?:a|b){2,}$"],
-    ["(?=.*\\d)(?!.*x)[a-z\\d]{3,8}$", "^(?:(?=a)a|b)*$", "^(?!a)", "(?=a)*b", "(?:(?!b).)*$"],
-    ["\\bfoo\\b", "\\B", "^\\w+\\b$", "(?:^|\\s)bar"],
-    ["\\-a", "a{,3}", "]", "}", "\\_a", "[\\w-.]+", "\\x61+", "\\u0061", "\\cJ", "\\0", "\\a"],
-    ["^\\p{L}+$", "\\u{61}", "^\\uD83D\\uDE00$", "^[😀]$", "^.$", "\\uD83D", "[^a]"],
-    ["(?<year>\\d{4})-(?<month>\\d\\d)", "^[A-Za-z_][\\w-]*$", "^(\\d{1,3}\\.){3}\\d{1,3}$", "[\\]\\\\x]", "[a\\]]+$"],
-  ])("on %s and their like", (...patterns) => {
-    for (const pattern of patterns) {
-      const compiled = newCompiler().compile(pattern);
-      for (const text of strings) {
-        expect([pattern, text, compiled.test(text)]).toEqual([pattern, text, native(pattern).test(text)]);
-      }
-    }
+    ["^[a-z0-9]+(?:-[a-z0-9]+)*$", "a-b-3", "a--b"],
+    ["\\d{3}", "room 101", "room 10"],
+    ["^\\p{L}+$", "größe", "größe1"],
+    ["\\bfoo\\b", "a foo b", "afoob"],
+    ["^\\u0041$", "A", "B"],
+    ["^\\S+@\\S+$", "a@b", "a b"],
+    ["^[^]$", "\n", ""],
+    ["^(?<year>\\d{4})$", "2026", "26"],
+  ])("%s finds what JavaScript's would", (pattern, found, missed) => {
+    expect([test_(pattern, found), test_(pattern, missed)]).toEqual([true, false]);
   });
 
-  test("on random patterns and random strings", () => {
-    // Without surrogate pairs: V8 finds \\B in the middle of one, and says that "😀" does not fit /[^a]$/u.
-    const atom = fc.constantFrom("a", "b", ".", "\\w", "[ab]", "[^a]", "^", "$", "\\b", "\\B", "\\d", "é", "\\s");
-    const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({
-      pattern: fc.oneof(
-        { maxDepth: 5 },
-        atom,
-        fc.tuple(tie("pattern"), tie("pattern")).map(([a, b]) => a + b),
-        fc.tuple(tie("pattern"), tie("pattern")).map(([a, b]) => `(?:${a}|${b})`),
-        fc
-          .tuple(tie("pattern"), fc.constantFrom("*", "+", "?", "{2}", "{1,3}", "{0,2}?", "{2,}"))
-          .map(([a, q]) => `(${a})${q}`),
-        fc.tuple(fc.constantFrom("?=", "?!"), tie("pattern")).map(([look, a]) => `(${look}${a})`),
-      ),
-    }));
-    const text = fc.string({ unit: fc.constantFrom("a", "b", "1", " ", "é", "\n"), maxLength: 8 });
+  test("agrees with JavaScript on random texts of its alphabet", () => {
+    const piece = fc.constantFrom(
+      "a",
+      "b",
+      "[ab]",
+      "[^a]",
+      ".",
+      "a*",
+      "b+",
+      "(?:a|b)?",
+      "\\d",
+      "\\w",
+      "^",
+      "$",
+      "(ab){1,2}",
+    );
+    const pattern = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(""));
     fc.assert(
-      fc.property(pattern, fc.array(text, { maxLength: 5 }), (source, texts) => {
-        const compiled = newCompiler().compile(source);
-        for (const one of texts) expect(compiled.test(one)).toBe(native(source).test(one));
+      fc.property(pattern, fc.stringMatching(/^[ab1 ]{0,12}$/), (source, text) => {
+        expect(test_(source, text)).toBe(new RegExp(source, "u").test(text));
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
-});
 
-test("the work of a match is metered", () => {
-  const meter = new WorkMeter();
-  const pattern = new PatternCompiler(meter).compile("^(?:a|b)*$");
-  meter.refill(100);
-  expect(() => pattern.test("ab".repeat(1_000))).toThrow(WorkExceededError);
-  meter.refill(10_000);
-  expect(pattern.test("ab".repeat(1_000))).toBe(true);
-});
+  test.each(["(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(x+x+)+y"])(
+    "%s takes time in proportion to the text",
+    (pattern) => {
+      expect(test_(pattern, `${"a".repeat(50_000)}b`)).toBeTypeOf("boolean");
+    },
+  );
 
-test("states are forgotten before they fill the memory", () => {
-  const pattern = newCompiler().compile("a.{14}$");
-  let text = "";
-  for (let at = 0, seed = 1; at < 20_000; at++, seed = (seed * 48_271) % 0x7fffffff) text += seed % 3 === 0 ? "a" : "b";
-  expect(pattern.test(`${text}${"b".repeat(20)}`)).toBe(false);
-  expect(pattern.test(`${text}a${"b".repeat(14)}`)).toBe(true);
-});
+  test.each([
+    ["^(?=.*\\d).+$", /ahead or behind/],
+    ["(?<!a)b", /ahead or behind/],
+    ["(a)\\1", /refers back/],
+    ["(", /RE2/],
+    ["a{0,5000}", /repeat/],
+  ])("%s is refused with a reason", (pattern, reason) => {
+    expect(() => compilePattern(pattern, meterOf(1))).toThrow(PatternError);
+    expect(() => compilePattern(pattern, meterOf(1))).toThrow(reason);
+  });
 
-test.each([
-  "(",
-  "[",
-  "(?<=a)",
-  "(?<!a)",
-  "(a)\\1",
-  "(?<n>a)\\k<n>",
-  "(?i:a)",
-  "\\012",
-  "(".repeat(200) + ")".repeat(200),
-])("the pattern %s is refused", (pattern) => {
-  expect(() => newCompiler().compile(pattern)).toThrow(PatternError);
+  test("counts the text it is matched against", () => {
+    const pattern = compilePattern("a", meterOf(10));
+    expect(() => pattern.test("b".repeat(100))).toThrow(WorkExceededError);
+  });
 });

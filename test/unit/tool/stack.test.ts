@@ -34,7 +34,7 @@ describe("a stack of a bundled tool", () => {
     }
     expect(stack).toContain("stack.test.ts");
     expect(mapStack(stack, bundle.sourceMap, "tool:add")).toBe(
-      ["RangeError: bad 7", "    at fail (add.ts:4:9)", "    at Object.add_default (add.ts:7:34)"].join("\n"),
+      ["RangeError: bad 7", "    at fail (add.ts:4:9)", "    at add_default (add.ts:7:34)"].join("\n"),
     );
   });
 
