@@ -9,7 +9,7 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { renderReport } from "./report.ts";
-import { runSuite, type SuiteOptions } from "./suite.ts";
+import { chooseScenarios, runSuite, type SuiteOptions } from "./suite.ts";
 
 const USAGE = "Usage: bench [--json FILE] [--scope NAME]… [--rounds N] [--smoke]";
 const EXIT_FAILED = 1;
@@ -31,6 +31,7 @@ function parseCommand(args: readonly string[]): Command {
     },
   });
   const { json, scope, smoke } = values;
+  chooseScenarios(scope);
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1)) {
     throw new RangeError("--rounds must be a whole number of at least 1");
@@ -44,16 +45,26 @@ function parseCommand(args: readonly string[]): Command {
 }
 
 async function main(): Promise<number> {
+  const command = readCommand();
+  if (command === null) return EXIT_USAGE;
   try {
-    const command = parseCommand(process.argv.slice(2));
     const report = await runSuite({ ...command, progress: (text) => console.error(text) });
     if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(report, null, 2)}\n`);
     console.log(renderReport(report));
     return 0;
   } catch (error) {
-    const wrongUse = error instanceof RangeError || error instanceof TypeError;
-    console.error(wrongUse ? `${error.message}\n${USAGE}` : error);
-    return wrongUse ? EXIT_USAGE : EXIT_FAILED;
+    console.error(error);
+    return EXIT_FAILED;
+  }
+}
+
+/** Says what is wrong with the arguments where something is. */
+function readCommand(): Command | null {
+  try {
+    return parseCommand(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    return null;
   }
 }
 

@@ -15,7 +15,7 @@ export interface SuiteOptions {
 
 /** Runs scenarios one after the other. Throws a `RangeError` where a name is unknown; an `Error` on a wrong answer. */
 export async function runSuite(options: SuiteOptions = {}): Promise<Report> {
-  const chosen = choose(options.scope ?? []);
+  const chosen = chooseScenarios(options.scope);
   const startedAt = new Date().toISOString();
   const scenarios: ScenarioReport[] = [];
   for (const scenario of chosen) {
@@ -26,7 +26,8 @@ export async function runSuite(options: SuiteOptions = {}): Promise<Report> {
   return { machine: describeMachine(), startedAt, smoke: options.smoke ?? false, scenarios };
 }
 
-function choose(scope: readonly string[]): readonly Scenario[] {
+/** The scenarios of these names; all where there are none. Throws a `RangeError` where a name is unknown. */
+export function chooseScenarios(scope: readonly string[] = []): readonly Scenario[] {
   for (const name of scope) {
     if (SCENARIOS.some((scenario) => scenario.name === name)) continue;
     const known = SCENARIOS.map((scenario) => scenario.name).join(", ");

@@ -35,6 +35,7 @@ export class TurnSlot {
   readonly #mirrorAt: number;
   /** From this thread's own clock, which is cheaper to read, to the one all threads share. */
   readonly #clockOffsetMs: number;
+  #isMirrored = false;
 
   constructor(buffer: SharedArrayBuffer, worker: number, mirrorFd: number | undefined) {
     this.#fields = new Float64Array(buffer, worker * SLOT_BYTES, FIELDS);
@@ -48,12 +49,19 @@ export class TurnSlot {
     this.#fields[0] = run;
     this.#fields[2] = budgetMs;
     this.#fields[1] = nowMs + this.#clockOffsetMs;
+    this.#isMirrored = true;
     this.#mirror();
   }
 
+  /** The mirror keeps the turn until `rest`: it is read only after a crash, and that comes within a turn. */
   end(): void {
     this.#fields[1] = 0;
-    this.#mirror();
+  }
+
+  /** Tells the mirror that no turn runs, once for all that have ended since the last time. */
+  rest(): void {
+    if (this.#isMirrored) this.#mirror();
+    this.#isMirrored = false;
   }
 
   /** How much memory the worker's isolates may use together, in MiB. */

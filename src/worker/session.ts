@@ -24,6 +24,7 @@ const STATS_EVERY_MS = 500;
 /** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
 export class Session {
   readonly #send: (text: string) => void;
+  readonly #slot: TurnSlot;
   readonly #turns: Turns;
   readonly #isolates: Isolates;
   readonly #scripts = new Map<string, ToolScript>();
@@ -36,6 +37,7 @@ export class Session {
 
   constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
     this.#send = send;
+    this.#slot = slot;
     this.#turns = new Turns(slot);
     this.#isolates = new Isolates(
       settings.prelude,
@@ -76,6 +78,7 @@ export class Session {
       this.#outbox = "";
       this.#send(text);
     }
+    this.#slot.rest();
     if (this.#isBusy) return;
     this.#isBusy = true;
     setImmediate(() => this.#prepare());

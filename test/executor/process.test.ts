@@ -6,7 +6,24 @@ import { executorSuite } from "./suite.ts";
 executorSuite("process");
 
 const WEDGE = "() => { Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
-const SLOW = "async () => { await new Promise((done) => setTimeout(done, 400)); return 'done'; }";
+const SLOW = "async () => { console.log('begun'); await new Promise((done) => setTimeout(done, 400)); return 'done'; }";
+
+/** A tool that says when it has begun, and then spins. */
+const spinning = (until: string) => `async () => {
+  console.log("begun");
+  await new Promise((done) => setTimeout(done, 1));
+  for (let i = 0; ${until}; i++);
+  return "done";
+}`;
+
+/** Resolves when a job with this `onLog` has said so many lines. */
+function heard(lines: number): { onLog: () => void; all: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let left = lines;
+  return { onLog: () => void (--left === 0 && resolve()), all: promise };
+}
+
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 const childPid = (events: { kind: string }[]): number => {
   const started = events.filter((event) => event.kind === "started").at(-1) as { pid: number } | undefined;
@@ -28,8 +45,11 @@ describe("a lost executor process", () => {
   test("blames a crash on the call whose turn it was, and on nobody else", async () => {
     await using bench = await startExecutor("process");
     const innocents = Array.from({ length: 5 }, () => bench.executor.run(bench.job(script(SLOW))));
-    const culprit = bench.executor.run(bench.job(script("() => { for (;;); }"), {}, { limits: { cpuMs: 5_000 } }));
-    await new Promise((done) => setTimeout(done, 200));
+    const { onLog, all } = heard(1);
+    const job = bench.job(script(spinning("true")), {}, { onLog, limits: { cpuMs: 20_000 } });
+    const culprit = bench.executor.run(job);
+    await all;
+    await pause(300);
     process.kill(childPid(bench.events), "SIGABRT");
     expect((await culprit).outcome).toMatchObject({ ok: false, failure: { code: "executor_crashed" } });
     for (const reply of await Promise.all(innocents)) expect(reply.outcome).toMatchObject({ ok: true, json: '"done"' });
@@ -38,10 +58,11 @@ describe("a lost executor process", () => {
 
   test("runs the suspects of a crash apart, where two workers were in a turn", async () => {
     await using bench = await startExecutor("process", 2);
-    const spin = "() => { for (let i = 0; i < 4e8; i++); return 'done'; }";
-    const limits = { cpuMs: 20_000 };
-    const suspects = [1, 2].map(() => bench.executor.run(bench.job(script(spin), {}, { limits })));
-    await new Promise((done) => setTimeout(done, 150));
+    const { onLog, all } = heard(2);
+    const extra = { onLog, limits: { cpuMs: 20_000 } };
+    const suspects = [1, 2].map(() => bench.executor.run(bench.job(script(spinning("i < 1e9")), {}, extra)));
+    await all;
+    await pause(200);
     process.kill(childPid(bench.events), "SIGABRT");
     for (const reply of await Promise.all(suspects)) {
       expect(reply).toMatchObject({ outcome: { ok: true, json: '"done"' }, attempts: 2 });
@@ -58,8 +79,9 @@ describe("a lost executor process", () => {
 
   test("blames nobody when it is killed from outside", async () => {
     await using bench = await startExecutor("process");
-    const replies = Array.from({ length: 5 }, () => bench.executor.run(bench.job(script(SLOW))));
-    await new Promise((done) => setTimeout(done, 100));
+    const { onLog, all } = heard(5);
+    const replies = Array.from({ length: 5 }, () => bench.executor.run(bench.job(script(SLOW), {}, { onLog })));
+    await all;
     process.kill(childPid(bench.events), "SIGKILL");
     for (const reply of await Promise.all(replies)) expect(reply.outcome).toMatchObject({ ok: true, json: '"done"' });
     expect(bench.events).toContainEqual({ kind: "lost", reason: "killed", culprits: [] });
@@ -74,11 +96,13 @@ describe("a lost executor process", () => {
     };
     const body = `async (i, { host }) => {
       const first = await host.counter.add({ at: Date.now(), random: Math.random() });
-      await new Promise((done) => setTimeout(done, 300));
+      console.log("answered");
+      await new Promise((done) => setTimeout(done, 400));
       return first;
     }`;
-    const reply = bench.executor.run(bench.job(script(body), {}, { ask }));
-    await new Promise((done) => setTimeout(done, 150));
+    const { onLog, all } = heard(1);
+    const reply = bench.executor.run(bench.job(script(body), {}, { ask, onLog }));
+    await all;
     process.kill(childPid(bench.events), "SIGKILL");
     expect(await reply).toMatchObject({ outcome: { ok: true, json: "1" }, attempts: 2 });
     expect(asked).toHaveLength(2);
@@ -87,12 +111,13 @@ describe("a lost executor process", () => {
 
   test("gives a call up after three executors", async () => {
     await using bench = await startExecutor("process");
-    const reply = bench.executor.run(bench.job(script("() => new Promise(() => {})")));
+    const never = script("() => { console.log('begun'); return new Promise(() => {}); }");
+    let { onLog, all } = heard(1);
+    const reply = bench.executor.run(bench.job(never, {}, { onLog: () => onLog() }));
     for (let kill = 0; kill < 3; kill++) {
-      const pid = childPid(bench.events);
-      await new Promise((done) => setTimeout(done, 100));
-      process.kill(pid, "SIGKILL");
-      await expect.poll(() => childPid(bench.events)).not.toBe(pid);
+      await all;
+      ({ onLog, all } = heard(1));
+      process.kill(childPid(bench.events), "SIGKILL");
     }
     expect((await reply).outcome).toMatchObject({ ok: false, failure: { code: "executor_lost" } });
   });

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { ToolInfo } from "../../tool/definition.ts";
+import type { ToolInfo } from "../../index.ts";
 import { openEngine } from "./open-engine.ts";
 import { print, printJson } from "./output.ts";
 

@@ -1,9 +1,7 @@
 import { stat } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
-import { createEngine, type Engine } from "../../engine.ts";
-import type { ErrorCode } from "../../errors.ts";
-import type { ToolResult } from "../../result.ts";
+import type { Engine, ErrorCode, ToolResult } from "../../index.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine } from "./open-engine.ts";
 import { printJson, say } from "./output.ts";
@@ -68,7 +66,7 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 
 async function open(tool: string, folder: string | undefined): Promise<Opened> {
   const isPath = folder === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
-  const engine = isPath ? await createEngine({ ...ENGINE, tools: [tool] }) : await openEngine(folder, ENGINE);
+  const engine = await openEngine(isPath ? tool : folder, ENGINE);
   const opened = (name: string): Opened => ({ engine, name, [Symbol.asyncDispose]: () => engine.close() });
   if (!isPath && engine.get(tool) !== undefined) return opened(tool);
   const names = engine.list().map(({ name }) => name);

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { ExecutorKind } from "../../index.ts";
-import { createServer, type Server } from "../http/server.ts";
+import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine } from "./open-engine.ts";
 import { print, say } from "./output.ts";
@@ -35,6 +35,7 @@ export function serveCommand(): Command {
 
 async function serve({ tools, host, port, workers, executor, drainMs }: Options): Promise<void> {
   const engine = await openEngine(tools, { workers, executor });
+  const { createServer } = await import("../http/server.ts");
   let server: Server;
   try {
     server = await createServer(engine, { host, port, drainMs });

@@ -39,6 +39,7 @@ test("a turn record is mirrored into a file that outlives the memory", () => {
     slots[0]?.begin(1, 10, performance.now());
     slots[1]?.begin(2, 20, performance.now());
     slots[0]?.end();
+    slots[0]?.rest();
     expect(readMirror(fd, 2)).toEqual([null, expect.objectContaining({ run: 2, budgetMs: 20 })]);
   } finally {
     closeSync(fd);
