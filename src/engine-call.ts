@@ -88,8 +88,16 @@ export class EngineCall implements Job {
   /** The result of a call that ran. */
   conclude(reply: Reply, queueMs: number): ToolResult {
     this.#session?.[Symbol.dispose]();
-    const metadata = this.#metadata(reply, queueMs);
-    const { outcome } = reply;
+    try {
+      return this.#read(reply, this.#metadata(reply, queueMs));
+    } catch {
+      // Only an executor that is no longer ours sends what is not JSON.
+      const message = "the executor answered with something that cannot be read";
+      return this.refuse(toolError("executor_crashed", message), queueMs);
+    }
+  }
+
+  #read({ outcome }: Reply, metadata: ResultMetadata): ToolResult {
     if (!outcome.ok) return failure(this.#describe(outcome.failure), metadata);
     const { outputBytes } = this.limits;
     const size = byteLength(outcome.json, outputBytes);
@@ -104,7 +112,7 @@ export class EngineCall implements Job {
     return failure(toolError("invalid_output", message, { violations }), metadata);
   }
 
-  /** The result of a call that never ran. */
+  /** The result of a call without a reply. */
   refuse(error: ToolError, queueMs: number): ToolResult {
     return failure(error, emptyMetadata(this.callId, this.tool.info.name, queueMs));
   }

@@ -50,7 +50,13 @@ function run(file: string, args: readonly string[], cwd: string): Promise<string
 
 /** A pattern for a line in which `…` stands for anything. */
 function pattern(line: string): RegExp {
-  return new RegExp(`^${line.split("…").map(RegExp.escape).join("[\\s\\S]*")}$`, "m");
+  return new RegExp(
+    `^${line
+      .split("…")
+      .map((part) => RegExp.escape(part))
+      .join("[\\s\\S]*")}$`,
+    "m",
+  );
 }
 
 describe("the README", () => {

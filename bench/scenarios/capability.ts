@@ -2,11 +2,11 @@ import { defineCapability } from "../../src/capabilities/custom.ts";
 import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
-import { ADD_MODULE, addArguments, expectedSum } from "../tools.ts";
+import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 const CONCURRENCY = 64;
 
-const ASKING_MODULE = `export default async (input, { host }) => ({ sum: await host.adder.add(input) });`;
+const ASKING_FUNCTION = "async (input, { host }) => ({ sum: await host.adder.add(input) })";
 
 const adder = defineCapability({
   name: "adder",
@@ -25,13 +25,8 @@ export const capability: Scenario = {
     for (const kind of EXECUTORS) {
       const policy = { rules: [{ allow: { adder: true } }] };
       const engine = opened.use(await openEngine(kind, { capabilities: [adder], policy }));
-      await engine.register({ name: "without", description: "adds", source: ADD_MODULE });
-      await engine.register({
-        name: "with",
-        description: "has the host add",
-        source: ASKING_MODULE,
-        capabilities: { adder: true },
-      });
+      await engine.register(addTool("without"));
+      await engine.register({ ...addTool("with", ASKING_FUNCTION), capabilities: { adder: true } });
       const subject = (tool: string, against: readonly string[]): Subject => ({
         name: `glovebox ${kind}, ${tool}`,
         against,

@@ -6,7 +6,7 @@ import { openRawIsolate, openRawTool, wrap } from "../baselines/raw-isolates.ts"
 import { call, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
-import { addArguments, expectedSum } from "../tools.ts";
+import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 const RAW = "raw: new isolate, context, script";
 /** Time for an idle worker to prepare isolates for tools that may come. */
@@ -36,9 +36,9 @@ function nextFunction(): string {
   return `({ a, b }) => ({ sum: a + b, made: ${++made} })`;
 }
 
-function nextTool(): ToolDefinition & { readonly source: string } {
-  const source = `export default ${nextFunction()};`;
-  return { name: `cold-${made}`, description: "adds", source };
+function nextTool(): ToolDefinition {
+  const text = nextFunction();
+  return addTool(`cold-${made}`, text);
 }
 
 /** The whole, the whole when the worker had time to prepare, and the two parts alone. */

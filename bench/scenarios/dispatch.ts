@@ -12,7 +12,7 @@ import {
 import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";
-import { ADD_MODULE, addArguments, expectedSum } from "../tools.ts";
+import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 interface DispatchEffort extends Effort {
   readonly concurrencies: readonly number[];
@@ -32,7 +32,7 @@ export const dispatch: Scenario<DispatchEffort> = {
     const subjects: Subject[] = [];
     for (const kind of EXECUTORS) {
       const engine = opened.use(await openEngine(kind));
-      await engine.register({ name: "add", description: "adds", source: ADD_MODULE, isolation: "instance" });
+      await engine.register({ ...addTool("add"), isolation: "instance" });
       subjects.push(engineSubject(`glovebox ${kind}`, engine));
     }
     subjects.push(...(await openBaselines(opened)));

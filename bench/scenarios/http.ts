@@ -6,7 +6,7 @@ import { createServer } from "../../src/surfaces/http/server.ts";
 import { openEngine, sumOf } from "../engines.ts";
 import { measure } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
-import { ADD_MODULE, addArguments, expectedSum } from "../tools.ts";
+import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 const CONCURRENCY = 64;
 const BARE = "node:http, JSON echo";
@@ -20,7 +20,7 @@ export const http: Scenario = {
   async run(context) {
     await using opened = new AsyncDisposableStack();
     const engine = opened.use(await openEngine("process"));
-    await engine.register({ name: "add", description: "adds", source: ADD_MODULE });
+    await engine.register(addTool("add"));
     const server = opened.use(await createServer(engine, { port: 0 }));
     const bare = opened.use(await openEcho());
     // Disposed of first: servers wait for connections that are open.

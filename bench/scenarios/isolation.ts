@@ -3,7 +3,7 @@ import { RawAdd } from "../baselines/raw-isolates.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";
-import { ADD_MODULE, addArguments, expectedSum } from "../tools.ts";
+import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 interface IsolationEffort extends Effort {
   readonly concurrency: number;
@@ -32,7 +32,7 @@ export const isolation: Scenario<IsolationEffort> = {
     using raw = new RawAdd();
     const subjects: Subject[] = [];
     for (const [level, baseline] of LEVELS) {
-      await engine.register({ name: level, description: "adds", source: ADD_MODULE, isolation: level });
+      await engine.register({ ...addTool(level), isolation: level });
       subjects.push({
         name: `glovebox ${level}`,
         against: [baseline],

@@ -7,7 +7,7 @@ import { call, openEngine, sumOf } from "../engines.ts";
 import { digest } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";
 import { type Sample, summarize } from "../statistics.ts";
-import { ADD_MODULE, addArguments } from "../tools.ts";
+import { addArguments, addTool } from "../tools.ts";
 
 interface MemoryEffort extends Effort {
   readonly tools: number;
@@ -60,7 +60,7 @@ async function growthOfEngine(tools: number) {
 }
 
 async function warm(engine: Engine, name: string, index: number): Promise<number> {
-  await engine.register({ name, description: "adds", source: ADD_MODULE });
+  await engine.register(addTool(name));
   return sumOf(await call(engine, name, addArguments(index)));
 }
 

@@ -1,7 +1,7 @@
 import { call, openEngine } from "../engines.ts";
 import { measure } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";
-import { ADD_MODULE, addArguments } from "../tools.ts";
+import { addArguments, addTool } from "../tools.ts";
 
 interface MetricsEffort extends Effort {
   readonly tools: number;
@@ -17,7 +17,7 @@ export const metrics: Scenario<MetricsEffort> = {
     const { tools } = context.size;
     await using engine = await openEngine("process");
     for (let index = 0; index < tools; index++) {
-      await engine.register({ name: nameOf(index), description: "adds", source: ADD_MODULE });
+      await engine.register(addTool(nameOf(index)));
       await call(engine, nameOf(index), addArguments(index));
     }
     const last = `glovebox_calls_total{tool="${nameOf(tools - 1)}",code="ok"} 1`;

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../errors.ts";
 import type { AskMessage, DoneMessage, Failure, ToHost, WorkerStats } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
+import { readFailure, readJson } from "../protocol/payload.ts";
 import type { Job, Reply } from "./executor.ts";
 import { Flight } from "./flight.ts";
 import type { Lane, LaneListener } from "./lane.ts";
@@ -182,30 +183,35 @@ export class Dispatcher implements LaneListener {
         return this.#onDone(lane, message);
       case "ask":
         return this.#onAsk(lane, message);
-      case "lost":
-        if (lane.open.delete(message.run)) this.restart(message.run, JSON.parse(message.payload) as string);
+      case "lost": {
+        const reason = String(readJson(message.payload));
+        if (lane.open.delete(message.run)) this.restart(message.run, reason);
         return;
+      }
       case "log":
         this.#flights.get(message.run)?.job.onLog(message.payload);
         return;
-      case "inspected":
+      case "inspected": {
+        const inspection = readJson(message.payload) as Inspection;
         lane.open.delete(message.run);
-        this.#inspections.get(message.run)?.resolve(JSON.parse(message.payload) as Inspection);
+        this.#inspections.get(message.run)?.resolve(inspection);
         this.#inspections.delete(message.run);
         return;
+      }
       case "stats":
-        if (this.#lanes.has(lane)) this.#stats.set(lane, JSON.parse(message.payload) as WorkerStats);
+        if (this.#lanes.has(lane)) this.#stats.set(lane, readJson(message.payload) as WorkerStats);
         return;
     }
   }
 
   #onDone(lane: Lane, message: DoneMessage): void {
+    const failure = message.ok ? null : readFailure(message.payload);
     lane.open.delete(message.run);
     const flight = this.#flights.get(message.run);
     // A call that was ended here, or moved to another lane, is no longer this worker's to settle.
     if (flight === undefined || flight.lane !== lane) return;
     this.#flights.delete(message.run);
-    flight.finish(message);
+    flight.finish(message, failure);
   }
 
   #onAsk(lane: Lane, { run, ask, capability, method, payload }: AskMessage): void {

@@ -20,9 +20,9 @@ export class Flight {
     this.#resolve = resolve;
   }
 
-  finish(done: DoneMessage): void {
+  finish(done: DoneMessage, failure: Failure | null): void {
     this.#resolve({
-      outcome: done.ok ? { ok: true, json: done.payload } : { ok: false, failure: JSON.parse(done.payload) as Failure },
+      outcome: failure === null ? { ok: true, json: done.payload } : { ok: false, failure },
       cpuMs: done.cpuMs,
       wallMs: performance.now() - this.#startMs,
       heapBytes: done.heapBytes,

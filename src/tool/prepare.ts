@@ -13,7 +13,7 @@ import type { ToolSource } from "./source.ts";
 import { mapStack, readSourceMap } from "./stack.ts";
 
 /** Who still needs a version of a tool: its script can go when it has been replaced and its last call has ended. */
-export interface ToolUsage {
+interface ToolUsage {
   calls: number;
   retired: boolean;
 }

@@ -12,7 +12,7 @@ export interface Bench extends AsyncDisposable {
   job(script: ToolScript, args?: unknown, extra?: JobExtra): Job;
 }
 
-export interface JobExtra {
+interface JobExtra {
   readonly limits?: Partial<Limits>;
   readonly tenant?: string;
   readonly ask?: (ask: Ask) => Promise<Answer>;

@@ -49,7 +49,7 @@ interface Call {
 }
 
 /** The same numbers for the same seed, on every machine. */
-export function randomFrom(seed: number): () => number {
+function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -24,7 +24,7 @@ function readProperty(object: object, holder: object, key: PropertyKey, property
 }
 
 /** A function's own name, as far as it is a string. */
-export function functionName(callee: object): string {
+function functionName(callee: object): string {
   const name: unknown = Object.getOwnPropertyDescriptor(callee, "name")?.value;
   return typeof name === "string" ? name : "";
 }

@@ -67,23 +67,19 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 async function open(tool: string, folder: string | undefined): Promise<Opened> {
   const isPath = folder === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
   const engine = await openEngine(isPath ? tool : folder, ENGINE);
-  const opened = (name: string): Opened => ({ engine, name, [Symbol.asyncDispose]: () => engine.close() });
-  if (!isPath && engine.get(tool) !== undefined) return opened(tool);
   const names = engine.list().map(({ name }) => name);
-  const [only] = names;
-  if (isPath && names.length === 1 && only !== undefined) return opened(only);
+  const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
+  if (name !== undefined) return { engine, name, [Symbol.asyncDispose]: () => engine.close() };
   await engine.close();
-  const hint = isPath ? `holds several tools; name one of them with --tools ${tool}` : await hintAt(tool);
-  throw new CliError(
-    EXIT.USAGE,
-    isPath ? `${tool} ${hint}` : `there is no tool "${tool}" among ${names.join(", ")}${hint}`,
-  );
+  const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
+  throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
 }
 
-/** A file beside which somebody stands is taken for a name unless it is written as a path. */
-async function hintAt(tool: string): Promise<string> {
-  const found = await stat(tool).catch(() => undefined);
-  return found === undefined ? "" : `; write ./${tool} for the one that is here`;
+async function notAmong(names: readonly string[], tool: string): Promise<string> {
+  // A file beside which somebody stands is taken for a name unless it is written as a path.
+  const isFile = await stat(tool).then(Boolean, () => false);
+  const hint = isFile ? `; write ./${tool} for the one that is here` : "";
+  return `there is no tool "${tool}" among ${names.join(", ")}${hint}`;
 }
 
 function isArguments(value: unknown): value is Record<string, unknown> {

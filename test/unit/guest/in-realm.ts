@@ -32,7 +32,7 @@ export async function openRealm(body: string, { hardened = true, before = "" } =
     emitted,
     call(input = null, nowMs = 1_000) {
       const outcome = realm.start(++run, "call", JSON.stringify(input), nowMs, 1e6, 5_000);
-      const said = outcome === "" ? String(emitted.findLast(([kind]) => kind === 0)?.[2] ?? "") : outcome;
+      const said = outcome === "" ? (emitted.findLast(([kind]) => kind === 0)?.[2] as string) : outcome;
       if (said.startsWith("+")) return JSON.parse(said.slice(1)) as unknown;
       throw new Error(said);
     },
