@@ -8,6 +8,7 @@ const CALLS_MAX = 100_000;
 /** Share of its memory limit beyond which an isolate is not used again. */
 const HEAP_SHARE_MAX = 0.75;
 const BLANKS_MAX = 2;
+const BLANK_KINDS_MAX = 2;
 
 /** One isolate and the tool in it. It is never shared by two tools or two tenants. */
 export class ToolIsolate {
@@ -15,7 +16,7 @@ export class ToolIsolate {
   /** Numbers of the calls in flight. */
   readonly runs = new Set<number>();
   readonly #isolate: ivm.Isolate;
-  readonly #open: (hardened: boolean) => GuestRealm;
+  readonly #open: () => GuestRealm;
   readonly #script: ToolScript;
   readonly #compiled: ivm.Script;
   #realm: GuestRealm | null;
@@ -43,7 +44,7 @@ export class ToolIsolate {
     this.runs.add(run);
     this.#served++;
     if (this.#realm !== null) return this.#realm;
-    const realm = this.#open(false);
+    const realm = this.#open();
     realm.load(this.#compiled, this.#script);
     return realm;
   }
@@ -82,11 +83,18 @@ export class ToolIsolate {
   }
 }
 
-/** An isolate with a hardened realm and no tool yet. */
+/** An isolate with a realm and no tool yet. */
 interface Blank {
   readonly isolate: ivm.Isolate;
   readonly realm: GuestRealm;
-  readonly open: (hardened: boolean) => GuestRealm;
+  /** Opens a further realm, which is not hardened. */
+  readonly open: () => GuestRealm;
+}
+
+/** What blanks differ in. A realm is hardened where calls share it; one that serves a single call stays open. */
+interface BlankKind {
+  readonly memoryMb: number;
+  readonly hardened: boolean;
 }
 
 /** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a shelf of blanks. */
@@ -97,9 +105,9 @@ export class Isolates {
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
   readonly #live = new Set<ToolIsolate>();
-  readonly #shelf = new Map<number, Blank[]>();
+  /** Blanks of the kinds that were used last, least recently used first. */
+  readonly #shelf = new Map<string, { readonly kind: BlankKind; readonly blanks: Blank[] }>();
   #preludeCode: ivm.ExternalCopy<ArrayBuffer> | undefined;
-  #lastMemoryMb = 0;
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
@@ -143,25 +151,19 @@ export class Isolates {
 
   /** A blank for an inspection; the caller disposes of it. */
   scratch(script: ToolScript, hardened: boolean): { readonly isolate: ivm.Isolate; readonly realm: GuestRealm } {
-    const blank = this.#takeBlank(script.memoryMb);
-    const realm = hardened ? blank.realm : blank.open(false);
-    realm.load(compileTool(blank.isolate, script), script);
-    return { isolate: blank.isolate, realm };
+    const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened });
+    blank.realm.load(compileTool(blank.isolate, script), script);
+    return blank;
   }
 
-  /** Puts a blank on the shelf if the size that was used last has none: for when the worker has nothing to do. */
+  /** Puts a blank on the shelf, for when the worker has nothing to do; says whether another may be wanted. */
   refill(): boolean {
-    if (this.#lastMemoryMb === 0) return false;
-    const blanks = this.#shelf.get(this.#lastMemoryMb) ?? [];
-    if (blanks.length >= BLANKS_MAX) return false;
-    for (const [memoryMb, others] of this.#shelf) {
-      if (memoryMb === this.#lastMemoryMb) continue;
-      for (const blank of others) blank.isolate.dispose();
-      this.#shelf.delete(memoryMb);
+    for (const { kind, blanks } of this.#shelf.values()) {
+      if (blanks.length >= BLANKS_MAX) continue;
+      blanks.push(this.#createBlank(kind));
+      return true;
     }
-    blanks.push(this.#createBlank(this.#lastMemoryMb));
-    this.#shelf.set(this.#lastMemoryMb, blanks);
-    return blanks.length < BLANKS_MAX;
+    return false;
   }
 
   counts(): { active: number; warm: number; blank: number } {
@@ -172,7 +174,7 @@ export class Isolates {
       else warm++;
     }
     let blank = 0;
-    for (const blanks of this.#shelf.values()) blank += blanks.length;
+    for (const { blanks } of this.#shelf.values()) blank += blanks.length;
     return { active, warm, blank };
   }
 
@@ -187,11 +189,13 @@ export class Isolates {
 
   dispose(): void {
     for (const isolate of this.#live) isolate.dispose();
-    for (const blanks of this.#shelf.values()) for (const blank of blanks) blank.isolate.dispose();
+    for (const { blanks } of this.#shelf.values()) for (const blank of blanks) blank.isolate.dispose();
+    this.#shelf.clear();
   }
 
   #start(script: ToolScript): ToolIsolate {
-    const blank = this.#takeBlank(script.memoryMb);
+    const hardened = script.isolation === "instance" || script.isolation === "shared";
+    const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened });
     try {
       const isolate = new ToolIsolate(blank, script, (dead) => {
         this.#live.delete(dead);
@@ -215,20 +219,30 @@ export class Isolates {
     }
   }
 
-  #takeBlank(memoryMb: number): Blank {
-    this.#lastMemoryMb = memoryMb;
-    return this.#shelf.get(memoryMb)?.pop() ?? this.#createBlank(memoryMb);
+  #takeBlank(kind: BlankKind): Blank {
+    const key = `${kind.memoryMb} ${kind.hardened}`;
+    const place = this.#shelf.get(key) ?? { kind, blanks: [] };
+    this.#shelf.delete(key);
+    this.#shelf.set(key, place);
+    for (const [oldest, { blanks }] of this.#shelf) {
+      if (this.#shelf.size <= BLANK_KINDS_MAX) break;
+      this.#shelf.delete(oldest);
+      for (const blank of blanks) blank.isolate.dispose();
+    }
+    return place.blanks.pop() ?? this.#createBlank(kind);
   }
 
-  #createBlank(memoryMb: number): Blank {
+  #createBlank({ memoryMb, hardened }: BlankKind): Blank {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb });
     const prelude = compilePrelude(isolate, this.#prelude, this.#preludeCode);
     this.#preludeCode ??= (prelude as { cachedData?: ivm.ExternalCopy<ArrayBuffer> }).cachedData;
-    const open = (hardened: boolean) => {
-      this.#count(hardened ? "blank" : "context");
-      return GuestRealm.open(isolate, prelude, this.#emit, this.#pure, hardened);
+    const openRealm = (harden: boolean) => GuestRealm.open(isolate, prelude, this.#emit, this.#pure, harden);
+    this.#count("blank");
+    const open = () => {
+      this.#count("context");
+      return openRealm(false);
     };
-    return { isolate, realm: open(true), open };
+    return { isolate, realm: openRealm(hardened), open };
   }
 
   #count(kind: string): void {
