@@ -7,7 +7,7 @@ export interface CallWorld {
   readonly emit: Emit;
   readonly pure: Pure;
   readonly turn: TurnState;
-  readonly AbortController: new () => { readonly signal: object; abort(reason?: unknown): void };
+  readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 
 /** The turn that runs now. The clock does not move within it. */
@@ -93,7 +93,7 @@ export class Call {
   }
 
   get signal(): object {
-    this.#abort ??= new this.#world.AbortController();
+    this.#abort ??= this.#world.createAbort();
     return this.#abort.signal;
   }
 

@@ -44,11 +44,11 @@ function removeResizableBuffers(realm: typeof globalThis): void {
 
 /** Freezes everything reachable from the global, from `more`, and from the prototypes that only syntax reaches. */
 export function harden(realm: typeof globalThis, more: readonly object[]): void {
-  const roots: unknown[] = [realm, ...more, ...syntaxPrototypes()];
-  const objects = reach(roots);
-  // The override mistake: in strict code, assigning a property that an object inherits from a frozen one throws.
-  for (const object of objects) if (object !== realm) enableOverrides(object);
-  for (const object of reach(roots)) Object.freeze(object);
+  for (const object of reach([realm, ...more, ...syntaxPrototypes()])) {
+    // The override mistake: in strict code, assigning a property that an object inherits from a frozen one throws.
+    if (object !== realm && Object.hasOwn(object, "constructor")) enableOverrides(object);
+    Object.freeze(object);
+  }
 }
 
 /** Prototypes of generators, async functions and built-in iterators: no property of the global leads to them. */
@@ -79,7 +79,10 @@ function reach(roots: readonly unknown[]): Set<object> {
     if (value === null || (typeof value !== "object" && typeof value !== "function") || seen.has(value)) continue;
     seen.add(value);
     waiting.push(Object.getPrototypeOf(value));
+    const isFunction = typeof value === "function";
     for (const key of Reflect.ownKeys(value)) {
+      // Every function has these two, they lead nowhere, and V8 makes them only when they are looked at.
+      if (isFunction && (key === "name" || key === "length")) continue;
       const property = Object.getOwnPropertyDescriptor(value, key);
       if (property === undefined) continue;
       if ("value" in property) waiting.push(property.value);
@@ -107,17 +110,18 @@ const OVERRIDDEN: ReadonlySet<PropertyKey> = new Set<PropertyKey>([
   "propertyIsEnumerable",
 ]);
 
-/** Turns such data properties into accessors whose setter defines the property on the object assigned to. */
-function enableOverrides(object: object): void {
-  const isPrototype = Object.hasOwn(object, "constructor");
-  const all = object === Object.prototype;
-  for (const key of Reflect.ownKeys(object)) {
-    const enabled =
-      all || (isPrototype && OVERRIDDEN.has(key)) || (object === Iterator.prototype && key === Symbol.iterator);
+/** Turns such data properties of a prototype into accessors whose setter defines the property on the object assigned to. */
+function enableOverrides(prototype: object): void {
+  const all = prototype === Object.prototype;
+  for (const key of Reflect.ownKeys(prototype)) {
+    const enabled = all || OVERRIDDEN.has(key) || (key === Symbol.iterator && prototype === Iterator.prototype);
     if (!enabled) continue;
-    const property = Object.getOwnPropertyDescriptor(object, key);
+    const property = Object.getOwnPropertyDescriptor(prototype, key);
     if (property === undefined || !("value" in property) || property.configurable !== true) continue;
-    Object.defineProperty(object, key, overridable(object, key, property));
+    const accessor = overridable(prototype, key, property);
+    Object.freeze(accessor.get);
+    Object.freeze(accessor.set);
+    Object.defineProperty(prototype, key, accessor);
   }
 }
 

@@ -5,7 +5,7 @@ import { harden, removeEscapes } from "./harden.ts";
 import { type Emit, type Guest, OWN_NAMES, type Pure } from "./host.ts";
 import { Realm } from "./realm.ts";
 import { ToolContext } from "./tool-context.ts";
-import { createWebGlobals } from "./web/index.ts";
+import { createWebGlobals, WEB_NAMES } from "./web/index.ts";
 
 /**
  * The first code that runs in an isolate. It takes away what escapes the isolate's limits, gives tools the globals
@@ -21,24 +21,53 @@ export function boot(emit: Emit, pure: Pure, hardened: boolean): Guest {
   realm.Math.random = function random() {
     return turn.call?.entropy.fraction() ?? 0;
   };
-  const web = createWebGlobals({
-    parseUrl: (href, base) => pure("url.parse", href, base, ""),
-    updateUrl: (href, part, value) => pure("url.update", href, part, value),
-    digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
-    fillRandom: (bytes) => turn.call?.entropy.fill(bytes),
-    setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
-    // An error that nobody catches ends the call, as it would end a process.
-    reportError: (error) => {
-      if (turn.call !== null) guest?.report(turn.call, error);
-    },
-  });
-  define(realm, { ...web, performance: createPerformance(clock) });
-  prepareCallGlobal(realm);
+  const web = once(() =>
+    createWebGlobals({
+      parseUrl: (href, base) => pure("url.parse", href, base, ""),
+      updateUrl: (href, part, value) => pure("url.update", href, part, value),
+      digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
+      fillRandom: (bytes) => turn.call?.entropy.fill(bytes),
+      setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
+      // An error that nobody catches ends the call, as it would end a process.
+      reportError: (error) => {
+        if (turn.call !== null) guest?.report(turn.call, error);
+      },
+    }),
+  );
+  define(realm, { performance: createPerformance(clock) });
+  if (hardened) {
+    define(realm, web());
+    prepareCallGlobal(realm);
+  } else defineLazily(realm, WEB_NAMES, web);
   for (const name of OWN_NAMES) defineCallOwned(realm, name, turn);
   if (hardened) harden(realm, [CallGlobal, ToolContext, CapabilityError]);
-  const world: CallWorld = { emit, pure, turn, AbortController: web.AbortController };
+  const world: CallWorld = { emit, pure, turn, createAbort: () => new (web().AbortController)() };
   guest = new Realm(world, hardened);
   return faceOf(guest);
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
+}
+
+/** A realm that serves one call is opened for it, so what the call does not use is not made. */
+function defineLazily<Globals extends object>(realm: object, names: readonly (keyof Globals)[], make: () => Globals) {
+  for (const name of names) {
+    const replace = (value: unknown) => {
+      Object.defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
+    };
+    Object.defineProperty(realm, name, {
+      get() {
+        const value = make()[name];
+        replace(value);
+        return value;
+      },
+      set: replace,
+      enumerable: false,
+      configurable: true,
+    });
+  }
 }
 
 function define(realm: object, globals: Readonly<Record<string, unknown>>): void {

@@ -24,6 +24,26 @@ export interface WebHost {
 /** The globals that tools know from the web, by name. */
 export type WebGlobals = ReturnType<typeof buildGlobals>;
 
+/** Their names, for a realm that makes them only when they are asked for. */
+export const WEB_NAMES = [
+  "DOMException",
+  "Event",
+  "CustomEvent",
+  "EventTarget",
+  "AbortController",
+  "AbortSignal",
+  "TextEncoder",
+  "TextDecoder",
+  "atob",
+  "btoa",
+  "URL",
+  "URLSearchParams",
+  "structuredClone",
+  "crypto",
+  "Crypto",
+  "SubtleCrypto",
+] as const satisfies readonly (keyof WebGlobals)[];
+
 /** Makes the web's globals for a realm. */
 export function createWebGlobals(host: WebHost): WebGlobals {
   const globals = buildGlobals(host);

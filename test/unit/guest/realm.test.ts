@@ -199,6 +199,19 @@ describe("randomness in a realm", () => {
 });
 
 describe("an open realm", () => {
+  test("has the same globals as a hardened one", async () => {
+    const body =
+      "() => Object.getOwnPropertyNames(Object.getPrototypeOf(Object.getPrototypeOf(globalThis)) ?? {}).concat(Object.getOwnPropertyNames(globalThis)).filter((name) => typeof globalThis[name] !== 'undefined')";
+    using hard = await openRealm(body);
+    using open = await openRealm(
+      "() => Object.getOwnPropertyNames(globalThis).filter((name) => typeof globalThis[name] !== 'undefined')",
+      { hardened: false },
+    );
+    const names = new Set(hard.call() as string[]);
+    expect(new Set(open.call() as string[])).toEqual(names);
+    expect(names).toContain("URL");
+  });
+
   test("lets a tool change intrinsics and the global, for it serves one call", async () => {
     const body = "() => { globalThis.mine = 2; return [[1, 2].last(), mine]; }";
     using realm = await openRealm(body, {
