@@ -2,6 +2,7 @@ import type { Broker, BrokerSession } from "./broker/broker.ts";
 import type { CapabilityRequest } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Job, Reply } from "./executor/executor.ts";
+import { isNestedTooDeeply, NESTING_MAX } from "./json.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
@@ -104,6 +105,10 @@ export class EngineCall implements Job {
     if (size > outputBytes) {
       const message = `the output has ${size} bytes of JSON, the limit is ${outputBytes}`;
       return failure(toolError("output_too_large", message), metadata);
+    }
+    if (isNestedTooDeeply(outcome.json)) {
+      const message = `the output is nested deeper than ${NESTING_MAX} levels`;
+      return failure(toolError("invalid_output", message), metadata);
     }
     const output: unknown = JSON.parse(outcome.json);
     const violations = this.tool.checkOutput?.check(output) ?? [];

@@ -2,6 +2,7 @@ import type { CapabilityCall, CapabilityRequest } from "../capabilities/capabili
 import type { CapabilityMethod, CustomCapability } from "../capabilities/custom.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { Answer, Ask } from "../executor/executor.ts";
+import { isNestedTooDeeply } from "../json.ts";
 import type { Limits } from "../limits.ts";
 import { compileSchema, type Validator } from "../tool/schema.ts";
 import { describeViolations } from "../tool/violation.ts";
@@ -127,9 +128,8 @@ export class BrokerSession implements Disposable {
   }
 
   async #perform(ask: Ask): Promise<Answer> {
-    const subject = this.#subject;
-    const { capabilityCalls, capabilityBytes } = subject.limits;
-    const refusal = this.#broker.refusal(subject, ask.capability);
+    const { capabilityCalls, capabilityBytes } = this.#subject.limits;
+    const refusal = this.#broker.refusal(this.#subject, ask.capability);
     if (refusal !== null) return this.#fail(ask, "denied", "capability_denied", refusal);
     this.#length += ask.args.length;
     if (ask.step > capabilityCalls) {
@@ -147,6 +147,9 @@ export class BrokerSession implements Disposable {
   }
 
   async #invoke(ask: Ask, method: CompiledMethod, label: string): Promise<Answer> {
+    if (isNestedTooDeeply(ask.args)) {
+      return this.#fail(ask, "failed", "capability_failed", `${label} was called with arguments nested too deeply`);
+    }
     const args: unknown = JSON.parse(ask.args);
     const wrong = method.input?.check(args) ?? [];
     if (wrong.length > 0) {

@@ -26,7 +26,8 @@ export function allows(policy: Policy, subject: Subject, capability: string): bo
 
 /** Whether a request or a rule names a capability, and does not say `false`. */
 export function isGiven(request: CapabilityRequest, capability: string): boolean {
-  if (!Object.hasOwn(request, capability)) return false;
+  // What an embedder passes may be anything, and what is not a list of grants grants nothing.
+  if (typeof request !== "object" || request === null || !Object.hasOwn(request, capability)) return false;
   const value = request[capability];
   return value !== false && value !== undefined && value !== null;
 }

@@ -5,6 +5,11 @@ import { decodeToHost, encodeToWorker } from "../protocol/wire.ts";
 
 /** The host's end of a link to one worker thread. */
 export interface Channel {
+  /**
+   * Whether what comes in arrives message by message, each in a turn of its own. Answers to it would then go out one
+   * by one as well, so what is sent waits for the end of the event loop's turn instead of the end of the message's.
+   */
+  readonly isPiecemeal: boolean;
   write(text: string): void;
   onText(handler: (text: string) => void): void;
   close(): void;
@@ -48,7 +53,7 @@ export class Lane {
   }
 
   send(message: ToWorker): void {
-    if (this.#outbox === "") process.nextTick(() => this.#flush());
+    if (this.#outbox === "") this.#flushSoon();
     this.#outbox += encodeToWorker(message);
     if (message.kind === "run") this.#outboxRuns++;
   }
@@ -81,6 +86,11 @@ export class Lane {
 
   close(): void {
     this.#channel.close();
+  }
+
+  #flushSoon(): void {
+    if (this.#channel.isPiecemeal) setImmediate(() => this.#flush());
+    else process.nextTick(() => this.#flush());
   }
 
   #flush(): void {

@@ -159,6 +159,13 @@ describe("bad input", () => {
     expect(result.error?.message).not.toBe("");
   });
 
+  test("a result nested so deeply that writing it as JSON would overflow the stack is invalid_output", async () => {
+    const result = await call(
+      "export default () => { let a = []; for (let i = 0; i < 5_000; i++) a = [a]; return a; };",
+    );
+    expect(codeOf(result)).toBe("invalid_output");
+  });
+
   test("an unknown tool is tool_not_found", async () => {
     expect(codeOf(await engine.execute({ name: "nowhere", arguments: {} }))).toBe("tool_not_found");
   });

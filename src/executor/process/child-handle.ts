@@ -154,6 +154,7 @@ function pipeChannel(pipe: Duplex): Channel {
   // A broken pipe is followed by the process's exit, where it is dealt with.
   pipe.on("error", () => undefined);
   return {
+    isPiecemeal: false,
     write: (text) => void pipe.write(text),
     onText: (handler) => void pipe.on("data", handler),
     close: () => void pipe.destroy(),

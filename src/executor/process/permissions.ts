@@ -1,6 +1,6 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
-import { sep } from "node:path";
+import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Packages that an executor process loads, the last on behalf of isolated-vm. */
@@ -14,10 +14,7 @@ export function executorFlags(): string[] {
   // The last is what node-gyp-build looks for to tell which libc it runs on.
   const readable = new Set([packagePath("../../"), packagePath("../../../package.json"), "/etc/alpine-release"]);
   const require = createRequire(import.meta.url);
-  for (const name of PACKAGES) {
-    const folder = modulesFolder(require, name);
-    if (folder !== null) readable.add(folder);
-  }
+  for (const name of PACKAGES) for (const folder of modulesFolders(require, name)) readable.add(folder);
   return [
     "--permission",
     "--allow-worker",
@@ -34,13 +31,15 @@ function packagePath(relative: string): string {
   return fileURLToPath(new URL(relative, import.meta.url));
 }
 
-function modulesFolder(require: NodeJS.Require, name: string): string | null {
+/** The folders through which a package is found, and the one where it really lies: links are common. */
+function modulesFolders(require: NodeJS.Require, name: string): string[] {
+  const folders = (require.resolve.paths(name) ?? []).filter((folder) => existsSync(join(folder, name)));
   try {
     const file = realpathSync(require.resolve(name));
     const at = file.lastIndexOf(`${sep}node_modules${sep}`);
-    return at < 0 ? null : file.slice(0, at + `${sep}node_modules${sep}`.length);
+    if (at >= 0) folders.push(file.slice(0, at + `${sep}node_modules`.length));
   } catch {
     // Not every layout shows a dependency's own dependency from here; its folder is then within the others'.
-    return null;
   }
+  return folders.map((folder) => `${folder}${sep}`);
 }

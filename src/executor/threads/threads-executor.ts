@@ -130,6 +130,7 @@ export class ThreadsExecutor implements Executor {
 
 function portChannel(port: MessagePort): Channel {
   return {
+    isPiecemeal: true,
     write: (text) => port.postMessage(text),
     onText: (handler) => void port.on("message", handler),
     close: () => port.close(),

@@ -12,6 +12,7 @@ function hostileWorker() {
   const broken: string[] = [];
   const sent: string[] = [];
   const channel: Channel = {
+    isPiecemeal: false,
     write: (text) => void sent.push(text),
     onText: (handler) => {
       hear = handler;
