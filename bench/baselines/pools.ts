@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { Piscina } from "piscina";
+import { END } from "../tools.ts";
 
 /** Piscina 5 as it comes: a worker gets its next task when it has answered the last one. */
 export const PISCINA = "piscina no-op";
@@ -31,6 +32,11 @@ export function openPiscinaTuned(): Piscina {
 
 export function openHandMade(): Piscina {
   return new Piscina({ ...ONE_THREAD, filename: filenameOf("./hand-made-worker.ts") });
+}
+
+export async function closeHandMade(pool: Piscina): Promise<void> {
+  await pool.run(END);
+  await pool.destroy();
 }
 
 /** A worker thread that answers messages in order with what they hold. */

@@ -3,6 +3,7 @@ import {
   HAND_MADE,
   MESSAGES,
   MessageWorker,
+  closeHandMade,
   openHandMade,
   openPiscina,
   openPiscinaTuned,
@@ -55,7 +56,7 @@ async function openBaselines(opened: AsyncDisposableStack): Promise<Subject[]> {
   const plain = opened.adopt(openPiscina(), (pool) => pool.destroy());
   const tuned = opened.adopt(openPiscinaTuned(), (pool) => pool.destroy());
   const messages = opened.use(await MessageWorker.start());
-  const handMade = opened.adopt(openHandMade(), (pool) => pool.destroy());
+  const handMade = opened.adopt(openHandMade(), closeHandMade);
   const noop = (name: string, pool: { run(task: unknown): Promise<unknown> }): Subject => ({
     name,
     against: [],

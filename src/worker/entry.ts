@@ -1,3 +1,4 @@
+import { queryObjects } from "node:v8";
 import { workerData as poolData } from "node:worker_threads";
 import { TurnSlot } from "../protocol/turn-record.ts";
 import { openLink } from "./link.ts";
@@ -19,6 +20,9 @@ export default async function serve(task: ServeTask): Promise<void> {
   );
   await link.closed;
   session.close();
+  // isolated-vm aborts the process when V8 collects a handle of its after the thread's environment has gone, so what
+  // can be collected has to be now. Counting objects makes V8 do that without a flag, which all isolates would see.
+  queryObjects(Session, { format: "count" });
 }
 
 /** Piscina wraps the pool's `workerData` into a list of its own. */
