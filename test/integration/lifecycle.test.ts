@@ -23,3 +23,8 @@ test("an executor ends when its host is killed", async () => {
   expect(code).toBeNull();
   await expect.poll(orphans, { timeout: 5_000 }).toEqual([]);
 });
+
+test("a process may open and close engines on threads as often as it likes", async () => {
+  const { stdout, stderr, code } = await runProgram("reopens");
+  expect({ stdout: stdout.trim(), stderr, code }).toEqual({ stdout: "3600", stderr: "", code: 0 });
+});
