@@ -77,6 +77,12 @@ export class EngineCall implements Job {
     return this.#session.ask(ask);
   }
 
+  /** Begins a journal of its own for a retry: a capability that failed is asked again, not its old answer. */
+  renew(): void {
+    this.#session?.[Symbol.dispose]();
+    this.#session = null;
+  }
+
   onLog(line: string): void {
     const [level = "log", message = ""] = JSON.parse(line) as [string?, string?];
     try {

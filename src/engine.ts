@@ -149,10 +149,12 @@ export class Engine implements AsyncDisposable {
     if (blocked !== null) return this.#settle(accepted.refuse(toolError("blocked", blocked), 0), options);
     const { usage } = accepted.tool;
     usage.calls++;
-    const result = await this.#schedule(accepted);
-    usage.calls--;
-    if (usage.retired && usage.calls === 0) this.#executor.forget(accepted.script.key);
-    return this.#settle(result, options);
+    try {
+      return this.#settle(await this.#schedule(accepted), options);
+    } finally {
+      usage.calls--;
+      if (usage.retired && usage.calls === 0) this.#executor.forget(accepted.script.key);
+    }
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -252,6 +254,7 @@ export class Engine implements AsyncDisposable {
       const { outcome } = reply;
       if (outcome.ok || !toolError(outcome.failure.code, "").retryable || call.options.signal?.aborted) break;
       const { attempts } = reply;
+      call.renew();
       reply = await this.#executor.run(call);
       reply = { ...reply, attempts: reply.attempts + attempts };
     }

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { CapabilityOutcome } from "./broker/broker.ts";
 import type { ExecutorEvent, RestartReason } from "./executor/executor.ts";
 import type { ToolInfo } from "./tool/definition.ts";
-import type { LogLine, ToolCall, ToolResult } from "./result.ts";
+import type { ToolCall, ToolResult } from "./result.ts";
 
 /** Every event of an engine and what its listeners get. Names are `subject:verb`. */
 export interface EventMap {
@@ -12,8 +12,6 @@ export interface EventMap {
   "tool:post": [event: CallEvent];
   /** A call ended with an error, whether it ran or not. */
   "tool:error": [event: CallEvent];
-  /** A console line of a call that was asked to stream them. */
-  "tool:log": [event: { readonly callId: string; readonly tool: string; readonly line: LogLine }];
   /** A tool asked the host for something. */
   "capability:call": [event: CapabilityOutcome];
   "tool:register": [event: { readonly info: ToolInfo; readonly replaced: boolean }];

@@ -253,7 +253,7 @@ export class Dispatcher implements LaneListener {
     flight.attempts++;
     lane.open.add(job.run);
     lane.load(job.script);
-    lane.markWarm(job.script.key, job.tenant);
+    if (this.#lanes.size > 1) lane.markWarm(job.script.key, job.tenant);
     const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = job.limits;
     lane.send({
       kind: "run",

@@ -63,6 +63,7 @@ export class Call {
   global: object | null = null;
   readonly #world: CallWorld;
   readonly #outputMax: number;
+  #seenMs: number;
   // Most calls need none of these, and a call costs less than making them.
   #asks: Map<number, Ask> | null = null;
   #timers: Timers | null = null;
@@ -75,6 +76,7 @@ export class Call {
     this.run = run;
     this.id = id;
     this.originMs = world.turn.nowMs;
+    this.#seenMs = world.turn.nowMs;
     this.#outputMax = outputMax;
   }
 
@@ -90,6 +92,12 @@ export class Call {
 
   get entropy(): Entropy {
     return (this.#entropy ??= new Entropy(this.#world.pure, this.run));
+  }
+
+  /** The time of a further turn. Turns are timed by the host and by the worker, and a call's clock never goes back. */
+  advance(nowMs: number): number {
+    this.#seenMs = Math.max(this.#seenMs, nowMs);
+    return this.#seenMs;
   }
 
   get signal(): object {

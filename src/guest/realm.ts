@@ -124,7 +124,7 @@ export class Realm implements Guest {
 
   #enter(run: number, nowMs: number): Call | null {
     const call = this.#calls.get(run) ?? null;
-    this.#world.turn.nowMs = nowMs;
+    this.#world.turn.nowMs = call?.advance(nowMs) ?? nowMs;
     this.#world.turn.call = call;
     if (call !== null && this.#shared !== null) this.#shared.holder.call = call;
     return call;

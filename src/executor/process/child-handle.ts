@@ -56,10 +56,7 @@ export class ChildHandle {
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
     });
-    this.lanes = Array.from({ length: workers }, (_, worker) => {
-      const pipe = this.#process.stdio[FIRST_PIPE_FD + worker] as Duplex;
-      return new Lane(worker, pipeChannel(pipe), listener);
-    });
+    this.lanes = this.#openLanes(listener);
     this.death = this.#awaitDeath();
     this.ready = this.#awaitReady();
     // A start that fails is reported by `death` as well; nobody has to wait for both.
@@ -71,12 +68,18 @@ export class ChildHandle {
       firstPipeFd: FIRST_PIPE_FD,
       mirrorFd: this.#mirror === null ? null : FIRST_PIPE_FD - 1,
     };
-    this.#process.send(init, () => undefined);
+    if (this.#process.connected) this.#process.send(init, () => undefined);
   }
 
   kill(reason: Death["killedFor"]): void {
     this.#killedFor ??= reason;
     this.#process.kill("SIGKILL");
+  }
+
+  /** None where the system could not start the process: it then has no pipes, and its death follows at once. */
+  #openLanes(listener: LaneListener): Lane[] {
+    const pipes = this.#process.pid === undefined ? [] : this.#process.stdio.slice(FIRST_PIPE_FD);
+    return pipes.map((pipe, worker) => new Lane(worker, pipeChannel(pipe as Duplex), listener));
   }
 
   #awaitReady(): Promise<void> {

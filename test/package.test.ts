@@ -1,0 +1,47 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as source from "../src/index.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const run = promisify(execFile);
+
+/** Compiles as `npm run build` does, but into a folder of its own. */
+async function compile(folder: string): Promise<void> {
+  const tsc = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
+  for (const [project, out] of [
+    [".", folder],
+    ["src/guest", join(folder, "guest")],
+  ] as const) {
+    await run(process.execPath, [tsc, "-p", project, "--outDir", out], { cwd: ROOT, timeout: 60_000 });
+  }
+}
+
+describe("the package", () => {
+  let folder = "";
+  beforeAll(async () => {
+    folder = mkdtempSync(join(ROOT, ".package-test-"));
+    await compile(folder);
+  }, 120_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("works from what is published, with a tool in its executor process", async () => {
+    const program = `
+      import { createEngine } from ${JSON.stringify(join(folder, "index.js"))};
+      await using engine = await createEngine({ workers: 1 });
+      await engine.register({ name: "add", description: "adds", source: "export default ({ a, b }) => a + b;" });
+      console.log((await engine.execute({ name: "add", arguments: { a: 1, b: 2 } })).output);`;
+    const file = join(folder, "program.mjs");
+    writeFileSync(file, program);
+    const { stdout } = await run(process.execPath, ["--no-warnings", file], { timeout: 30_000 });
+    expect(stdout).toBe("3\n");
+  });
+
+  test("exports what it promises, and no more", () => {
+    const values = "DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability".split(" ");
+    expect(Object.keys(source).toSorted()).toEqual(values);
+  });
+});
