@@ -268,6 +268,7 @@ export class Dispatcher implements LaneListener {
       capabilityCalls,
       capabilityBytes,
       stream: job.stream,
+      alone: flight.attempts > 1,
       args: job.args,
     });
   }

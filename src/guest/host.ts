@@ -32,11 +32,16 @@ export interface Guest {
   load(factory: Factory, ownNames: string, facts: string, shared: boolean): void;
   /** Starts a call; its outcome where it ends at once, else empty text and an `EMIT_DONE` later. */
   start(run: number, id: string, args: string, nowMs: number, outputMax: number): string;
+  /**
+   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments][]` as JSON, up to and with the first
+   * that does not end at once. Answers a line for each that it started: its outcome, or nothing.
+   */
+  startMany(batch: string): string;
   settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void;
   fire(run: number, nowMs: number): void;
   /** Tells the call's signal; the call is over whatever its listeners do. */
   cancel(run: number, nowMs: number): void;
-  /** The outcome of the last `start` where its answer was lost to an exception that came after it. */
+  /** What the last `start` or `startMany` answered, where that was lost to an exception that came after it. */
   recover(): string;
   /** Evaluates the module and describes what it exports, as JSON. */
   inspect(run: number, nowMs: number): string;

@@ -93,6 +93,7 @@ function faceOf(guest: Guest): Guest {
   return {
     load: (factory, ownNames, facts, shared) => guest.load(factory, ownNames, facts, shared),
     start: (run, id, args, nowMs, outputMax) => guest.start(run, id, args, nowMs, outputMax),
+    startMany: (batch) => guest.startMany(batch),
     settle: (run, ask, ok, payload, nowMs) => guest.settle(run, ask, ok, payload, nowMs),
     fire: (run, nowMs) => guest.fire(run, nowMs),
     cancel: (run, nowMs) => guest.cancel(run, nowMs),

@@ -7,6 +7,8 @@ import { ToolContext, type ToolFacts } from "./tool-context.ts";
 type ToolFunction = (input: unknown, context: ToolContext) => unknown;
 
 const NONE: readonly unknown[] = [];
+/** Characters of outcomes after which a batch answers with what it has. */
+const ANSWER_MAX = 256 * 1024;
 
 interface Instance {
   readonly tool: ToolFunction;
@@ -23,7 +25,7 @@ export class Realm implements Guest {
   #isShared = false;
   #shared: Instance | null = null;
   readonly #hardened: boolean;
-  #lastOutcome = "";
+  #lastAnswer = "";
 
   constructor(world: CallWorld, hardened: boolean) {
     this.#world = world;
@@ -38,13 +40,21 @@ export class Realm implements Guest {
   }
 
   start(run: number, id: string, args: string, nowMs: number, outputMax: number): string {
-    this.#world.turn.nowMs = nowMs;
-    const call = new Call(this.#world, run, id, outputMax);
-    this.#world.turn.call = call;
-    const outcome = this.#begin(call, args);
-    if (!call.settled) this.#calls.set(run, call);
-    this.#lastOutcome = outcome;
-    return outcome;
+    this.#lastAnswer = this.#startOne(run, id, nowMs, outputMax, JSON.parse(args));
+    return this.#lastAnswer;
+  }
+
+  startMany(batch: string): string {
+    this.#lastAnswer = "";
+    for (const [run, id, nowMs, outputMax, input] of JSON.parse(batch) as [number, string, number, number, unknown][]) {
+      const outcome = this.#startOne(run, id, nowMs, outputMax, input);
+      this.#lastAnswer += `${outcome}\n`;
+      // What a call does after an await belongs to a turn of its own.
+      if (outcome === "" || this.#lastAnswer.length > ANSWER_MAX) break;
+    }
+    // What ended calls left in the microtask queue runs for nobody.
+    if (this.#world.turn.call?.settled === true) this.#world.turn.call = null;
+    return this.#lastAnswer;
   }
 
   settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void {
@@ -65,7 +75,7 @@ export class Realm implements Guest {
   }
 
   recover(): string {
-    return this.#lastOutcome;
+    return this.#lastAnswer;
   }
 
   inspect(run: number, nowMs: number): string {
@@ -83,7 +93,17 @@ export class Realm implements Guest {
     }
   }
 
-  #begin(call: Call, args: string): string {
+  #startOne(run: number, id: string, nowMs: number, outputMax: number, input: unknown): string {
+    const { turn } = this.#world;
+    turn.nowMs = nowMs;
+    const call = new Call(this.#world, run, id, outputMax);
+    turn.call = call;
+    const outcome = this.#begin(call, input);
+    if (!call.settled) this.#calls.set(run, call);
+    return outcome;
+  }
+
+  #begin(call: Call, input: unknown): string {
     let instance: Instance;
     try {
       instance = this.#instance(call);
@@ -92,7 +112,7 @@ export class Realm implements Guest {
     }
     call.global = instance.global;
     try {
-      const value = instance.tool(JSON.parse(args), new ToolContext(call, this.#facts));
+      const value = instance.tool(input, new ToolContext(call, this.#facts));
       return isThenable(value) ? this.#follow(call, value) : call.finish(value);
     } catch (error) {
       return call.failWith(describeError(error, issuedCode));

@@ -28,6 +28,8 @@ export interface RunMessage extends RunLimits {
   readonly nowMs: number;
   /** Whether log lines are sent as they come as well as with the result. */
   readonly stream: boolean;
+  /** Whether the call must not enter its isolate together with others: it has lost a worker before. */
+  readonly alone: boolean;
   readonly args: string;
 }
 

@@ -11,6 +11,7 @@ const FIELDS = 4;
 const SLOT_BYTES = FIELDS * Float64Array.BYTES_PER_ELEMENT;
 
 export interface Turn {
+  /** The call's number; negative for a turn in which calls of its tool went together, this one first. */
   readonly run: number;
   /** Milliseconds of the process-wide monotonic clock. */
   readonly startMs: number;

@@ -17,7 +17,8 @@ export function encodeToWorker(message: ToWorker): string {
     case "run":
       return (
         `r\t${message.run}\t${message.key}\t${message.nowMs}\t${message.cpuMs}\t${message.outputBytes}\t` +
-        `${message.logBytes}\t${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
+        `${message.logBytes}\t${message.capabilityCalls}\t${message.capabilityBytes}\t` +
+        `${message.stream ? 1 : 0}\t${message.alone ? 1 : 0}\t` +
         `${JSON.stringify(message.tenant)}\t${JSON.stringify(message.callId)}\t${message.args}\n`
       );
     case "settle":
@@ -50,6 +51,7 @@ export function decodeToWorker(line: string): ToWorker {
         capabilityCalls: fields.number(),
         capabilityBytes: fields.number(),
         stream: fields.flag(),
+        alone: fields.flag(),
         tenant: fields.string(),
         callId: fields.string(),
         args: fields.rest(),

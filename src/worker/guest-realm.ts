@@ -7,6 +7,7 @@ export class GuestRealm implements Disposable {
   readonly #context: ivm.Context;
   readonly #face: ivm.Reference<Guest>;
   readonly #start: ivm.Reference<Guest["start"]>;
+  readonly #startMany: ivm.Reference<Guest["startMany"]>;
   readonly #settle: ivm.Reference<Guest["settle"]>;
   readonly #fire: ivm.Reference<Guest["fire"]>;
 
@@ -14,6 +15,7 @@ export class GuestRealm implements Disposable {
     this.#context = context;
     this.#face = face;
     this.#start = face.getSync("start", { reference: true });
+    this.#startMany = face.getSync("startMany", { reference: true });
     this.#settle = face.getSync("settle", { reference: true });
     this.#fire = face.getSync("fire", { reference: true });
   }
@@ -44,6 +46,10 @@ export class GuestRealm implements Disposable {
     return this.#start.applySync(undefined, [run, id, args, nowMs, outputMax], { timeout });
   }
 
+  startMany(batch: string, timeout: number): string {
+    return this.#startMany.applySync(undefined, [batch], { timeout });
+  }
+
   settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number, timeout: number): void {
     this.#settle.applySync(undefined, [run, ask, ok, payload, nowMs], { timeout });
   }
@@ -68,7 +74,8 @@ export class GuestRealm implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const reference of [this.#start, this.#settle, this.#fire, this.#face, this.#context]) reference.release();
+    for (const reference of [this.#start, this.#startMany, this.#settle, this.#fire, this.#face, this.#context])
+      reference.release();
   }
 }
 

@@ -7,6 +7,9 @@ import { compilePrelude, compileTool, GuestRealm } from "./guest-realm.ts";
 const CALLS_MAX = 100_000;
 /** Share of its memory limit beyond which an isolate is not used again. */
 const HEAP_SHARE_MAX = 0.75;
+/** Turns longer than this are worth reading the heap's size after, in milliseconds. */
+const MEASURE_AFTER_MS = 1;
+const MEASURE_EVERY_CALLS = 64;
 const BLANKS_MAX = 2;
 const BLANK_KINDS_MAX = 2;
 
@@ -22,6 +25,7 @@ export class ToolIsolate {
   #realm: GuestRealm | null;
   readonly #onEnd: (isolate: ToolIsolate) => void;
   #served = 0;
+  #measureAt = 0;
   #ended = false;
   heapBytes = 0;
   /** No further calls: it is disposed when the last one ends. */
@@ -57,16 +61,13 @@ export class ToolIsolate {
     if (this.retired && this.runs.size === 0) this.dispose();
   }
 
-  /** Reads the heap's size: not for every call, it costs as much as a call. */
-  measure(): void {
-    if (this.dead) return;
+  /** Reads the heap's size if the last time is some calls ago, or if one was long: reading costs as much as a call. */
+  measure(cpuMs: number): void {
+    if (this.dead || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
+    this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
     const { used_heap_size: used, externally_allocated_size: external } = this.#isolate.getHeapStatisticsSync();
     this.heapBytes = used + external;
     if (this.heapBytes > this.#script.memoryMb * 1024 * 1024 * HEAP_SHARE_MAX) this.retired = true;
-  }
-
-  get served(): number {
-    return this.#served;
   }
 
   /** Disposed, by us or by V8 at the memory limit. */
@@ -119,6 +120,12 @@ export class Isolates {
     this.#emit = emit;
     this.#pure = pure;
     this.#reserve = reserve;
+  }
+
+  /** Whether a call of this tool and tenant finds its isolate ready. */
+  isWarm(script: ToolScript, tenant: string): boolean {
+    const warm = this.#warm.get(`${script.key} ${tenant}`);
+    return warm !== undefined && !warm.retired && !warm.dead;
   }
 
   /** The isolate for a call of this tool and tenant. Throws where the bundle cannot be compiled. */

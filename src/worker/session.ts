@@ -8,17 +8,13 @@ import { inspectScript } from "./inspect.ts";
 import { Isolates, type ToolIsolate } from "./isolates.ts";
 import { createPure } from "./pure.ts";
 import type { WorkerSettings } from "./settings.ts";
+import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
 
 /** What a cancelled call's listeners may still use, in milliseconds. */
 const CANCEL_CPU_MS = 50;
-/** What making an isolate and compiling a script in it may take, in milliseconds. */
-const LOAD_MS = 5_000;
 /** Replies wait for the rest of the batch at most so long, in milliseconds. */
 const REPLY_DELAY_MS = 0.2;
-/** Turns longer than this are worth reading the heap's size after, in milliseconds. */
-const MEASURE_AFTER_MS = 1;
-const MEASURE_EVERY_CALLS = 64;
 const STATS_EVERY_MS = 500;
 
 /** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
@@ -27,6 +23,7 @@ export class Session {
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
   readonly #isolates: Isolates;
+  readonly #starter: Starter;
   readonly #scripts = new Map<string, ToolScript>();
   readonly #calls = new Map<number, ActiveCall>();
   readonly #statsTimer: NodeJS.Timeout;
@@ -46,14 +43,23 @@ export class Session {
       createPure(settings.entropyKey),
       (memoryMb) => slot.reserve(memoryMb),
     );
+    this.#starter = new Starter({
+      isolates: this.#isolates,
+      turns: this.#turns,
+      calls: this.#calls,
+      post: (message) => this.#post(message),
+      afterTurn: (call, end) => this.#afterTurn(call, end),
+      abandon: (isolate) => this.#abandon(isolate),
+    });
     this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
   }
 
   receive(line: string): void {
     const message = decodeToWorker(line);
+    if (message.kind !== "run") this.#starter.flush();
     switch (message.kind) {
       case "run":
-        return this.#run(message);
+        return this.#start(message);
       case "settle":
         return this.#settle(message);
       case "cancel":
@@ -73,6 +79,7 @@ export class Session {
 
   /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
   flush(): void {
+    this.#starter.flush();
     if (this.#outbox !== "") {
       const text = this.#outbox;
       this.#outbox = "";
@@ -91,32 +98,10 @@ export class Session {
     this.#isolates.dispose();
   }
 
-  #run(message: RunMessage): void {
+  #start(message: RunMessage): void {
     const script = this.#scripts.get(message.key);
-    if (script === undefined) return this.#lose(message.run, "the worker does not know the tool");
-    const call = this.#turns.around(message.run, LOAD_MS, () => this.#open(message, script));
-    if (call === null) return;
-    this.#calls.set(message.run, call);
-    const { run, callId, args, nowMs, outputBytes } = message;
-    const end = this.#enter(call, (timeoutMs) => call.realm.start(run, callId, args, nowMs, outputBytes, timeoutMs));
-    if (end.kind === "done") call.outcome ||= end.value;
-    if (end.kind === "uncaught") this.#recover(call);
-    this.#afterTurn(call, end);
-  }
-
-  /** Finds or makes the isolate and the realm; what fails here is the tool's script, so the call fails. */
-  #open(message: RunMessage, script: ToolScript): ActiveCall | null {
-    try {
-      const isolate = this.#isolates.get(script, message.tenant);
-      return new ActiveCall(message, isolate, isolate.enter(message.run));
-    } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      const code = text.includes("memory limit") ? "memory_limit" : "load_error";
-      const payload = JSON.stringify({ code, message: `the tool's script cannot be loaded: ${text.slice(0, 1_000)}` });
-      const { run } = message;
-      this.#post({ kind: "done", run, ok: false, cpuMs: 0, heapBytes: 0, dropped: 0, logs: "", payload });
-      return null;
-    }
+    if (script === undefined) this.#lose(message.run, "the worker does not know the tool");
+    else this.#starter.start(message, script);
   }
 
   #settle({ run, ask, ok, payload, nowMs }: SettleMessage): void {
@@ -153,12 +138,6 @@ export class Session {
     return this.#turns.enter(call.message.run, call, call.message.cpuMs, body);
   }
 
-  /** An exception that came after the outcome must not cost the call its outcome. */
-  #recover(call: ActiveCall): void {
-    const end = this.#enter(call, (timeoutMs) => call.realm.recover(timeoutMs));
-    if (end.kind === "done") call.outcome ||= end.value;
-  }
-
   #afterTurn(call: ActiveCall, end: TurnEnd): void {
     switch (end.kind) {
       case "done":
@@ -174,12 +153,18 @@ export class Session {
     if (call.outcome !== "") this.#complete(call);
   }
 
-  /** Ends a call at a limit, and its isolate: what it left behind in there would run in the others' turns. */
   #condemn(call: ActiveCall, code: "cpu_limit" | "memory_limit", message: string): void {
     const { isolate } = call;
-    isolate.dispose();
     call.outcome = failed({ code, message });
+    this.#starter.distrust(call.message.key);
+    isolate.dispose();
     this.#complete(call);
+    this.#abandon(isolate);
+  }
+
+  /** Gives an isolate up after a turn in it was cut: what was left behind in there would run in the others' turns. */
+  #abandon(isolate: ToolIsolate): void {
+    isolate.dispose();
     for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
   }
 
@@ -196,7 +181,7 @@ export class Session {
     const { run } = call.message;
     this.#calls.delete(run);
     call.stopTimer();
-    this.#measure(isolate, call.cpuMs);
+    isolate.measure(call.cpuMs);
     isolate.leave(run, call.realm);
     this.#post({
       kind: "done",
@@ -208,10 +193,6 @@ export class Session {
       logs: call.logsJson(),
       payload: outcome.slice(1),
     });
-  }
-
-  #measure(isolate: ToolIsolate, cpuMs: number): void {
-    if (cpuMs > MEASURE_AFTER_MS || isolate.served % MEASURE_EVERY_CALLS === 1) isolate.measure();
   }
 
   /** What a guest says during its turn. Nothing may be thrown into the isolate, and nothing long may be kept. */

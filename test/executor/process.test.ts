@@ -77,6 +77,20 @@ describe("a lost executor process", () => {
     expect(culprit.outcome).toMatchObject({ ok: false, failure: { code: "memory_limit" } });
   });
 
+  test("finds out which of the calls that went together wedged it", async () => {
+    await using bench = await startExecutor("process");
+    const tool = script(
+      "({ n }) => { if (n === 20) Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1); return n; }",
+    );
+    const run = (n: number) => bench.executor.run(bench.job(tool, { n }, { limits: { cpuMs: 200 } }));
+    for (let n = 0; n < 12; n++) await run(n);
+    const replies = await Promise.all(Array.from({ length: 50 }, (_, n) => run(n)));
+    for (const [n, { outcome }] of replies.entries()) {
+      if (n === 20) expect(outcome).toMatchObject({ ok: false, failure: { code: "cpu_limit" } });
+      else expect(outcome).toEqual({ ok: true, json: `${n}` });
+    }
+  });
+
   test("blames nobody when it is killed from outside", async () => {
     await using bench = await startExecutor("process");
     const { onLog, all } = heard(5);

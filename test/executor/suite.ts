@@ -273,6 +273,67 @@ export function executorSuite(kind: Kind): void {
       expect(inspection).toMatchObject({ ok: false, error: { code: "load_error" } });
     });
 
+    describe("short calls of one tool that come together", () => {
+      /** A tool that is known to be short, so that its calls enter their isolate together. */
+      const quick = async (body: string, before = "") => {
+        const tool = script(body, { before });
+        for (let call = 0; call < 12; call++) await run(tool, { n: call });
+        return tool;
+      };
+      const together = (
+        tool: Parameters<typeof run>[0],
+        inputs: readonly object[],
+        extra: Parameters<typeof run>[2] = {},
+      ) => Promise.all(inputs.map((input) => run(tool, input, extra)));
+      const numbers = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
+
+      test("each get their own output, randomness and console", async () => {
+        const tool = await quick("({ n }) => { console.log('call', n); return [n, Math.random()]; }");
+        const replies = await together(tool, numbers(200));
+        const seen = new Set<number>();
+        for (const [n, { outcome, logs }] of replies.entries()) {
+          const [own, random] = JSON.parse(outcome.ok ? outcome.json : "[]") as [number, number];
+          expect([own, logs]).toEqual([n, `[["log","call ${n}"]]`]);
+          seen.add(random);
+        }
+        expect(seen.size).toBe(200);
+      });
+
+      test("keep one's exception its own", async () => {
+        const tool = await quick("({ n }) => { if (n === 70) throw new Error('mine'); return n; }");
+        const replies = await together(tool, numbers(100));
+        const failed = replies.flatMap(({ outcome }, n) => (outcome.ok ? [] : [n]));
+        expect(failed).toEqual([70]);
+      });
+
+      test.each([
+        ["an endless loop", "for (;;);", "cpu_limit"],
+        ["a storm of microtasks", "(function next() { Promise.resolve().then(next); })();", "cpu_limit"],
+        ["a heap bomb", "const all = []; for (;;) all.push([1, 2, 3, 4]);", "memory_limit"],
+      ])("cost one that turns out to be %s its life, and no other", async (_what, hazard, expected) => {
+        const tool = await quick(`({ n }) => { if (n === 33) { ${hazard} } return n; }`);
+        const replies = await together(tool, numbers(64), { limits: { cpuMs: 8_000 } });
+        for (const [n, { outcome }] of replies.entries()) {
+          if (n === 33) expect(outcome).toMatchObject({ ok: false, failure: { code: expected } });
+          else expect(outcome).toEqual({ ok: true, json: `${n}` });
+        }
+      });
+
+      test("wait for none that awaits", async () => {
+        const tool = await quick("({ n }) => (n % 7 === 3 ? new Promise((d) => setTimeout(d, 20, n)) : n)");
+        const replies = await together(tool, numbers(60));
+        expect(replies.map(({ outcome }) => outcome)).toEqual(numbers(60).map(({ n }) => ({ ok: true, json: `${n}` })));
+      });
+
+      test("leave nothing in another's log that a rejection of theirs says", async () => {
+        const tool = await quick("({ n }) => { if (n === 5) Promise.reject(new Error('secret of 5')); return n; }");
+        const replies = await together(tool, numbers(40));
+        const told = replies.flatMap(({ logs }, n) => (logs.includes("secret") ? [n] : []));
+        expect(told.filter((n) => n !== 5)).toEqual([]);
+        expect(replies.every(({ outcome }) => outcome.ok)).toBe(true);
+      });
+    });
+
     test("ends calls in flight with engine_closed when it closes, and closes twice without harm", async () => {
       await using other = await startExecutor(kind);
       const reply = other.executor.run(other.job(script("() => new Promise(() => {})")));

@@ -21,7 +21,10 @@ export interface Death {
 export interface Verdict {
   readonly reason: RestartReason;
   readonly culprit: { readonly run: number; readonly failure: Failure } | null;
-  /** Calls that may have done it: each runs again where it can harm nobody. */
+  /**
+   * Calls that may have done it: each runs again where it can harm nobody. A negative number stands for all calls of
+   * that call's tool: they may have been in the turn together.
+   */
   readonly suspects: readonly number[];
 }
 
@@ -34,7 +37,7 @@ export function judge(death: Death): Verdict {
   const { report } = death;
   if (report?.kind === "overrun") {
     const message = `the call could not be interrupted ${Math.round(report.elapsedMs)} ms after its turn began`;
-    return { reason: "overrun", culprit: { run: report.run, failure: { code: "cpu_limit", message } }, suspects: [] };
+    return oneOrMany("overrun", [report.run], { code: "cpu_limit", message });
   }
   if (report?.kind === "memory") {
     const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn`;
@@ -51,7 +54,7 @@ export function judge(death: Death): Verdict {
 
 function oneOrMany(reason: RestartReason, runs: readonly number[], failure: Failure): Verdict {
   const [run] = runs;
-  if (run === undefined || runs.length > 1) return { reason, culprit: null, suspects: runs };
+  if (run === undefined || run < 0 || runs.length > 1) return { reason, culprit: null, suspects: runs };
   return { reason, culprit: { run, failure }, suspects: [] };
 }
 

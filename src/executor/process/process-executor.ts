@@ -4,7 +4,7 @@ import { Dispatcher } from "../dispatcher.ts";
 import type { Executor, ExecutorEvent, ExecutorStats, Job, Reply } from "../executor.ts";
 import type { Lane } from "../lane.ts";
 import { collectStats } from "../stats.ts";
-import { type Death, judge, type Verdict } from "./blame.ts";
+import { type Death, judge } from "./blame.ts";
 import type { ChildHandle, ChildOptions } from "./child-handle.ts";
 import { Crew } from "./crew.ts";
 import { Quarantine } from "./quarantine.ts";
@@ -135,12 +135,17 @@ export class ProcessExecutor implements Executor {
       dispatcher.end(culprit.run, culprit.failure, culprit.failure.code === "cpu_limit" ? budgetMs : 0);
     }
     if (wasActive) this.#options.onEvent({ kind: "lost", reason: verdict.reason, culprits });
-    for (const run of open) if (run !== culprit?.run) this.#runAgain(run, verdict, dispatcher);
+    const suspects = new Set(verdict.suspects);
+    const together = new Set(verdict.suspects.map((run) => dispatcher.scriptOf(-run)?.key));
+    for (const run of open) {
+      if (run === culprit?.run) continue;
+      const isSuspect = suspects.has(run) || together.has(dispatcher.scriptOf(run)?.key);
+      this.#runAgain(run, isSuspect, dispatcher);
+    }
   }
 
   /** Innocents go on in the next process, suspects where they can harm nobody. */
-  #runAgain(run: number, verdict: Verdict, dispatcher: Dispatcher): void {
-    const isSuspect = verdict.suspects.includes(run);
+  #runAgain(run: number, isSuspect: boolean, dispatcher: Dispatcher): void {
     if (isSuspect && dispatcher === this.#main.dispatcher) {
       const flight = dispatcher.release(run);
       if (flight !== undefined) {

@@ -107,9 +107,11 @@ export class ThreadsExecutor implements Executor {
   }
 
   #onOverrun(run: number, elapsedMs: number): void {
-    const flight = this.#dispatcher.flight(run);
+    const flight = this.#dispatcher.flight(Math.abs(run));
     const lane = flight?.lane;
     if (!flight || !lane) return;
+    // Calls that went together start again, each alone: then there is no doubt.
+    if (run < 0) return this.#replace(lane, "overrun");
     const { cpuMs } = flight.job.limits;
     const message = `the call used more than ${cpuMs} ms of processor time and could not be interrupted`;
     this.#dispatcher.end(run, { code: "cpu_limit", message }, elapsedMs);

@@ -32,6 +32,12 @@ test("a crash is the call's whose turn it was", () => {
   expect(verdict).toMatchObject({ reason: "crash", culprit: { run: 9, failure: { code: "executor_crashed" } } });
 });
 
+test("a turn in which calls went together makes suspects of them", () => {
+  const report = { kind: "overrun", run: -4, elapsedMs: 400 } as const;
+  expect(judge(death({ report }))).toEqual({ reason: "overrun", culprit: null, suspects: [-4] });
+  expect(judge(death({ turns: [turn(-4)] }))).toEqual({ reason: "crash", culprit: null, suspects: [-4] });
+});
+
 test("a crash for want of memory is told as such", () => {
   const verdict = judge(death({ turns: [turn(9)], stderr: "FATAL ERROR: JavaScript heap out of memory" }));
   expect(verdict.culprit?.failure.code).toBe("memory_limit");

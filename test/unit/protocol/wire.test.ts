@@ -40,6 +40,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
     capabilityCalls: amount,
     capabilityBytes: amount,
     stream: fc.boolean(),
+    alone: fc.boolean(),
     args: json,
   }),
   fc.record({ kind: fc.constant("settle"), run, ask: run, ok: fc.boolean(), nowMs: amount, payload: json }),
