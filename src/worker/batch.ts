@@ -1,7 +1,8 @@
 import type { RunMessage } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 
-const CALLS_MAX = 64;
+/** Half of what usually comes at once, so that the host settles one half while the worker runs the other. */
+const CALLS_MAX = 32;
 /** Arguments of all calls of a batch together, in characters. */
 const LENGTH_MAX = 64 * 1024;
 

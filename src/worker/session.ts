@@ -14,7 +14,7 @@ import { type TurnEnd, Turns } from "./turns.ts";
 /** What a cancelled call's listeners may still use, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 /** Replies wait for the rest of the batch at most so long, in milliseconds. */
-const REPLY_DELAY_MS = 0.2;
+const REPLY_DELAY_MS = 0.05;
 const STATS_EVERY_MS = 500;
 
 /** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
