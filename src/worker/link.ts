@@ -1,4 +1,5 @@
 import { Socket } from "node:net";
+import { StringDecoder } from "node:string_decoder";
 import { LineReader } from "../protocol/lines.ts";
 import { MESSAGE_MAX, type ServeTask } from "./settings.ts";
 
@@ -20,20 +21,30 @@ export function openLink(link: ServeTask["link"]): Link {
   }
 }
 
+const READ_BYTES = 64 * 1024;
+
 /** A pipe that was inherited: it reaches this thread without a hop through the process's main thread. */
 function pipeLink(fd: number): Link {
-  const socket = new Socket({ fd, readable: true, writable: true });
-  socket.setEncoding("utf8");
+  const reader = new LineReader(MESSAGE_MAX);
+  const decoder = new StringDecoder("utf8");
+  let receive = { onLine: (_line: string): void => undefined, onPause: (): void => undefined };
+  const onread = {
+    // One buffer for all reads: a stream of strings would make a new one for each.
+    buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+    callback: (length: number, buffer: Uint8Array) => {
+      reader.push(decoder.write(buffer.subarray(0, length)), receive.onLine);
+      receive.onPause();
+      return true;
+    },
+  };
+  const socket = new Socket({ fd, readable: true, writable: true, onread });
   // An error is followed by `close`, which is all that matters here.
   socket.on("error", () => undefined);
-  const reader = new LineReader(MESSAGE_MAX);
   return {
     send: (text) => void socket.write(text),
     receive: (onLine, onPause) => {
-      socket.on("data", (chunk: string) => {
-        reader.push(chunk, onLine);
-        onPause();
-      });
+      receive = { onLine, onPause };
+      socket.resume();
     },
     closed: new Promise((resolve) => void socket.on("close", () => resolve())),
   };
