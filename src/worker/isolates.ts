@@ -55,7 +55,7 @@ export class ToolIsolate {
 
   leave(run: number, realm: GuestRealm): void {
     this.runs.delete(run);
-    if (this.dead) return this.dispose();
+    if (this.#ended) return;
     if (realm !== this.#realm) realm[Symbol.dispose]();
     if (this.#script.isolation === "isolate" || this.#served >= CALLS_MAX) this.retired = true;
     if (this.retired && this.runs.size === 0) this.dispose();
@@ -63,14 +63,14 @@ export class ToolIsolate {
 
   /** Reads the heap's size if the last time is some calls ago, or if one was long: reading costs as much as a call. */
   measure(cpuMs: number): void {
-    if (this.dead || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
+    if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
     this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
     const { used_heap_size: used, externally_allocated_size: external } = this.#isolate.getHeapStatisticsSync();
     this.heapBytes = used + external;
     if (this.heapBytes > this.#script.memoryMb * 1024 * 1024 * HEAP_SHARE_MAX) this.retired = true;
   }
 
-  /** Disposed, by us or by V8 at the memory limit. */
+  /** Disposed, by us or by V8 at the memory limit: asked for only where a turn failed, for asking is slow. */
   get dead(): boolean {
     return this.#isolate.isDisposed;
   }
@@ -125,7 +125,7 @@ export class Isolates {
   /** Whether a call of this tool and tenant finds its isolate ready. */
   isWarm(script: ToolScript, tenant: string): boolean {
     const warm = this.#warm.get(`${script.key} ${tenant}`);
-    return warm !== undefined && !warm.retired && !warm.dead;
+    return warm !== undefined && !warm.retired;
   }
 
   /** The isolate for a call of this tool and tenant. Throws where the bundle cannot be compiled. */
@@ -135,7 +135,7 @@ export class Isolates {
     const warm = this.#warm.get(key);
     if (warm !== undefined) {
       this.#warm.delete(key);
-      if (!warm.retired && !warm.dead) {
+      if (!warm.retired) {
         this.#warm.set(key, warm);
         return warm;
       }

@@ -77,9 +77,10 @@ export class Starter {
    * A turn that is cut short proves nothing against any of them: they start again one by one, each with its budget.
    */
   #startTogether(script: ToolScript, messages: readonly RunMessage[]): readonly RunMessage[] {
-    const calls = messages.map((message) => this.#admit(message, script)).filter((call) => call !== null);
-    const [first] = calls;
-    if (first === undefined) return [];
+    const [head, ...others] = messages;
+    const first = head === undefined ? null : this.#admit(head, script);
+    if (first === null) return others;
+    const calls = [first, ...others.map((message) => this.#join(message, first.isolate))];
     const budget = { cpuMs: 0, isolate: first.isolate };
     const text = writeBatch(calls.map(({ message }) => message));
     // A negative number in the turn record stands for the call and those that went with it.
@@ -106,10 +107,14 @@ export class Starter {
 
   /** Takes a call in, with its isolate and its realm; `null` where it has failed already. */
   #admit(message: RunMessage, script: ToolScript): ActiveCall | null {
-    const open = () => this.#open(message, script);
-    const isWarm = this.#host.isolates.isWarm(script, message.tenant);
-    const call = isWarm ? open() : this.#host.turns.around(message.run, LOAD_MS, open);
-    if (call !== null) this.#host.calls.set(message.run, call);
+    if (this.#host.isolates.isWarm(script, message.tenant)) return this.#open(message, script);
+    return this.#host.turns.around(message.run, LOAD_MS, () => this.#open(message, script));
+  }
+
+  /** Takes a call in whose isolate is known to be ready. */
+  #join(message: RunMessage, isolate: ToolIsolate): ActiveCall {
+    const call = new ActiveCall(message, isolate, isolate.enter(message.run));
+    this.#host.calls.set(message.run, call);
     return call;
   }
 
@@ -128,8 +133,7 @@ export class Starter {
   /** Finds or makes the isolate and the realm; what fails here is the tool's script, so the call fails. */
   #open(message: RunMessage, script: ToolScript): ActiveCall | null {
     try {
-      const isolate = this.#host.isolates.get(script, message.tenant);
-      return new ActiveCall(message, isolate, isolate.enter(message.run));
+      return this.#join(message, this.#host.isolates.get(script, message.tenant));
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       const code = text.includes("memory limit") ? "memory_limit" : "load_error";
