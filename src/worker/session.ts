@@ -208,7 +208,7 @@ export class Session {
         return 0;
       case EMIT_TIMER:
         call.stopTimer();
-        call.timer = setTimeout(() => this.#fire(call, Number(a)), Math.max(0, Number(a) - Date.now()));
+        call.timer = setTimeout(() => this.#fire(call, Number(a)), delayUntil(Number(a)));
         return 0;
       case EMIT_ASK: {
         const ask = call.nextAsk(c.length);
@@ -253,4 +253,11 @@ export class Session {
     this.#post({ kind: "stats", payload });
     this.flush();
   }
+}
+
+/** A timer set for longer would fire at once. */
+const DELAY_MAX_MS = 2 ** 31 - 1;
+
+function delayUntil(dueMs: number): number {
+  return Math.min(Math.max(0, dueMs - Date.now()), DELAY_MAX_MS);
 }

@@ -1,5 +1,6 @@
 import { drawTable } from "./console-table.ts";
-import { formatWith, inspect, type InspectOptions } from "./inspect.ts";
+import { formatWith, inspect } from "./inspect.ts";
+import type { InspectOptions } from "./printer.ts";
 
 /** How important a message is. */
 export type ConsoleLevel = "debug" | "log" | "info" | "warn" | "error";

@@ -1,6 +1,5 @@
-import type { Body } from "./inspect-objects.ts";
 import { prefixOf, readQuietly } from "./inspect-names.ts";
-import type { Inspection } from "./inspection.ts";
+import type { Body, Printer } from "./printer.ts";
 
 /** How an error is printed: its stack, then its cause and whatever other properties it has. */
 export function describeError(
@@ -8,7 +7,7 @@ export function describeError(
   className: string | null,
   tag: string,
   ownKeys: readonly (string | symbol)[],
-  run: Inspection,
+  run: Printer,
 ): Body | string {
   const stack = improveStack(readStack(error, run), error, className, tag);
   const base = stack.includes("\n    at") ? stack : `[${stack}]`;
@@ -21,7 +20,7 @@ export function describeError(
 }
 
 /** V8 makes the stack when it is first read, by an accessor that is the same function for every error. */
-function readStack(error: Error, run: Inspection): string {
+function readStack(error: Error, run: Printer): string {
   const own = Object.getOwnPropertyDescriptor(error, "stack");
   const isBuiltIn = own?.get !== undefined && own.get === Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
   const stack: unknown = isBuiltIn ? error.stack : own?.value;

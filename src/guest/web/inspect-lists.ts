@@ -1,5 +1,5 @@
 import { formatNumber, more } from "./inspect-text.ts";
-import type { Inspection } from "./inspection.ts";
+import type { Printer } from "./printer.ts";
 
 /** Adds the entries of a list; gives how many were left out. */
 type Lister = (entries: string[], level: number) => number;
@@ -8,7 +8,7 @@ type Lister = (entries: string[], level: number) => number;
 const HOLE_STEPS_MAX = 10_000;
 
 /** Prints the items of an array; holes that follow each other are one entry. */
-export function listArray(array: readonly unknown[], run: Inspection): Lister {
+export function listArray(array: readonly unknown[], run: Printer): Lister {
   return (entries, level) => {
     const { maxArrayLength } = run.options;
     let index = 0;
@@ -35,7 +35,7 @@ function endOfHole(array: readonly unknown[], start: number, steps: number): num
 }
 
 /** Prints the numbers of a typed array. */
-export function listTypedArray(array: Uint8Array | BigInt64Array, run: Inspection): Lister {
+export function listTypedArray(array: Uint8Array | BigInt64Array, run: Printer): Lister {
   return (entries) => {
     const shown = Math.min(array.length, run.options.maxArrayLength);
     for (let index = 0; index < shown && !run.isFull; index += 1) {
@@ -47,7 +47,7 @@ export function listTypedArray(array: Uint8Array | BigInt64Array, run: Inspectio
 }
 
 /** Prints the values of a set. */
-export function listSet(set: object, size: number, run: Inspection): Lister {
+export function listSet(set: object, size: number, run: Printer): Lister {
   return (entries, level) => {
     for (const item of Set.prototype.values.call(set as Set<unknown>) as Iterable<unknown>) {
       if (entries.length >= run.options.maxArrayLength || run.isFull) break;
@@ -58,7 +58,7 @@ export function listSet(set: object, size: number, run: Inspection): Lister {
 }
 
 /** Prints the entries of a map. */
-export function listMap(map: object, size: number, run: Inspection): Lister {
+export function listMap(map: object, size: number, run: Printer): Lister {
   return (entries, level) => {
     for (const [key, item] of Map.prototype.entries.call(map as Map<unknown, unknown>) as Iterable<
       [unknown, unknown]
@@ -70,7 +70,7 @@ export function listMap(map: object, size: number, run: Inspection): Lister {
   };
 }
 
-function addRest(entries: string[], left: number, run: Inspection): number {
+function addRest(entries: string[], left: number, run: Printer): number {
   if (left > 0) entries.push(run.count(more(left, "item")));
   return left;
 }

@@ -2,26 +2,13 @@ import { describeError } from "./inspect-errors.ts";
 import { listArray, listMap, listSet, listTypedArray } from "./inspect-lists.ts";
 import { describeFunction, prefixOf, readQuietly } from "./inspect-names.ts";
 import { more } from "./inspect-text.ts";
-import type { Inspection } from "./inspection.ts";
-
-/** How an object is printed: what stands before the bracket, the brackets, and what stands between them. */
-export interface Body {
-  readonly base: string;
-  readonly open: string;
-  readonly close: string;
-  /** The properties to print, after what `special` adds. */
-  readonly keys: readonly (string | symbol)[];
-  /** Adds entries that are no properties; gives how many were left out. */
-  readonly special?: (entries: string[], level: number) => number;
-  /** Given for lists whose items may stand in columns: whether they are all numbers. */
-  readonly numeric?: boolean;
-}
+import type { Body, Printer } from "./printer.ts";
 
 /** Above this length the properties of a list that are no items are not looked for: each index would become a key. */
 const SMALL_LIST = 10_000;
 
 /** How an object is printed; text where it has nothing between brackets. */
-export function describeObject(value: object, className: string | null, tag: string, run: Inspection): Body | string {
+export function describeObject(value: object, className: string | null, tag: string, run: Printer): Body | string {
   if (Array.isArray(value)) return describeArray(value, className, tag, run);
   if (ArrayBuffer.isView(value)) return describeView(value, className, tag, run);
   return (
@@ -31,7 +18,7 @@ export function describeObject(value: object, className: string | null, tag: str
   );
 }
 
-function describeArray(value: unknown[], className: string | null, tag: string, run: Inspection): Body | string {
+function describeArray(value: unknown[], className: string | null, tag: string, run: Printer): Body | string {
   const isPlain = className === "Array" && tag === "";
   const open = `${isPlain ? "" : prefixOf(className, tag, "Array", `(${value.length})`)}[`;
   const keys = value.length > SMALL_LIST ? [] : ownKeys(value).filter((key) => !isIndex(key));
@@ -45,7 +32,7 @@ function describeArray(value: unknown[], className: string | null, tag: string, 
   return { base: "", open, close: "]", keys, numeric, special: listArray(value, run) };
 }
 
-function describeView(value: ArrayBufferView, className: string | null, tag: string, run: Inspection): Body | string {
+function describeView(value: ArrayBufferView, className: string | null, tag: string, run: Printer): Body | string {
   const name: unknown = Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, value);
   if (typeof name !== "string") {
     const special = (entries: string[], level: number) => {
@@ -73,7 +60,7 @@ function describeCollection(
   value: object,
   className: string | null,
   tag: string,
-  run: Inspection,
+  run: Printer,
 ): Body | string | undefined {
   const keys = ownKeys(value);
   for (const [Class, name, list] of [
@@ -107,12 +94,7 @@ function hexDump(buffer: ArrayBuffer, size: number, shown: number): string {
 }
 
 /** What is printed as text of its own, and as a bracket only if it has properties besides. */
-function describeBase(
-  value: object,
-  className: string | null,
-  tag: string,
-  run: Inspection,
-): Body | string | undefined {
+function describeBase(value: object, className: string | null, tag: string, run: Printer): Body | string | undefined {
   if (Error.isError(value)) return describeError(value, className, tag, ownKeys(value), run);
   const text =
     typeof value === "function"
@@ -138,7 +120,7 @@ function regExpText(value: object): string | undefined {
   return source === undefined || flags === undefined ? undefined : `/${source}/${flags}`;
 }
 
-function boxedText(value: object, run: Inspection): string | undefined {
+function boxedText(value: object, run: Printer): string | undefined {
   for (const Class of [Number, String, Boolean, BigInt, Symbol]) {
     if (!(value instanceof Class)) continue;
     const inner: unknown = attempt(() => Reflect.apply(Class.prototype.valueOf, value, []));

@@ -1,18 +1,7 @@
 import { readQuietly } from "./inspect-names.ts";
 import { formatNumber } from "./inspect-text.ts";
 import { Inspection } from "./inspection.ts";
-
-/** How a value is printed. */
-export interface InspectOptions {
-  /** How many levels of objects are opened below the first. */
-  readonly depth?: number;
-  /** How many items of a list are printed. */
-  readonly maxArrayLength?: number;
-  /** How many characters of a string are printed. */
-  readonly maxStringLength?: number;
-  /** How many characters there are at most, all together. */
-  readonly maxChars?: number;
-}
+import type { InspectOptions } from "./printer.ts";
 
 const DEFAULTS: Required<InspectOptions> = {
   depth: 2,

@@ -1,8 +1,8 @@
-import type { InspectOptions } from "./inspect.ts";
 import { LINE_WIDTH, layOut } from "./inspect-layout.ts";
 import { constructorName, prefixOf, tagOf } from "./inspect-names.ts";
-import { type Body, describeObject } from "./inspect-objects.ts";
+import { describeObject } from "./inspect-objects.ts";
 import { formatKey, formatNumber, more, quote } from "./inspect-text.ts";
+import type { Body, InspectOptions, Printer } from "./printer.ts";
 
 /** More values than this are not looked at, whatever they print. */
 const VISITS_MAX = 10_000;
@@ -14,7 +14,7 @@ const UNBROKEN_TEXT = 16;
 const OPAQUE = "[object that cannot be inspected]";
 
 /** One run of the inspection: what has been seen, where the output stands, and how much work is left. */
-export class Inspection {
+export class Inspection implements Printer {
   readonly options: Required<InspectOptions>;
   indentation = 0;
   /** The objects around the value that is printed now. */
