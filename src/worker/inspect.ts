@@ -2,7 +2,11 @@ import type { Failure } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { toolError } from "../errors.ts";
 import type { Isolates } from "./isolates.ts";
+import { type Outcome, readOutcome } from "./outcome.ts";
 import type { Turns } from "./turns.ts";
+
+/** Longest description of a module, in characters: above all its spec. */
+const FOUND_MAX = 8 * 1024 * 1024;
 
 /** An inspection: what to look at and how long it may take. */
 interface InspectRequest {
@@ -66,9 +70,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     );
     switch (end.kind) {
       case "done":
-        return end.value.startsWith("+")
-          ? { ok: true, found: JSON.parse(end.value.slice(1)) as Found, ms: budget.cpuMs }
-          : { ok: false, failure: JSON.parse(end.value.slice(1)) as Failure };
+        return readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
       case "cpu":
         return failure("load_error", `the tool's module takes more than ${request.cpuMs} ms to evaluate`);
       case "memory":
@@ -81,6 +83,21 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   } finally {
     if (!isolate.isDisposed) isolate.dispose();
   }
+}
+
+/** What the guest found. In a realm that is not frozen the module may have changed what writes it. */
+function readFound({ ok, payload }: Outcome, ms: number): Attempt {
+  if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure };
+  const found = JSON.parse(payload) as Partial<Found> | null;
+  if (typeof found?.spec === "string" && typeof found.defaultExport === "string") {
+    try {
+      JSON.parse(found.spec);
+      return { ok: true, found: { spec: found.spec, defaultExport: found.defaultExport }, ms };
+    } catch {
+      // It is no JSON: the same as if it were missing.
+    }
+  }
+  return failure("load_error", "the tool's module changed what describes it");
 }
 
 function failure(code: Failure["code"], message: string): Attempt {

@@ -16,6 +16,8 @@ const BLANK_KINDS_MAX = 2;
 /** One isolate and the tool in it. It is never shared by two tools or two tenants. */
 export class ToolIsolate {
   readonly tool: string;
+  /** Whether its realm is frozen, so that what the guest says in there is the guest's own. */
+  readonly isHardened: boolean;
   /** Numbers of the calls in flight. */
   readonly runs = new Set<number>();
   readonly #isolate: ivm.Isolate;
@@ -34,6 +36,7 @@ export class ToolIsolate {
   constructor(blank: Blank, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
     this.#onEnd = onEnd;
     this.tool = script.name;
+    this.isHardened = isHardened(script);
     this.#isolate = blank.isolate;
     this.#open = blank.open;
     this.#script = script;
@@ -90,6 +93,11 @@ interface Blank {
   readonly realm: GuestRealm;
   /** Opens a further realm, which is not hardened. */
   readonly open: () => GuestRealm;
+}
+
+/** A realm that serves many calls is frozen; one that serves a single call is its tool's to change. */
+export function isHardened({ isolation }: ToolScript): boolean {
+  return isolation === "instance" || isolation === "shared";
 }
 
 /** What blanks differ in. A realm is hardened where calls share it; one that serves a single call stays open. */
@@ -201,8 +209,7 @@ export class Isolates {
   }
 
   #start(script: ToolScript): ToolIsolate {
-    const hardened = script.isolation === "instance" || script.isolation === "shared";
-    const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened });
+    const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened: isHardened(script) });
     try {
       const isolate = new ToolIsolate(blank, script, (dead) => {
         this.#live.delete(dead);

@@ -7,6 +7,7 @@ import { ActiveCall, failed } from "./active-call.ts";
 import { inspectScript } from "./inspect.ts";
 import { Isolates, type ToolIsolate } from "./isolates.ts";
 import { createPure } from "./pure.ts";
+import { isOneLine, readOutcome } from "./outcome.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
@@ -177,7 +178,8 @@ export class Session {
   }
 
   #complete(call: ActiveCall): void {
-    const { isolate, outcome } = call;
+    const { isolate, message } = call;
+    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
     const { run } = call.message;
     this.#calls.delete(run);
     call.stopTimer();
@@ -186,16 +188,19 @@ export class Session {
     this.#post({
       kind: "done",
       run,
-      ok: outcome.charCodeAt(0) === 43,
+      ok,
       cpuMs: call.cpuMs,
       heapBytes: isolate.heapBytes,
       dropped: call.dropped,
       logs: call.logsJson(),
-      payload: outcome.slice(1),
+      payload,
     });
   }
 
-  /** What a guest says during its turn. Nothing may be thrown into the isolate, and nothing long may be kept. */
+  /**
+   * What a guest says during its turn: numbers and strings, though perhaps not in the places where they belong.
+   * Nothing may be thrown into the isolate, and nothing long may be kept.
+   */
   #onEmit(kind: number, run: number, a: string | number, b: string, c: string): number {
     const call = this.#calls.get(run);
     if (call === undefined || call.outcome !== "") return 0;
@@ -204,15 +209,16 @@ export class Session {
         call.outcome = String(a);
         return 0;
       case EMIT_LOG:
-        this.#log(call, String(a), b);
+        this.#log(call, String(a), String(b));
         return 0;
       case EMIT_TIMER:
         call.stopTimer();
         call.timer = setTimeout(() => this.#fire(call, Number(a)), delayUntil(Number(a)));
         return 0;
       case EMIT_ASK: {
-        const ask = call.nextAsk(c.length);
-        if (ask > 0) this.#post({ kind: "ask", run, ask, capability: String(a), method: b, payload: c });
+        const payload = String(c);
+        const ask = isOneLine(payload) ? call.nextAsk(payload.length) : 0;
+        if (ask > 0) this.#post({ kind: "ask", run, ask, capability: String(a), method: String(b), payload });
         return ask;
       }
       default:
@@ -259,5 +265,5 @@ export class Session {
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
 function delayUntil(dueMs: number): number {
-  return Math.min(Math.max(0, dueMs - Date.now()), DELAY_MAX_MS);
+  return Math.min(Math.max(0, dueMs - Date.now() || 0), DELAY_MAX_MS);
 }

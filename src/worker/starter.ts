@@ -2,7 +2,7 @@ import type { RunMessage, ToHost } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import { ActiveCall } from "./active-call.ts";
 import { Batch, readOutcomes, ServiceTimes, writeBatch } from "./batch.ts";
-import type { Isolates, ToolIsolate } from "./isolates.ts";
+import { isHardened, type Isolates, type ToolIsolate } from "./isolates.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
 
 /** What a batch of short calls may take before they are tried one by one, in milliseconds. */
@@ -37,8 +37,7 @@ export class Starter {
 
   /** Starts a call, or lets it wait for the others of its batch until `flush`. */
   start(message: RunMessage, script: ToolScript): void {
-    const isShared = script.isolation === "instance" || script.isolation === "shared";
-    if (message.alone || !isShared || !this.#times.isQuick(message.key)) {
+    if (message.alone || !isHardened(script) || !this.#times.isQuick(message.key)) {
       this.flush();
       return this.#runAlone(message, script);
     }

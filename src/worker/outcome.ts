@@ -1,0 +1,74 @@
+import { type ErrorCode, isErrorCode } from "../errors.ts";
+import type { Failure } from "../protocol/messages.ts";
+
+/**
+ * What a guest says of a call's end is read as hostile. In a realm that is not frozen a tool may have changed what
+ * writes it, and a line feed in it would be a message of its own to the host.
+ */
+export interface Outcome {
+  readonly ok: boolean;
+  /** One line of JSON. */
+  readonly payload: string;
+}
+
+/** The codes with which a call may end inside its realm. */
+const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "cancelled",
+  "capability_denied",
+  "capability_failed",
+  "capability_limit",
+  "cpu_limit",
+  "invalid_output",
+  "load_error",
+  "memory_limit",
+  "output_too_large",
+  "tool_error",
+]);
+
+const TEXT_MAX = 10_000;
+
+/** `checked` has the output parsed once more: for realms that are not frozen. */
+export function readOutcome(said: string, outputMax: number, checked: boolean): Outcome {
+  const payload = said.slice(1);
+  if (said.startsWith("-")) return failed(readFailure(payload));
+  if (!said.startsWith("+") || !isOneLine(payload) || (checked && !isJson(payload))) return failed(TAMPERED);
+  if (payload.length <= outputMax) return { ok: true, payload };
+  return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
+}
+
+/** Whether a text is one line, as a message's last field has to be. */
+export function isOneLine(text: string): boolean {
+  return !text.includes("\n");
+}
+
+const TAMPERED: Failure = { code: "invalid_output", message: "the tool changed what writes its output" };
+
+function failed(failure: Failure): Outcome {
+  return { ok: false, payload: JSON.stringify(failure) };
+}
+
+function readFailure(payload: string): Failure {
+  const said = parse(payload);
+  if (typeof said !== "object" || said === null) return TAMPERED;
+  const { code, message, type, stack } = said as { [key: string]: unknown };
+  const known = isErrorCode(code) && GUEST_CODES.has(code) ? code : "tool_error";
+  const failure = { code: known, message: text(message) ?? "the tool failed without a message" };
+  const named = text(type) === undefined ? failure : { ...failure, type: text(type) ?? "" };
+  return text(stack) === undefined ? named : { ...named, stack: text(stack) ?? "" };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value.slice(0, TEXT_MAX) : undefined;
+}
+
+function isJson(payload: string): boolean {
+  return parse(payload) !== undefined;
+}
+
+function parse(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    return undefined;
+  }
+}
