@@ -109,7 +109,10 @@ export class Engine implements AsyncDisposable {
     const prepared: RegisteredTool[] = [];
     for (const input of inputs) {
       const context = {
-        inspect: (script: RegisteredTool["script"]) => this.#executor.inspect(script),
+        inspect: (script: RegisteredTool["script"]) => {
+          this.#requireOpen();
+          return this.#executor.inspect(script);
+        },
         nextKey: () => `${++this.#lastKey}`,
         limits,
         maxLimits,

@@ -183,8 +183,13 @@ function tooMuch(capabilityBytes: number): string {
   return `a call may exchange ${capabilityBytes} bytes with the host`;
 }
 
-/** What a handler's error says to the tool: its message, without the host's paths. */
+/** What a handler's error says to the tool: its message, without the host's paths. What is thrown may be anything. */
 function messageOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.slice(0, MESSAGE_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+  try {
+    const message: unknown = error instanceof Error ? error.message : error;
+    if (typeof message !== "string") return "its handler threw no message";
+    return message.slice(0, MESSAGE_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+  } catch {
+    return "its handler threw what cannot be read";
+  }
 }

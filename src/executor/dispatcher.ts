@@ -4,6 +4,7 @@ import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { readFailure, readJson } from "../protocol/payload.ts";
 import type { Job, Reply } from "./executor.ts";
 import { Flight } from "./flight.ts";
+import { inspectionError, type PendingInspection } from "./inspection.ts";
 import type { Lane, LaneListener } from "./lane.ts";
 import { place } from "./placement.ts";
 
@@ -17,14 +18,6 @@ const INSPECT_WALL_MS = 15_000;
 export interface DispatcherOwner {
   onBatch(size: number): void;
   onBroken(lane: Lane, error: Error): void;
-}
-
-interface PendingInspection {
-  readonly script: ToolScript;
-  lane: Lane | null;
-  attempts: number;
-  deadlineMs: number;
-  readonly resolve: (inspection: Inspection) => void;
 }
 
 /**
@@ -42,6 +35,7 @@ export class Dispatcher implements LaneListener {
   /** What lanes that are gone had started. */
   readonly #pastStarts = new Map<string, number>();
   #sweep: NodeJS.Timeout | null = null;
+  #closed: Failure | null = null;
 
   /** `nextRun` numbers inspections from the same series as calls, so that blame finds either. */
   constructor(owner: DispatcherOwner, nextRun: () => number) {
@@ -64,12 +58,14 @@ export class Dispatcher implements LaneListener {
 
   /** Takes over a call, a new one or one that another dispatcher gave up. */
   adopt(flight: Flight): void {
+    if (this.#closed !== null) return flight.fail(this.#closed);
     this.#flights.set(flight.job.run, flight);
     this.#sweep ??= setInterval(() => this.#endOverdue(), SWEEP_MS);
     this.#start(flight);
   }
 
   inspect(script: ToolScript): Promise<Inspection> {
+    if (this.#closed !== null) return Promise.resolve({ ok: false, error: inspectionError(this.#closed) });
     return new Promise((resolve) => {
       const deadlineMs = performance.now() + INSPECT_WALL_MS;
       const run = this.#nextRun();
@@ -91,8 +87,7 @@ export class Dispatcher implements LaneListener {
     }
     const inspection = this.#inspections.get(run);
     if (inspection !== undefined) {
-      const code = failure.code === "executor_lost" ? "executor_lost" : "load_error";
-      this.#endInspection(run, inspection, code, `the tool's module ended its executor: ${failure.message}`);
+      this.#endInspection(run, inspection, failure);
     }
     return undefined;
   }
@@ -147,6 +142,7 @@ export class Dispatcher implements LaneListener {
 
   /** Ends everything in flight, for good. */
   close(code: ErrorCode, message: string): void {
+    this.#closed = { code, message };
     for (const run of [...this.#flights.keys(), ...this.#inspections.keys()]) this.end(run, { code, message });
     if (this.#sweep !== null) clearInterval(this.#sweep);
     this.#sweep = null;
@@ -287,11 +283,10 @@ export class Dispatcher implements LaneListener {
     lane.send({ kind: "inspect", run, cpuMs: INSPECT_CPU_MS, script: inspection.script });
   }
 
-  #endInspection(run: number, inspection: PendingInspection, code: ErrorCode, message: string): void {
+  #endInspection(run: number, inspection: PendingInspection, failure: Failure): void {
     this.#inspections.delete(run);
     this.#waiting.delete(run);
-    const error = { code, type: "LoadError", message, retryable: code === "executor_lost" };
-    inspection.resolve({ ok: false, error });
+    inspection.resolve({ ok: false, error: inspectionError(failure) });
   }
 
   /** One clock for all deadlines. It stops when it finds nothing to watch. */
@@ -303,12 +298,8 @@ export class Dispatcher implements LaneListener {
     }
     for (const [run, inspection] of this.#inspections) {
       if (inspection.deadlineMs > nowMs) continue;
-      this.#endInspection(
-        run,
-        inspection,
-        "load_error",
-        `the tool's module took longer than ${INSPECT_WALL_MS} ms to load`,
-      );
+      const message = `it took longer than ${INSPECT_WALL_MS} ms to load`;
+      this.#endInspection(run, inspection, { code: "wall_limit", message });
     }
     if (this.#flights.size > 0 || this.#inspections.size > 0 || this.#sweep === null) return;
     clearInterval(this.#sweep);

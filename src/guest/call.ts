@@ -1,5 +1,5 @@
 import { Entropy } from "./entropy.ts";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Emit, type Failure, type Pure } from "./host.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Emit, type Failure, NAME_MAX, type Pure } from "./host.ts";
 import { Timers } from "./timers.ts";
 
 /** What every call of a realm has in common. */
@@ -118,6 +118,9 @@ export class Call {
   ask(capability: string, method: string, args: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.settled) return;
+      if (capability.length > NAME_MAX || method.length > NAME_MAX) {
+        throw new TypeError(`names of capabilities and methods have at most ${NAME_MAX} characters`);
+      }
       const payload = args === undefined ? "null" : JSON.stringify(args);
       if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
       const ask = payload.length > ASK_MAX ? 0 : this.#world.emit(EMIT_ASK, this.run, capability, method, payload);

@@ -1,5 +1,8 @@
 /** What crosses from an isolate to its worker: numbers and strings only. */
 
+/** Longest name of a capability or of a method, in characters. */
+export const NAME_MAX = 64;
+
 /** What a guest says to its worker while it is in a turn. */
 export const EMIT_DONE = 0;
 export const EMIT_LOG = 1;

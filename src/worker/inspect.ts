@@ -58,6 +58,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   const { isolate, realm } = scratch;
   const budget = {
     cpuMs: 0,
+    realm,
     isolate: {
       get dead(): boolean {
         return isolate.isDisposed;

@@ -1,4 +1,4 @@
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER } from "../guest/host.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
 import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { TurnSlot } from "../protocol/turn-record.ts";
@@ -127,7 +127,7 @@ export class Session {
   #cancel(run: number): void {
     const call = this.#calls.get(run);
     if (call === undefined) return;
-    const budget = { cpuMs: 0, isolate: call.isolate };
+    const budget = { cpuMs: 0, isolate: call.isolate, realm: call.realm };
     const end = this.#turns.enter(run, budget, CANCEL_CPU_MS, (timeoutMs) =>
       call.realm.cancel(run, Date.now(), timeoutMs),
     );
@@ -203,7 +203,8 @@ export class Session {
    */
   #onEmit(kind: number, run: number, a: string | number, b: string, c: string): number {
     const call = this.#calls.get(run);
-    if (call === undefined || call.outcome !== "") return 0;
+    // A tool that got hold of its own call may have put another's number into it.
+    if (call === undefined || call.outcome !== "" || call.realm !== this.#turns.realm) return 0;
     switch (kind) {
       case EMIT_DONE:
         call.outcome = String(a);
@@ -216,9 +217,10 @@ export class Session {
         call.timer = setTimeout(() => this.#fire(call, Number(a)), delayUntil(Number(a)));
         return 0;
       case EMIT_ASK: {
-        const payload = String(c);
-        const ask = isOneLine(payload) ? call.nextAsk(payload.length) : 0;
-        if (ask > 0) this.#post({ kind: "ask", run, ask, capability: String(a), method: String(b), payload });
+        const [capability, method, payload] = [String(a), String(b), String(c)];
+        if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(payload)) return 0;
+        const ask = call.nextAsk(payload.length);
+        if (ask > 0) this.#post({ kind: "ask", run, ask, capability, method, payload });
         return ask;
       }
       default:

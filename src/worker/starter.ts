@@ -80,7 +80,7 @@ export class Starter {
     const first = head === undefined ? null : this.#admit(head, script);
     if (first === null) return others;
     const calls = [first, ...others.map((message) => this.#join(message, first.isolate))];
-    const budget = { cpuMs: 0, isolate: first.isolate };
+    const budget = { cpuMs: 0, isolate: first.isolate, realm: first.realm };
     const text = writeBatch(calls.map(({ message }) => message));
     // A negative number in the turn record stands for the call and those that went with it.
     const end = this.#host.turns.enter(-first.message.run, budget, BATCH_MS, (timeoutMs) =>

@@ -14,6 +14,8 @@ interface Budget {
   /** Processor time used so far, in milliseconds; a turn adds its own. */
   cpuMs: number;
   readonly isolate: { readonly dead: boolean };
+  /** The realm that is entered. */
+  readonly realm: object;
 }
 
 /**
@@ -22,9 +24,15 @@ interface Budget {
  */
 export class Turns {
   readonly #slot: TurnSlot;
+  #realm: object | null = null;
 
   constructor(slot: TurnSlot) {
     this.#slot = slot;
+  }
+
+  /** The realm whose turn it is: only its calls have something to say. */
+  get realm(): object | null {
+    return this.#realm;
   }
 
   /** Puts work that is not the tool's own, such as compiling its script, down to the call it is done for. */
@@ -42,12 +50,14 @@ export class Turns {
     if (leftMs <= 0) return { kind: "cpu" };
     const startMs = performance.now();
     this.#slot.begin(run, leftMs, startMs);
+    this.#realm = budget.realm;
     try {
       // Rounded up: isolated-vm takes whole milliseconds, and none would mean no limit.
       return { kind: "done", value: body(Math.ceil(leftMs)) ?? "" };
     } catch (error) {
       return classify(error, budget.isolate.dead);
     } finally {
+      this.#realm = null;
       budget.cpuMs += performance.now() - startMs;
       this.#slot.end();
     }

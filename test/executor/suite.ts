@@ -204,6 +204,21 @@ export function executorSuite(kind: Kind): void {
         },
       );
 
+      test.each(["context", "isolate"] as const)("cannot end another call, at the %s level", async (isolation) => {
+        const victim = bench.job(script("() => new Promise((done) => setTimeout(done, 150, 'mine'))"));
+        const reply = bench.executor.run(victim);
+        const steal = `async () => {
+          const calls = [];
+          const { set } = Map.prototype;
+          Map.prototype.set = function (key, value) { calls.push(value); return set.call(this, key, value); };
+          await new Promise((done) => setTimeout(done, 1));
+          for (const call of calls) try { call.run = ${victim.run}; call.emitOutcome('+"forged"'); } catch {}
+          return calls.length;
+        }`;
+        await run(script(steal, { isolation }), {}, { limits: { wallMs: 100 } });
+        expect((await reply).outcome).toEqual({ ok: true, json: '"mine"' });
+      });
+
       test.each([
         ["a failure that is none", "JSON.stringify = () => 'nonsense'; throw new Error('x');"],
         ["a code of the engine's own", 'JSON.stringify = () => \'{"code":"engine_closed","message":"x"}\'; throw 1;'],

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine, type ToolDefinition, type ToolResult } from "../../src/index.ts";
+import {
+  createEngine,
+  defineCapability,
+  type Engine,
+  type GloveboxError,
+  type ToolDefinition,
+  type ToolResult,
+} from "../../src/index.ts";
 
 let engine: Engine;
 const counted: string[] = [];
@@ -14,6 +21,8 @@ const counter = defineCapability({
         counted.push(`${callId} ${tenant ?? "-"} ${by}`);
         if (by === 13) throw new Error("unlucky: see /etc/secret/place for why");
         if (by === 14) return "not an integer";
+        if (by === 15) throw Object.assign(new Error("x"), { message: { code: 1 } });
+        if (by === 16) throw Object.create(null);
         return by;
       },
     },
@@ -296,6 +305,8 @@ describe("a capability", () => {
     ["wrong arguments", { by: "x" }],
     ["a handler that throws", { by: 13 }],
     ["an answer its schema does not allow", { by: 14 }],
+    ["a handler whose error has no message that is text", { by: 15 }],
+    ["a handler that throws what cannot be read", { by: 16 }],
   ])("fails for %s, without telling paths of the host", async (_what, args) => {
     const result = await engine.execute({ name: await counts(), arguments: args });
     expect(codeOf(result)).toBe("capability_failed");
@@ -303,43 +314,26 @@ describe("a capability", () => {
   });
 });
 
-describe("admission", () => {
-  test("answers queue_full at once, and queue_timeout after the wait", async () => {
-    await using small = await createEngine({
-      workers: 1,
-      executor: "threads",
-      queue: { concurrency: 1, maxQueued: 1 },
-    });
-    await small.register({
-      name: "slow",
-      description: "s",
-      source: "export default () => new Promise((d) => setTimeout(d, 300));",
-    });
-    const first = small.execute({ name: "slow", arguments: {} });
-    const second = small.execute({ name: "slow", arguments: {} }, { limits: { queueMs: 50 } });
-    const third = await small.execute({ name: "slow", arguments: {} });
-    expect(third.error).toMatchObject({
-      code: "queue_full",
-      retryable: true,
-      details: { retryAfterMs: expect.any(Number) },
-    });
-    expect(codeOf(await second)).toBe("queue_timeout");
-    expect(codeOf(await first)).toBe("ok");
+describe("names of capabilities", () => {
+  test("are bounded before they leave the isolate", async () => {
+    const source =
+      "export default async (i, { host }) => { try { await host['a'.repeat(1e6)].b(); } catch (e) { return e.name; } };";
+    expect((await call(source)).output).toBe("TypeError");
   });
+});
 
-  test("lets another tenant's single call pass one tenant's long queue", async () => {
-    await using small = await createEngine({ workers: 1, executor: "threads", queue: { concurrency: 1 } });
-    await small.register({ name: "tick", description: "t", source: "export default () => 1;" });
-    const order: string[] = [];
-    const execute = async (tenant: string) => {
-      await small.execute({ name: "tick", arguments: {} }, { tenant });
-      order.push(tenant);
-    };
-    const many = Array.from({ length: 200 }, () => execute("many"));
-    await execute("one");
-    expect(order.indexOf("one")).toBeLessThanOrEqual(3);
-    await Promise.all(many);
-  });
+describe("closing", () => {
+  test.each(["process", "threads"] as const)(
+    "ends a registration that is under way, in the %s executor",
+    async (executor) => {
+      const closing = await createEngine({ workers: 1, executor });
+      const registering = closing
+        .register({ name: "late", description: "l", source: "export default () => 1;" })
+        .catch((error: GloveboxError) => error.code);
+      await closing.close({ drainMs: 0 });
+      expect(await registering).toBe("engine_closed");
+    },
+  );
 });
 
 describe("metrics", () => {

@@ -113,6 +113,7 @@ export class ProcessExecutor implements Executor {
   }
 
   #openQuarantine(): void {
+    if (this.#closed) return;
     // Its calls wait for the process to start; where it cannot, they end at their deadlines.
     this.#apart.crew.start().catch(() => undefined);
   }
