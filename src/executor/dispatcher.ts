@@ -43,10 +43,6 @@ export class Dispatcher implements LaneListener {
     this.#nextRun = nextRun;
   }
 
-  get lanes(): ReadonlySet<Lane> {
-    return this.#lanes;
-  }
-
   run(job: Job): Promise<Reply> {
     return new Promise((resolve) => {
       const startMs = performance.now();
@@ -69,27 +65,24 @@ export class Dispatcher implements LaneListener {
     return new Promise((resolve) => {
       const deadlineMs = performance.now() + INSPECT_WALL_MS;
       const run = this.#nextRun();
-      this.#inspections.set(run, { script, lane: null, attempts: 0, deadlineMs, resolve });
+      this.#inspections.set(run, { script, attempts: 0, deadlineMs, resolve });
       this.#sweep ??= setInterval(() => this.#endOverdue(), SWEEP_MS);
       this.#startInspection(run);
     });
   }
 
   /** Ends a call now. Its worker is told, and what it still sends of the call is ignored. */
-  end(run: number, failure: Failure, cpuMs = 0): Flight | undefined {
+  end(run: number, failure: Failure, cpuMs = 0): void {
     const flight = this.#flights.get(run);
     if (flight !== undefined) {
       this.#flights.delete(run);
       this.#waiting.delete(run);
       flight.lane?.send({ kind: "cancel", run });
       flight.fail(failure, cpuMs);
-      return flight;
+      return;
     }
     const inspection = this.#inspections.get(run);
-    if (inspection !== undefined) {
-      this.#endInspection(run, inspection, failure);
-    }
-    return undefined;
+    if (inspection !== undefined) this.#endInspection(run, inspection, failure);
   }
 
   /** Takes a call away without settling it: it goes on elsewhere. */
@@ -273,7 +266,6 @@ export class Dispatcher implements LaneListener {
     const inspection = this.#inspections.get(run);
     if (inspection === undefined) return;
     const lane = place(this.#lanes, inspection.script.key, "");
-    inspection.lane = lane;
     if (lane === null) {
       this.#waiting.add(run);
       return;

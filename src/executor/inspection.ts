@@ -1,12 +1,10 @@
 import { type ToolError, toolError } from "../errors.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
-import type { Lane } from "./lane.ts";
 
 /** A module that is being inspected. */
 export interface PendingInspection {
   readonly script: ToolScript;
-  lane: Lane | null;
   attempts: number;
   deadlineMs: number;
   readonly resolve: (inspection: Inspection) => void;

@@ -1,4 +1,4 @@
-import { LineReader } from "../protocol/lines.ts";
+import { LineReader, MESSAGE_MAX } from "../protocol/lines.ts";
 import type { ToHost, ToWorker } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import { decodeToHost, encodeToWorker } from "../protocol/wire.ts";
@@ -23,9 +23,6 @@ export interface LaneListener {
   onBroken(lane: Lane, error: Error): void;
 }
 
-/** Longest line a worker may send, in characters. */
-const LINE_MAX = 256 * 1024 * 1024;
-
 /** One worker thread as the host sees it. What is sent within one turn of the event loop goes out as one write. */
 export class Lane {
   readonly worker: number;
@@ -42,7 +39,7 @@ export class Lane {
     this.worker = worker;
     this.#channel = channel;
     this.#listener = listener;
-    const reader = new LineReader(LINE_MAX);
+    const reader = new LineReader(MESSAGE_MAX);
     channel.onText((text) => {
       try {
         reader.push(text, (line) => listener.onMessage(this, decodeToHost(line)));

@@ -1,5 +1,8 @@
 import { ProtocolError } from "./wire.ts";
 
+/** Longest message between host and worker, in characters. */
+export const MESSAGE_MAX = 256 * 1024 * 1024;
+
 /** Cuts a stream of text into lines. A line longer than `maxLength` is a `ProtocolError`. */
 export class LineReader {
   readonly #maxLength: number;

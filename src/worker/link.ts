@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
-import { LineReader } from "../protocol/lines.ts";
-import { MESSAGE_MAX, type ServeTask } from "./settings.ts";
+import { LineReader, MESSAGE_MAX } from "../protocol/lines.ts";
+import type { ServeTask } from "./settings.ts";
 
 /** A worker's end of its link to the host. */
 export interface Link {

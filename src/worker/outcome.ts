@@ -50,11 +50,14 @@ function failed(failure: Failure): Outcome {
 function readFailure(payload: string): Failure {
   const said = parse(payload);
   if (typeof said !== "object" || said === null) return TAMPERED;
-  const { code, message, type, stack } = said as { [key: string]: unknown };
-  const known = isErrorCode(code) && GUEST_CODES.has(code) ? code : "tool_error";
-  const failure = { code: known, message: text(message) ?? "the tool failed without a message" };
-  const named = text(type) === undefined ? failure : { ...failure, type: text(type) ?? "" };
-  return text(stack) === undefined ? named : { ...named, stack: text(stack) ?? "" };
+  const { code, message, ...rest } = said as { [key: string]: unknown };
+  const [type, stack] = [text(rest["type"]), text(rest["stack"])];
+  return {
+    code: isErrorCode(code) && GUEST_CODES.has(code) ? code : "tool_error",
+    message: text(message) ?? "the tool failed without a message",
+    ...(type === undefined ? {} : { type }),
+    ...(stack === undefined ? {} : { stack }),
+  };
 }
 
 function text(value: unknown): string | undefined {

@@ -81,11 +81,7 @@ export class Session {
   /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
   flush(): void {
     this.#starter.flush();
-    if (this.#outbox !== "") {
-      const text = this.#outbox;
-      this.#outbox = "";
-      this.#send(text);
-    }
+    if (this.#outbox !== "") this.#sendOutbox();
     this.#slot.rest();
     if (this.#isBusy) return;
     this.#isBusy = true;
@@ -154,6 +150,7 @@ export class Session {
     if (call.outcome !== "") this.#complete(call);
   }
 
+  /** Ends a call at a limit, and its isolate with it. */
   #condemn(call: ActiveCall, code: "cpu_limit" | "memory_limit", message: string): void {
     const { isolate } = call;
     call.outcome = failed({ code, message });
@@ -180,7 +177,7 @@ export class Session {
   #complete(call: ActiveCall): void {
     const { isolate, message } = call;
     const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
-    const { run } = call.message;
+    const { run } = message;
     this.#calls.delete(run);
     call.stopTimer();
     isolate.measure(call.cpuMs);
@@ -237,7 +234,10 @@ export class Session {
     const nowMs = performance.now();
     if (this.#outbox === "") this.#outboxSinceMs = nowMs;
     this.#outbox += encodeToHost(message);
-    if (nowMs - this.#outboxSinceMs <= REPLY_DELAY_MS) return;
+    if (nowMs - this.#outboxSinceMs > REPLY_DELAY_MS) this.#sendOutbox();
+  }
+
+  #sendOutbox(): void {
     const text = this.#outbox;
     this.#outbox = "";
     this.#send(text);

@@ -18,6 +18,3 @@ export interface ServeTask {
   readonly worker: number;
   readonly link: { readonly kind: "port"; readonly port: MessagePort } | { readonly kind: "pipe"; readonly fd: number };
 }
-
-/** Longest message between host and worker, in characters. */
-export const MESSAGE_MAX = 256 * 1024 * 1024;
