@@ -107,7 +107,9 @@ export class BrokerSession implements Disposable {
   ask(ask: Ask): Promise<Answer> {
     const known = this.journal.find(ask.step);
     if (known === undefined) {
-      const answer = this.#perform(ask);
+      // Whatever goes wrong on the way, a policy that is no policy for example, the tool gets an answer.
+      const failed = () => this.#fail(ask, "failed", "capability_failed", "the broker could not decide");
+      const answer = this.#perform(ask).catch(failed);
       this.journal.append({ ...ask, answer });
       return answer;
     }

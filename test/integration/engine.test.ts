@@ -314,6 +314,21 @@ describe("a capability", () => {
   });
 });
 
+describe("a policy that is none", () => {
+  test("grants nothing, and ends neither the host nor the call's chance of an answer", async () => {
+    const rules = [{ tools: 5 as unknown as string[], allow: { counter: true } }];
+    await using odd = await createEngine({
+      workers: 1,
+      executor: "threads",
+      capabilities: [counter],
+      policy: { rules },
+    });
+    const source = "export default (i, { host }) => host.counter.add({ by: 1 });";
+    await odd.register({ name: "asks", description: "a", source, capabilities: { counter: true } });
+    expect(codeOf(await odd.execute({ name: "asks", arguments: {} }))).toBe("capability_failed");
+  });
+});
+
 describe("names of capabilities", () => {
   test("are bounded before they leave the isolate", async () => {
     const source =
