@@ -5,12 +5,17 @@ import type { EngineOptions } from "../src/options.ts";
 /** Both executors, for scenarios that compare them. */
 export const EXECUTORS: readonly ExecutorKind[] = ["process", "threads"];
 
-/**
- * An engine with one worker thread, as the baselines have, and without a second process that stands ready: it would
- * start in the background while the first rounds are measured.
- */
+/** An engine with one worker thread, as the baselines have. */
 export function openEngine(kind: ExecutorKind, options: EngineOptions = {}): Promise<Engine> {
-  return createEngine({ workers: 1, executor: { kind, spare: false }, ...options });
+  return openEngineAsItComes(kind, { workers: 1, ...options });
+}
+
+/**
+ * An engine with as many workers as it has by itself, but without a second process that stands ready: it would start
+ * in the background while the first rounds are measured.
+ */
+export function openEngineAsItComes(kind: ExecutorKind, options: EngineOptions = {}): Promise<Engine> {
+  return createEngine({ executor: { kind, spare: false }, ...options });
 }
 
 /** Calls a tool; answers its output, throws where it failed. */
@@ -20,7 +25,7 @@ export async function call(engine: Engine, name: string, args: Record<string, un
   return output;
 }
 
-/** The `sum` in what an `add` tool answered; checked by whoever compares it with the expected one. */
+/** The `sum` in what an `add` or a `burn` tool answered; checked by whoever compares it with the expected one. */
 export function sumOf(output: unknown): number {
   return (output as { readonly sum: number }).sum;
 }

@@ -5,10 +5,14 @@
  * every other round. A figure is the median of the rounds; a ratio is computed within each round, and is what counts:
  * absolute figures are those of one machine on one day. The state `busy` matters because waking a sleeping processor
  * can take longer than a call. All answers are checked, so that nothing can be fast by being wrong.
+ *
+ * The report goes to FILE as JSON, and its main comparison as a chart beside it, under the same name with `.svg`.
  */
 import { writeFile } from "node:fs/promises";
+import { join, normalize, parse } from "node:path";
 import { parseArgs } from "node:util";
-import { renderReport } from "./report.ts";
+import { renderChart } from "./chart.ts";
+import { type Report, renderReport } from "./report.ts";
 import { chooseScenarios, runSuite, type SuiteOptions } from "./suite.ts";
 
 const USAGE = "Usage: bench [--json FILE] [--scope NAME]… [--rounds N] [--smoke]";
@@ -32,6 +36,9 @@ function parseCommand(args: readonly string[]): Command {
   });
   const { json, scope, smoke } = values;
   chooseScenarios(scope);
+  if (json !== undefined && chartBeside(json) === normalize(json)) {
+    throw new RangeError("--json must not end in .svg: that is the name of the chart");
+  }
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1)) {
     throw new RangeError("--rounds must be a whole number of at least 1");
@@ -49,13 +56,25 @@ async function main(): Promise<number> {
   if (command === null) return EXIT_USAGE;
   try {
     const report = await runSuite({ ...command, progress: (text) => console.error(text) });
-    if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(report, null, 2)}\n`);
+    if (command.json !== undefined) await writeReport(command.json, report);
     console.log(renderReport(report));
     return 0;
   } catch (error) {
     console.error(error);
     return EXIT_FAILED;
   }
+}
+
+/** The chart lies beside the report, under the same name. */
+async function writeReport(file: string, report: Report): Promise<void> {
+  await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+  const chart = renderChart(report);
+  if (chart !== null) await writeFile(chartBeside(file), chart);
+}
+
+function chartBeside(file: string): string {
+  const { dir, name } = parse(file);
+  return join(dir, `${name}.svg`);
 }
 
 /** Says what is wrong with the arguments where something is. */

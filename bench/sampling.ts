@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Bench } from "tinybench";
 import { cpuTimeUs } from "./cpu-time.ts";
+import { inRounds, pick, type Rounds } from "./rounds.ts";
 import type { Context, Findings, Row } from "./scenario.ts";
 import { type Compared, type Metric, type Sample, summarize } from "./statistics.ts";
 
@@ -15,11 +16,13 @@ export interface Subject extends Compared {
   readonly after?: () => Promise<void>;
 }
 
+/** The answer to the n-th piece of work. */
+export type Expected = (index: number) => number;
+
 /** What is measured of some subjects. */
 export interface Plan {
   readonly subjects: readonly Subject[];
-  /** The answer to the n-th piece of work. */
-  readonly expected: (index: number) => number;
+  readonly expected: Expected;
   /** The time of single calls, one after the other. */
   readonly latency?: { readonly name: string; readonly unit: "us" | "ms" };
   /** Calls per second with so many calls in flight. */
@@ -41,13 +44,13 @@ const LATENCY_CALLS_MIN = 3;
 export async function measure(context: Context, plan: Plan): Promise<Findings> {
   const { state } = context;
   const suffix = plan.suffix ?? "";
-  const checksum = await probe(plan);
+  const checksum = await probe(plan.subjects, plan.expected);
   const rows: Row[] = [];
   if (plan.latency !== undefined) {
     const { name, unit } = plan.latency;
     const metric: Metric = { name: `${name}${suffix}`, unit, better: "lower" };
     const perUnit = unit === "us" ? 1e3 : 1;
-    const samples = await inRounds(context, plan, metric.name, async (subject, ms) => {
+    const samples = await inRounds(context, plan.subjects, metric.name, async (subject, ms) => {
       const { p50, p99 } = await sampleLatency(subject, plan.expected, ms);
       return { value: p50 * perUnit, p99: p99 * perUnit };
     });
@@ -56,7 +59,7 @@ export async function measure(context: Context, plan: Plan): Promise<Findings> {
   for (const concurrency of plan.concurrencies ?? []) {
     const tail = `c${concurrency}${suffix}`;
     const metric: Metric = { name: `calls_per_second_${tail}`, unit: "/s", better: "higher" };
-    const samples = await inRounds(context, plan, metric.name, (subject, ms) =>
+    const samples = await inRounds(context, plan.subjects, metric.name, (subject, ms) =>
       sampleThroughput(subject, plan.expected, concurrency, ms),
     );
     rows.push(...summarize(metric, plan.subjects, samples));
@@ -87,8 +90,14 @@ function verify(subject: Subject, expected: number, answer: number): void {
   if (answer !== expected) throw new Error(`"${subject.name}" answered ${answer} instead of ${expected}`);
 }
 
+/** Does the n-th piece of work of a series that has no end, and checks it. */
+export async function runChecked(subject: Subject, expected: Expected, nth: number): Promise<void> {
+  const index = nth % INDEX_CYCLE;
+  verify(subject, expected(index), await subject.run(index));
+}
+
 /** Digest of each subject's first answers. */
-async function probe({ subjects, expected }: Plan): Promise<string> {
+export async function probe(subjects: readonly Subject[], expected: Expected): Promise<string> {
   const answers: number[] = [];
   for (const subject of subjects) {
     for (let index = 0; index < PROBES; index++) {
@@ -102,27 +111,8 @@ async function probe({ subjects, expected }: Plan): Promise<string> {
   return digest(answers);
 }
 
-/** Samples every subject in every round. A first, shorter round warms up and is dropped. */
-async function inRounds<Found extends Sample>(
-  { size, state, progress }: Context,
-  { subjects }: Plan,
-  metric: string,
-  sample: (subject: Subject, sampleMs: number) => Promise<Found>,
-): Promise<Map<string, Found[]>> {
-  const found = new Map<string, Found[]>(subjects.map(({ name }) => [name, []]));
-  for (let round = 0; round <= size.rounds; round++) {
-    const warmUp = round === 0;
-    progress(`${state}: ${metric}, ${warmUp ? "warm-up" : `round ${round} of ${size.rounds}`}`);
-    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
-      const result = await sample(subject, warmUp ? size.sampleMs / 2 : size.sampleMs);
-      if (!warmUp) found.get(subject.name)?.push(result);
-    }
-  }
-  return found;
-}
-
 /** Percentiles of single calls, one after the other, in milliseconds. */
-async function sampleLatency(subject: Subject, expected: Plan["expected"], sampleMs: number) {
+export async function sampleLatency(subject: Subject, expected: Expected, sampleMs: number) {
   const bench = new Bench({ time: sampleMs, iterations: LATENCY_CALLS_MIN, warmup: false, throws: true });
   const { before, after } = subject;
   let calls = 0;
@@ -137,10 +127,7 @@ async function sampleLatency(subject: Subject, expected: Plan["expected"], sampl
     };
     bench.add(subject.name, work, { ...hooks, async: false });
   } else {
-    const work = async () => {
-      const index = calls++ % INDEX_CYCLE;
-      verify(subject, expected(index), await subject.run(index));
-    };
+    const work = () => runChecked(subject, expected, calls++);
     bench.add(subject.name, work, { ...hooks, async: true });
   }
   const [task] = await bench.run();
@@ -148,14 +135,14 @@ async function sampleLatency(subject: Subject, expected: Plan["expected"], sampl
   return task.result.latency;
 }
 
-interface Throughput extends Sample {
+export interface Throughput extends Sample {
   readonly cpuUsPerCall: number | null;
 }
 
 /** Calls per second, with so many loops that each wait for one call at a time. */
-async function sampleThroughput(
+export async function sampleThroughput(
   subject: Subject,
-  expected: Plan["expected"],
+  expected: Expected,
   concurrency: number,
   sampleMs: number,
 ): Promise<Throughput> {
@@ -178,16 +165,8 @@ async function sampleThroughput(
 }
 
 /** Processor time of a call over all processes; no rows where the system does not tell. */
-function cpuRows(
-  name: string,
-  subjects: readonly Subject[],
-  samples: ReadonlyMap<string, readonly Throughput[]>,
-): Row[] {
-  const values = new Map<string, Sample[]>();
-  for (const [subject, rounds] of samples) {
-    const known = rounds.flatMap(({ cpuUsPerCall }) => (cpuUsPerCall === null ? [] : [{ value: cpuUsPerCall }]));
-    if (known.length < rounds.length) return [];
-    values.set(subject, known);
-  }
-  return summarize({ name, unit: "us", better: "lower" }, subjects, values);
+function cpuRows(name: string, subjects: readonly Subject[], rounds: Rounds<Throughput>): Row[] {
+  const samples = pick(rounds, ({ cpuUsPerCall }) => cpuUsPerCall);
+  if (samples.size < subjects.length) return [];
+  return summarize({ name, unit: "us", better: "lower" }, subjects, samples);
 }

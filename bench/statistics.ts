@@ -27,6 +27,13 @@ export function median(values: readonly number[]): number {
   return (upper + lower) / 2;
 }
 
+/** The value that a share of them is at most. Takes them in ascending order. */
+export function percentile(sorted: ArrayLike<number>, share: number): number {
+  const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+  if (value === undefined) throw new RangeError("there is no percentile of nothing");
+  return value;
+}
+
 /** Turns each subject's samples, one of every round, into a row. */
 export function summarize(
   metric: Metric,

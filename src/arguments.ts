@@ -1,4 +1,4 @@
-import { byteLength } from "./engine-call.ts";
+import { byteLength, type ExecuteOptions } from "./engine-call.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
 import type { ToolCall } from "./result.ts";
@@ -8,8 +8,12 @@ import { describeViolations } from "./tool/violation.ts";
 /** Longest id a caller may give a call. */
 export const CALL_ID_MAX = 256;
 
-/** What is wrong with a call's form, before its tool's schema is asked. */
-export function describeMalformed(call: ToolCall, callId: unknown): string | null {
+/** What is wrong with a call's form or its options, before its tool's schema is asked. */
+export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
+  const { signal, tenant, onLog }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return "a call's signal is an AbortSignal";
+  if (tenant !== undefined && typeof tenant !== "string") return "a call's tenant is a string";
+  if (onLog !== undefined && typeof onLog !== "function") return "a call's onLog is a function";
   if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
     return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
   }

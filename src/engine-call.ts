@@ -1,12 +1,14 @@
 import type { Broker, BrokerSession } from "./broker/broker.ts";
 import type { CapabilityRequest } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
-import type { Answer, Ask, Job, Reply } from "./executor/executor.ts";
-import { isNestedTooDeeply, NESTING_MAX } from "./json.ts";
+import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
+import { describeExcess } from "./json.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
 import type { LogLine, ResultMetadata, ToolResult } from "./result.ts";
+import type { Entry, Slot } from "./schedule/entry.ts";
+import type { Refusal } from "./schedule/refusal.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
 
 /** What a call may be given besides its arguments. */
@@ -25,39 +27,68 @@ export interface ExecuteOptions {
   readonly onLog?: (line: LogLine) => void;
 }
 
-/** One call on its way through the engine: the job that an executor runs, and the result that comes of it. */
-export class EngineCall implements Job {
-  readonly run: number;
+/** What calls need of their engine. */
+export interface CallHost {
+  readonly executor: Executor;
+  readonly broker: Broker;
+  nextRun(): number;
+  onEnd(call: EngineCall, result: ToolResult): void;
+}
+
+/**
+ * One call on its way through the engine: the entry that waits for a slot, the job that an executor runs, and the
+ * result that comes of it. Each stage hands it on to the next, and whatever happens it ends once.
+ */
+export class EngineCall implements Entry, Job {
+  /** A number of its own for each try: what is still said of an earlier one is not of this. */
+  run: number;
   readonly callId: string;
   readonly tool: RegisteredTool;
   readonly tenant: string;
   readonly args: string;
   readonly limits: Limits;
   readonly options: ExecuteOptions;
-  readonly #broker: Broker;
+  readonly #host: CallHost;
   #session: BrokerSession | null = null;
+  #slot: Slot | null = null;
+  #cancel: (() => void) | null = null;
+  #queueMs = 0;
+  /** Starts of earlier tries, and how many of those there were. */
+  #attempts = 0;
+  #retries = 0;
+  /** Effects of earlier tries. */
+  #effects = 0;
+  #resolve: (result: ToolResult) => void = () => undefined;
 
   constructor(
-    run: number,
     callId: string,
     tool: RegisteredTool,
     args: string,
     limits: Limits,
     options: ExecuteOptions,
-    broker: Broker,
+    host: CallHost,
   ) {
-    this.run = run;
+    this.run = host.nextRun();
     this.callId = callId;
     this.tool = tool;
     this.tenant = options.tenant ?? "";
     this.args = args;
     this.limits = limits;
     this.options = options;
-    this.#broker = broker;
+    this.#host = host;
+  }
+
+  /** Who is told the result. */
+  set onResult(resolve: (result: ToolResult) => void) {
+    this.#resolve = resolve;
   }
 
   get script(): ToolScript {
     return this.tool.script;
+  }
+
+  get waitMs(): number {
+    return Math.max(0, this.limits.queueMs - this.#queueMs);
   }
 
   get stream(): boolean {
@@ -65,7 +96,7 @@ export class EngineCall implements Job {
   }
 
   ask(ask: Ask): Promise<Answer> {
-    this.#session ??= this.#broker.open({
+    this.#session ??= this.#host.broker.open({
       callId: this.callId,
       tool: this.tool.info.name,
       tags: this.tool.info.tags,
@@ -77,10 +108,63 @@ export class EngineCall implements Job {
     return this.#session.ask(ask);
   }
 
-  /** Begins a journal of its own for a retry: a capability that failed is asked again, not its old answer. */
-  renew(): void {
+  start(slot: Slot, queueMs: number): void {
+    this.#slot = slot;
+    this.#queueMs = queueMs;
+    const { signal } = this.options;
+    if (signal !== undefined) {
+      this.#cancel = () => this.#host.executor.cancel(this.run, "cancelled", "the call was cancelled while it ran");
+      signal.addEventListener("abort", this.#cancel, { once: true });
+    }
+    this.#host.executor.run(this);
+  }
+
+  /** The call did not run. */
+  refuse({ code, message, retryAfterMs, queueMs }: Refusal): void {
+    this.fail(toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs }), queueMs);
+  }
+
+  /** Ends the call without a reply. */
+  fail(error: ToolError, queueMs: number): void {
+    this.#end(failure(error, emptyMetadata(this.callId, this.tool.info.name, queueMs)));
+  }
+
+  /** Takes what came of it; or runs again, where it failed in a way that may pass and its tool asks for retries. */
+  settle(given: Reply): void {
     this.#session?.[Symbol.dispose]();
-    this.#session = null;
+    const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
+    const { outcome, attempts } = reply;
+    if (!outcome.ok && this.#mayRetry(outcome.failure)) {
+      this.#attempts += attempts;
+      this.#retries++;
+      this.#queueMs += reply.waitedMs;
+      this.#effects += this.#session?.effects ?? 0;
+      // A capability that failed is asked again, and not the journal for its old answer.
+      this.#session = null;
+      this.run = this.#host.nextRun();
+      this.#host.executor.run(this);
+      return;
+    }
+    if (this.#cancel !== null) this.options.signal?.removeEventListener("abort", this.#cancel);
+    // The slot is free before the caller hears of the result, so a caller who calls again finds it.
+    this.#slot?.release();
+    this.#end(this.#conclude(reply));
+  }
+
+  /** Whether the tool came to an end without all the effects that an earlier start of it had. */
+  #fellBehind({ outcome, attempts }: Reply): boolean {
+    if (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code)) return false;
+    return this.#session?.isBehind(attempts) ?? false;
+  }
+
+  #mayRetry(failure: Failure): boolean {
+    if (this.#retries >= this.tool.retries || this.options.signal?.aborted === true) return false;
+    return !IN_VAIN.has(failure.code) && this.#describe(failure).retryable;
+  }
+
+  #end(result: ToolResult): void {
+    this.#host.onEnd(this, result);
+    this.#resolve(result);
   }
 
   onLog(line: string): void {
@@ -93,14 +177,14 @@ export class EngineCall implements Job {
   }
 
   /** The result of a call that ran. */
-  conclude(reply: Reply, queueMs: number): ToolResult {
-    this.#session?.[Symbol.dispose]();
+  #conclude(reply: Reply): ToolResult {
     try {
-      return this.#read(reply, this.#metadata(reply, queueMs));
+      return this.#read(reply, this.#metadata(reply));
     } catch {
       // Only an executor that is no longer ours sends what is not JSON.
       const message = "the executor answered with something that cannot be read";
-      return this.refuse(toolError("executor_crashed", message), queueMs);
+      const metadata = emptyMetadata(this.callId, this.tool.info.name, this.#queueMs);
+      return failure(toolError("executor_crashed", message), metadata);
     }
   }
 
@@ -112,10 +196,8 @@ export class EngineCall implements Job {
       const message = `the output has ${size} bytes of JSON, the limit is ${outputBytes}`;
       return failure(toolError("output_too_large", message), metadata);
     }
-    if (isNestedTooDeeply(outcome.json)) {
-      const message = `the output is nested deeper than ${NESTING_MAX} levels`;
-      return failure(toolError("invalid_output", message), metadata);
-    }
+    const excess = describeExcess(outcome.json);
+    if (excess !== null) return failure(toolError("invalid_output", `the output is ${excess}`), metadata);
     const output: unknown = JSON.parse(outcome.json);
     const violations = this.tool.checkOutput?.check(output) ?? [];
     if (violations.length === 0) return { success: true, output, error: null, metadata };
@@ -123,32 +205,55 @@ export class EngineCall implements Job {
     return failure(toolError("invalid_output", message, { violations }), metadata);
   }
 
-  /** The result of a call without a reply. */
-  refuse(error: ToolError, queueMs: number): ToolResult {
-    return failure(error, emptyMetadata(this.callId, this.tool.info.name, queueMs));
-  }
-
-  #metadata(reply: Reply, queueMs: number): ResultMetadata {
-    const { cpuMs, wallMs, heapBytes, attempts, dropped } = reply;
+  #metadata(reply: Reply): ResultMetadata {
+    const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
     const logs = reply.logs === "" ? NO_LOGS : readLogs(reply.logs);
     const metadata = {
       callId: this.callId,
       tool: this.tool.info.name,
-      queueMs,
+      queueMs: this.#queueMs + waitedMs,
       wallMs,
       cpuMs,
       heapBytes,
-      attempts,
+      attempts: this.#attempts + reply.attempts,
       logs,
     };
     return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
   }
 
   #describe({ code, message, type, stack }: Failure): ToolError {
+    const effects = this.#effects + (this.#session?.effects ?? 0);
+    const retryAfterMs =
+      code === "tool_quarantined" ? this.#host.executor.refusedForMs(this.tool.info.name, this.tenant) : undefined;
+    if (effects > 0 && LOST.has(code)) {
+      // Its journal ends with it, so nobody but its caller can know whether its effects may be repeated.
+      const said = `${message}; ${effects} of its capability calls had been carried out`;
+      return {
+        ...toolError(code, said, retryAfterMs === undefined ? { effects } : { effects, retryAfterMs }),
+        retryable: false,
+      };
+    }
+    if (retryAfterMs !== undefined) return toolError(code, message, { retryAfterMs });
     const details = stack === undefined ? undefined : { stack: this.tool.mapStack(stack) };
     return toolError(code, message, details, code === "tool_error" ? type : undefined);
   }
 }
+
+/** Ends of a call that had started, after which nobody knows how far it had come. */
+const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout"]);
+/** What would only come again if the call were tried again at once. */
+const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
+/** How a call may end that waits for, or does without, what an earlier start of it had asked for. */
+const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
+
+/** An effect that the first run had and the last one did not ask for: what came of it is not what has happened. */
+const FELL_BEHIND = {
+  ok: false,
+  failure: {
+    code: "executor_lost",
+    message: "the call was run again after its executor was lost and asked for less than before",
+  },
+} as const;
 
 const NO_LOGS: readonly LogLine[] = Object.freeze([]);
 

@@ -1,37 +1,30 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import PQueue from "p-queue";
 import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
 import { Broker } from "./broker/broker.ts";
-import { emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
+import { type CallHost, emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
+import type { EngineStats } from "./engine-stats.ts";
 import { type ErrorCode, GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
-import { emitExecutorEvent, type EventName, Events, type Listener } from "./events.ts";
+import { type EventName, Events, type Listener } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
-import type { Executor, Reply } from "./executor/executor.ts";
+import type { Executor } from "./executor/executor.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import { type Limits, resolveLimits } from "./limits.ts";
+import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
-import { Refusal } from "./schedule/refusal.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo } from "./tool/definition.ts";
 import { prepareTool, type RegisteredTool } from "./tool/prepare.ts";
-import { ToolRegistry } from "./tool/registry.ts";
+import { MAX_TOOLS, ToolRegistry } from "./tool/registry.ts";
 import { findSources } from "./tool/source.ts";
 
-/** A snapshot of what an engine is doing. */
-export interface EngineStats {
-  readonly state: "open" | "draining" | "closed";
-  readonly tools: number;
-  readonly queued: number;
-  readonly running: number;
-  readonly executor: { readonly kind: string; readonly ready: boolean; readonly rssBytes: number };
-  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
-  readonly quarantined: readonly string[];
-}
-
 const DRAIN_DEFAULT_MS = 5_000;
+/** Tools that are bundled and inspected side by side. */
+const PREPARED_AT_ONCE = 4;
 
 /** Engines that are open in this process: the last one to close stops the bundler they share. */
 let open = 0;
@@ -45,7 +38,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const resolved = resolveOptions(options);
   const engine = await Engine.start(resolved);
   try {
-    for (const tool of options.tools ?? []) await engine.register(tool);
+    await engine.registerAll(options.tools ?? []);
     return engine;
   } catch (error) {
     await engine.close({ drainMs: 0 });
@@ -58,19 +51,23 @@ export class Engine implements AsyncDisposable {
   readonly #options: ResolvedOptions;
   readonly #events = new Events();
   readonly #registry = new ToolRegistry();
+  readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
   readonly #scheduler: Scheduler;
   readonly #executor: Executor;
-  readonly #broker: Broker;
+  readonly #host: CallHost;
   readonly #metrics: Metrics;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
+  /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
+  readonly #idPrefix = randomBytes(9).toString("base64url");
+  #lastId = 0;
   #lastRun = 0;
   #lastKey = 0;
 
   private constructor(options: ResolvedOptions, prelude: string) {
     this.#options = options;
     this.#scheduler = new Scheduler(options.queue);
-    this.#broker = new Broker(options.capabilities, options.policy, (outcome) => {
+    const broker = new Broker(options.capabilities, options.policy, (outcome) => {
       this.#events.emit("capability:call", outcome);
     });
     this.#executor = createExecutor(options.executor, {
@@ -78,8 +75,15 @@ export class Engine implements AsyncDisposable {
       prelude,
       entropyKey: randomBytes(32).toString("hex"),
       nextRun: () => ++this.#lastRun,
-      onEvent: (event) => emitExecutorEvent(this.#events, event),
+      tell: (...told) => this.#events.emit(...told),
     });
+    this.#host = {
+      executor: this.#executor,
+      broker,
+      nextRun: () => ++this.#lastRun,
+      onEnd: (call, result) => this.#onEnd(call, result),
+    };
+    if (options.logger !== undefined) logEvents(this.#events, options.logger);
     const names = options.capabilities.map(({ name }) => name);
     this.#metrics = new Metrics(this.#events, this.#sources(), names, options.registry);
   }
@@ -103,27 +107,19 @@ export class Engine implements AsyncDisposable {
    * either all are registered or none. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
    */
   async register(tool: ToolDefinition | string): Promise<ToolInfo> {
-    this.#requireOpen();
-    const inputs = typeof tool === "string" ? await findSources(tool) : [tool];
-    const { limits, maxLimits } = this.#options;
-    const prepared: RegisteredTool[] = [];
-    for (const input of inputs) {
-      const context = {
-        inspect: (script: RegisteredTool["script"]) => {
-          this.#requireOpen();
-          return this.#executor.inspect(script);
-        },
-        nextKey: () => `${++this.#lastKey}`,
-        limits,
-        maxLimits,
-      };
-      prepared.push(await prepareTool(input, context));
-    }
+    const prepared = await this.#prepare(tool);
     this.#requireOpen();
     for (const each of prepared) this.#put(each);
     const [first] = prepared;
     if (first === undefined) throw new GloveboxError("load_error", "there is no tool in it");
     return first.info;
+  }
+
+  /** @internal Registers tools side by side; of those with the same name the last one stays. */
+  async registerAll(tools: readonly (ToolDefinition | string)[]): Promise<void> {
+    const prepared = await Promise.all(tools.map((tool) => this.#prepare(tool)));
+    this.#requireOpen();
+    for (const each of prepared.flat()) this.#put(each);
   }
 
   /** Removes a tool; calls in flight end as they would. Answers whether there was one. */
@@ -145,19 +141,21 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
-  async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const accepted = this.#accept(call, options);
-    if (!(accepted instanceof EngineCall)) return this.#settle(accepted, options);
-    const blocked = this.#announce(accepted, call);
-    if (blocked !== null) return this.#settle(accepted.refuse(toolError("blocked", blocked), 0), options);
-    const { usage } = accepted.tool;
-    usage.calls++;
-    try {
-      return this.#settle(await this.#schedule(accepted), options);
-    } finally {
-      usage.calls--;
-      if (usage.retired && usage.calls === 0) this.#executor.forget(accepted.script.key);
-    }
+  execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      const accepted = this.#read(call, options);
+      if (!(accepted instanceof EngineCall)) {
+        this.#tell(accepted, tenantOf(options));
+        return resolve(accepted);
+      }
+      accepted.tool.usage.calls++;
+      accepted.onResult = resolve;
+      const blocked = this.#announce(accepted, call);
+      if (blocked !== null) return accepted.fail(toolError("blocked", blocked), 0);
+      const { tool, tenant, limits } = accepted;
+      const { signal, priority = 0 } = options;
+      this.#scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
+    });
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -177,8 +175,8 @@ export class Engine implements AsyncDisposable {
 
   stats(): EngineStats {
     const { queued, running } = this.#scheduler.stats();
-    const { ready, rssBytes, isolates, quarantined } = this.#executor.stats();
-    const executor = { kind: this.#executor.kind, ready, rssBytes };
+    const { ready, spareReady, rssBytes, isolates, quarantined, sandbox } = this.#executor.stats();
+    const executor = { kind: this.#executor.kind, ready, spareReady, rssBytes, sandbox };
     return { state: this.#state, tools: this.#registry.size, queued, running, executor, isolates, quarantined };
   }
 
@@ -195,18 +193,27 @@ export class Engine implements AsyncDisposable {
     return this.close();
   }
 
+  /** A call is hostile input: it may be an object that throws when it is read. */
+  #read(call: ToolCall, options: ExecuteOptions): EngineCall | ToolResult {
+    try {
+      return this.#accept(call, options);
+    } catch {
+      return failure(toolError("invalid_arguments", "the call cannot be read"), emptyMetadata("", "", 0));
+    }
+  }
+
   /** Resolve and validate: a call that may be queued, or the result of one that may not. */
   #accept(call: ToolCall, options: ExecuteOptions): EngineCall | ToolResult {
     const name = typeof call?.name === "string" ? call.name : "";
-    const callId = call?.id ?? randomUUID();
+    const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
     const refuse = (code: ErrorCode, message: string, details?: unknown) =>
       failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
     if (this.#state !== "open") return refuse("engine_closed", "the engine takes no more calls");
     const tool = this.#registry.get(name);
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
-    const wrong = describeMalformed(call, callId);
+    const wrong = describeMalformed(call, callId, options);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
-    const retryAfterMs = this.#executor.refusedForMs(name);
+    const retryAfterMs = this.#executor.refusedForMs(name, options.tenant ?? "");
     if (retryAfterMs > 0) {
       return refuse("tool_quarantined", `tool "${name}" has ended too many executors`, { retryAfterMs });
     }
@@ -214,7 +221,7 @@ export class Engine implements AsyncDisposable {
     if (typeof limits === "string") return refuse("invalid_arguments", limits);
     const args = writeArguments(tool, call.arguments ?? {}, limits);
     if (typeof args !== "string") return refuse(args.code, args.message, args.details);
-    return new EngineCall(++this.#lastRun, callId, tool, args, limits, options, this.#broker);
+    return new EngineCall(callId, tool, args, limits, options, this.#host);
   }
 
   #limitsOf(tool: RegisteredTool, options: ExecuteOptions): Limits | string {
@@ -224,6 +231,26 @@ export class Engine implements AsyncDisposable {
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
+  }
+
+  /** Makes tools ready, a few at a time: each takes the bundler and then a worker. */
+  async #prepare(tool: ToolDefinition | string): Promise<RegisteredTool[]> {
+    this.#requireOpen();
+    const inputs = typeof tool === "string" ? await findSources(tool) : [tool];
+    if (this.#preparing.size + inputs.length > MAX_TOOLS) {
+      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
+    }
+    const { limits, maxLimits } = this.#options;
+    const context = {
+      inspect: (script: RegisteredTool["script"]) => {
+        this.#requireOpen();
+        return this.#executor.inspect(script);
+      },
+      nextKey: () => `${++this.#lastKey}`,
+      limits,
+      maxLimits,
+    };
+    return Promise.all(inputs.map((input) => this.#preparing.add(() => prepareTool(input, context))));
   }
 
   /** Tells `tool:pre`; answers the reason of a listener that refuses. */
@@ -237,48 +264,16 @@ export class Engine implements AsyncDisposable {
     return reason;
   }
 
-  /** Waits for a slot, then dispatches. */
-  async #schedule(call: EngineCall): Promise<ToolResult> {
-    const { signal, priority = 0 } = call.options;
-    const request = { tool: call.tool.info.name, tenant: call.tenant, priority, queueMs: call.limits.queueMs, signal };
-    const outcome = await this.#scheduler.run(request, async (queueMs) => {
-      const reply = signal === undefined ? await this.#dispatch(call) : await this.#dispatchCancellable(call, signal);
-      return call.conclude(reply, queueMs);
-    });
-    if (!(outcome instanceof Refusal)) return outcome;
-    const { code, message, retryAfterMs, queueMs } = outcome;
-    return call.refuse(toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs }), queueMs);
+  #onEnd({ tool, tenant }: EngineCall, result: ToolResult): void {
+    this.#tell(result, tenant);
+    const { usage } = tool;
+    usage.calls--;
+    if (usage.retired && usage.calls === 0) this.#executor.forget(tool.script.key);
   }
 
-  /** Runs the call; again, where it failed in a way that may pass and its tool asks for retries. */
-  async #dispatch(call: EngineCall): Promise<Reply> {
-    let reply = await this.#executor.run(call);
-    for (let retry = 0; retry < call.tool.retries; retry++) {
-      const { outcome } = reply;
-      if (outcome.ok || !toolError(outcome.failure.code, "").retryable || call.options.signal?.aborted) break;
-      const { attempts } = reply;
-      call.renew();
-      reply = await this.#executor.run(call);
-      reply = { ...reply, attempts: reply.attempts + attempts };
-    }
-    return reply;
-  }
-
-  async #dispatchCancellable(call: EngineCall, signal: AbortSignal): Promise<Reply> {
-    const cancel = () => this.#executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      return await this.#dispatch(call);
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
-  }
-
-  #settle(result: ToolResult, options: ExecuteOptions): ToolResult {
-    const name = result.success ? "tool:post" : "tool:error";
+  #tell(result: ToolResult, tenant: string): void {
     const { callId, tool } = result.metadata;
-    this.#events.emit(name, { callId, tool, tenant: options.tenant ?? "", result });
-    return result;
+    this.#events.emit(result.success ? "tool:post" : "tool:error", { callId, tool, tenant, result });
   }
 
   #put(tool: RegisteredTool): void {
@@ -314,4 +309,9 @@ export class Engine implements AsyncDisposable {
   #sources() {
     return { scheduler: () => this.#scheduler.stats(), executor: () => this.#executor.stats() };
   }
+}
+
+/** What a caller passes may be anything, and a call is answered all the same. */
+function tenantOf(options: { readonly tenant?: unknown } | null): string {
+  return typeof options?.tenant === "string" ? options.tenant : "";
 }

@@ -1,11 +1,10 @@
-import { EventEmitter } from "node:events";
 import type { CapabilityOutcome } from "./broker/broker.ts";
-import type { ExecutorEvent, RestartReason } from "./executor/executor.ts";
+import type { ExecutorEvents } from "./executor/executor.ts";
 import type { ToolInfo } from "./tool/definition.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 
 /** Every event of an engine and what its listeners get. Names are `subject:verb`. */
-export interface EventMap {
+export interface EventMap extends ExecutorEvents {
   /** A valid call is about to be queued; a listener may refuse it. */
   "tool:pre": [event: PreEvent];
   /** A call ended well. */
@@ -16,14 +15,6 @@ export interface EventMap {
   "capability:call": [event: CapabilityOutcome];
   "tool:register": [event: { readonly info: ToolInfo; readonly replaced: boolean }];
   "tool:unregister": [event: { readonly name: string }];
-  /** A batch of calls went to a worker. */
-  "dispatch:batch": [event: { readonly size: number }];
-  /** An executor process went to work. */
-  "executor:start": [event: { readonly pid: number }];
-  /** An executor was lost and replaced. `culprits` are the tools to blame. */
-  "executor:lost": [event: { readonly reason: RestartReason; readonly culprits: readonly string[] }];
-  /** A tool runs apart from now on; after enough strikes it is refused for a while. */
-  "tool:quarantine": [event: { readonly tool: string; readonly strikes: number }];
   /** No call is taken any more. */
   "engine:close": [];
 }
@@ -47,27 +38,39 @@ export interface CallEvent {
 export type EventName = keyof EventMap;
 export type Listener<Name extends EventName> = (...args: EventMap[Name]) => void;
 
+/** A name with what belongs to it. */
+type Told = { [Name in EventName]: [name: Name, ...args: EventMap[Name]] }[EventName];
+
+type AnyListener = (...args: unknown[]) => void;
+
 /** The engine's events. A listener that throws harms neither the call nor the other listeners. */
 export class Events {
-  readonly #emitter = new EventEmitter().setMaxListeners(100);
+  /** Lists are replaced and never changed, so that one can be walked while listeners come and go. */
+  readonly #listeners = new Map<EventName, readonly AnyListener[]>();
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): void {
-    this.#emitter.on(name, listener as (...args: unknown[]) => void);
+    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener as AnyListener]);
   }
 
   off<Name extends EventName>(name: Name, listener: Listener<Name>): void {
-    this.#emitter.off(name, listener as (...args: unknown[]) => void);
+    const left = [...(this.#listeners.get(name) ?? [])];
+    const at = left.lastIndexOf(listener as AnyListener);
+    if (at < 0) return;
+    left.splice(at, 1);
+    this.#listeners.set(name, left);
   }
 
   /** Whether anybody listens: events of the hot path are only made where somebody does. */
   has(name: EventName): boolean {
-    return this.#emitter.listenerCount(name) > 0;
+    return (this.#listeners.get(name)?.length ?? 0) > 0;
   }
 
-  emit<Name extends EventName>(name: Name, ...args: EventMap[Name]): void {
-    for (const listener of this.#emitter.listeners(name)) {
+  emit(...[name, ...args]: Told): void {
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined) return;
+    for (const listener of listeners) {
       try {
-        Reflect.apply(listener, undefined, args);
+        listener(...args);
       } catch (error) {
         // As Node does with an error nobody handles, but not in the middle of somebody's call.
         queueMicrotask(() => {
@@ -75,19 +78,5 @@ export class Events {
         });
       }
     }
-  }
-}
-
-/** Tells what an executor did under the engine's own names. */
-export function emitExecutorEvent(events: Events, event: ExecutorEvent): void {
-  switch (event.kind) {
-    case "batch":
-      return events.emit("dispatch:batch", { size: event.size });
-    case "started":
-      return events.emit("executor:start", { pid: event.pid });
-    case "lost":
-      return events.emit("executor:lost", { reason: event.reason, culprits: event.culprits });
-    case "quarantined":
-      return events.emit("tool:quarantine", { tool: event.tool, strikes: event.strikes });
   }
 }

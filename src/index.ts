@@ -1,13 +1,15 @@
 export type { CapabilityCall, CapabilityRequest } from "./capabilities/capability.ts";
 export { type CapabilityMethod, type CustomCapability, defineCapability } from "./capabilities/custom.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
-export { createEngine, type Engine, type EngineStats } from "./engine.ts";
+export { createEngine, type Engine } from "./engine.ts";
+export type { EngineStats } from "./engine-stats.ts";
 export type { ExecuteOptions } from "./engine-call.ts";
 export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, type ToolError } from "./errors.ts";
 export type { CallEvent, EventMap, EventName, PreEvent } from "./events.ts";
 export type { JsonSchema, JsonValue } from "./json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./limits.ts";
-export type { ExecutorKind, ExecutorOptions } from "./executor/executor.ts";
+export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxState } from "./executor/executor.ts";
+export type { Logger } from "./log.ts";
 export type { EngineOptions, QueueOptions } from "./options.ts";
 export type { Isolation } from "./protocol/script.ts";
 export type { LogLine, ResultMetadata, ToolCall, ToolResult } from "./result.ts";

@@ -7,22 +7,29 @@ export type JsonSchema = boolean | { readonly [key: string]: unknown };
 export const NESTING_MAX = 1_000;
 
 const QUOTE = 34;
+const COMMA = 44;
 const BACKSLASH = 92;
-const OPENING: ReadonlySet<number> = new Set([91, 123]);
-const CLOSING: ReadonlySet<number> = new Set([93, 125]);
+const [OPEN_LIST, OPEN_OBJECT] = [91, 123];
+const [CLOSE_LIST, CLOSE_OBJECT] = [93, 125];
 
-/** Whether JSON text is nested deeper than `NESTING_MAX`. Texts too short for it are not looked at. */
-export function isNestedTooDeeply(text: string): boolean {
-  if (text.length < 2 * NESTING_MAX) return false;
+/** Values that one JSON text may hold: reading many small ones takes far longer, and far more memory, than their length tells. */
+export const VALUES_MAX = 1_000_000;
+
+/** What about JSON text is too much to read it, or `null`. Texts too short for either are not looked at. */
+export function describeExcess(text: string): string | null {
+  if (text.length < 2 * NESTING_MAX) return null;
   let depth = 0;
+  let values = 1;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
-    else if (OPENING.has(code)) {
-      if (++depth > NESTING_MAX) return true;
-    } else if (CLOSING.has(code)) depth--;
+    else if (code === COMMA) values++;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      values++;
+      if (++depth > NESTING_MAX) return `nested deeper than ${NESTING_MAX} levels`;
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
   }
-  return false;
+  return values > VALUES_MAX ? `made of more than ${VALUES_MAX} values` : null;
 }
 
 /** Where the string that begins at `start` ends. */

@@ -1,10 +1,10 @@
 /** Every limit of a call: its default, and the ceiling that no tool and no call may exceed. */
 export interface Limits {
-  /** Longest wait in the queue, in milliseconds: then `queue_timeout`. */
+  /** Longest wait for a start, in milliseconds: then `queue_timeout`. */
   readonly queueMs: number;
   /** Processor time of the call's own turns, in milliseconds: then `cpu_limit`. */
   readonly cpuMs: number;
-  /** Longest time from dispatch to result, in milliseconds: then `wall_limit`. */
+  /** Longest time from start to result, in milliseconds: then `wall_limit`. */
   readonly wallMs: number;
   /** V8 heap of the tool's isolate, in MiB: then `memory_limit`. */
   readonly memoryMb: number;

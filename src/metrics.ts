@@ -1,7 +1,8 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats } from "./executor/executor.ts";
 import type { SchedulerStats } from "./schedule/scheduler.ts";
+import { registerTallies, Tally } from "./tally.ts";
 
 /** Tools that get a label of their own; all later ones share `other`. */
 const TOOL_LABELS_MAX = 500;
@@ -13,10 +14,11 @@ export interface MetricSources {
   executor(): ExecutorStats;
 }
 
-interface ToolChildren {
-  readonly ok: Counter.Internal;
-  readonly duration: Histogram.Internal<"tool">;
-  readonly cpu: Counter.Internal;
+/** What one tool's calls have come to. What goes into counters waits here for the next scrape. */
+interface ToolTallies {
+  ok: number;
+  cpuMs: number;
+  readonly duration: Tally;
 }
 
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -26,46 +28,55 @@ const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export class Metrics {
   readonly registry: Registry;
   readonly #calls: Counter<"tool" | "code">;
-  readonly #duration: Histogram<"tool">;
-  readonly #cpu: Counter<"tool">;
-  readonly #queueWait: Histogram;
-  readonly #batch: Histogram;
+  readonly #queueWait = new Tally(SECONDS);
+  readonly #batch = new Tally(BATCH_SIZES);
+  readonly #starts: Counter<"ward">;
   readonly #restarts: Counter<"reason">;
+  readonly #delays: Counter<"ward">;
+  readonly #callRestarts: Counter;
+  readonly #quarantine: Counter<"event">;
   readonly #capabilities: Counter<"capability" | "outcome">;
   readonly #rejections: Counter<"code">;
-  readonly #children = new Map<string, ToolChildren>();
+  readonly #tools = new Map<string, ToolTallies>();
   readonly #capabilityNames: ReadonlySet<string>;
 
   constructor(events: Events, sources: MetricSources, capabilityNames: readonly string[], registry = new Registry()) {
     this.registry = registry;
     this.#capabilityNames = new Set(capabilityNames);
     const registers = [registry];
-    const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
-      new Counter({ name: `glovebox_${name}`, help, labelNames, registers });
-    this.#calls = counter("calls_total", "Calls by tool and code; ok for success.", ["tool", "code"]);
-    this.#cpu = counter("cpu_seconds_total", "Processor time of tools' own turns.", ["tool"]);
-    this.#restarts = counter("executor_restarts_total", "Executors that were lost and replaced.", ["reason"]);
+    const counter = <Label extends string>(name: string, help: string, labelNames: Label[], collect?: () => void) =>
+      new Counter({
+        name: `glovebox_${name}`,
+        help,
+        labelNames,
+        registers,
+        ...(collect === undefined ? {} : { collect }),
+      });
+    this.#calls = counter("calls_total", "Calls by tool and code; ok for success.", ["tool", "code"], () => {
+      for (const [tool, tallies] of this.#tools) {
+        if (tallies.ok > 0) this.#calls.inc({ tool, code: "ok" }, tallies.ok);
+        tallies.ok = 0;
+      }
+    });
+    const cpu = counter("cpu_seconds_total", "Processor time of tools' own turns.", ["tool"], () => {
+      for (const [tool, tallies] of this.#tools) {
+        if (tallies.cpuMs > 0) cpu.inc({ tool }, tallies.cpuMs / 1e3);
+        tallies.cpuMs = 0;
+      }
+    });
+    this.#starts = counter("executor_starts_total", "Executor processes that went to work.", ["ward"]);
+    this.#restarts = counter("executor_restarts_total", "Executors that were lost or made room.", ["reason"]);
+    this.#delays = counter("executor_delays_total", "Executors whose start had to wait.", ["ward"]);
+    this.#callRestarts = counter("call_restarts_total", "Calls that lost their executor and started again.", []);
+    this.#quarantine = counter("quarantine_events_total", "What happened to tools in quarantine.", ["event"]);
     this.#capabilities = counter("capability_calls_total", "Capability calls.", ["capability", "outcome"]);
     this.#rejections = counter("rejections_total", "Calls that were refused before they ran.", ["code"]);
-    this.#duration = new Histogram({
-      name: "glovebox_call_duration_seconds",
-      help: "Time from dispatch to result.",
-      labelNames: ["tool"],
-      buckets: SECONDS,
-      registers,
-    });
-    this.#queueWait = new Histogram({
-      name: "glovebox_queue_wait_seconds",
-      help: "Time calls waited for their start.",
-      buckets: SECONDS,
-      registers,
-    });
-    this.#batch = new Histogram({
-      name: "glovebox_dispatch_batch_size",
-      help: "Calls that went to a worker together.",
-      buckets: BATCH_SIZES,
-      registers,
-    });
+    const duration = { name: "glovebox_call_duration_seconds", help: "Time from dispatch to result." };
+    registerTallies(registry, duration, () => [...this.#tools].map(([tool, tallies]) => [{ tool }, tallies.duration]));
+    const wait = { name: "glovebox_queue_wait_seconds", help: "Time calls waited for their start." };
+    registerTallies(registry, wait, () => [[{}, this.#queueWait]]);
+    const batch = { name: "glovebox_dispatch_batch_size", help: "Calls that went to a worker together." };
+    registerTallies(registry, batch, () => [[{}, this.#batch]]);
     registerGauges(registers, sources, (tool) => this.#label(tool));
     this.#subscribe(events);
   }
@@ -78,7 +89,14 @@ export class Metrics {
     events.on("tool:post", (event) => this.#onPost(event));
     events.on("tool:error", (event) => this.#onError(event));
     events.on("dispatch:batch", ({ size }) => this.#batch.observe(size));
+    events.on("executor:start", ({ ward }) => this.#starts.inc({ ward }));
     events.on("executor:lost", ({ reason }) => this.#restarts.inc({ reason }));
+    events.on("executor:recycle", ({ reason }) => this.#restarts.inc({ reason }));
+    events.on("executor:delay", ({ ward }) => this.#delays.inc({ ward }));
+    events.on("call:restart", () => this.#callRestarts.inc());
+    for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
+      events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
+    }
     events.on("capability:call", ({ capability, outcome }) => {
       // The name may be anything a tool wrote.
       const known = this.#capabilityNames.has(capability) ? capability : OTHER;
@@ -87,9 +105,9 @@ export class Metrics {
   }
 
   #onPost({ tool, result }: CallEvent): void {
-    const children = this.#of(tool);
-    children.ok.inc();
-    this.#observe(children, result.metadata);
+    const tallies = this.#of(tool);
+    tallies.ok++;
+    this.#observe(tallies, result.metadata);
   }
 
   #onError({ tool, result }: CallEvent): void {
@@ -105,28 +123,24 @@ export class Metrics {
     else this.#rejections.inc({ code });
   }
 
-  #observe(children: ToolChildren, { wallMs, cpuMs, queueMs }: CallEvent["result"]["metadata"]): void {
-    children.duration.observe(wallMs / 1e3);
-    children.cpu.inc(cpuMs / 1e3);
+  #observe(tallies: ToolTallies, { wallMs, cpuMs, queueMs }: CallEvent["result"]["metadata"]): void {
+    tallies.duration.observe(wallMs / 1e3);
+    tallies.cpuMs += cpuMs;
     this.#queueWait.observe(queueMs / 1e3);
   }
 
-  /** Children are bound once for each tool: looking labels up costs more than counting. */
-  #of(tool: string): ToolChildren {
-    const known = this.#children.get(tool);
+  #of(tool: string): ToolTallies {
+    const known = this.#tools.get(tool);
     if (known !== undefined) return known;
     const label = this.#label(tool);
-    const children = {
-      ok: this.#calls.labels({ tool: label, code: "ok" }),
-      duration: this.#duration.labels({ tool: label }),
-      cpu: this.#cpu.labels({ tool: label }),
-    };
-    if (label === tool) this.#children.set(tool, children);
-    return children;
+    if (label !== tool) return this.#of(label);
+    const tallies = { ok: 0, cpuMs: 0, duration: new Tally(SECONDS) };
+    this.#tools.set(tool, tallies);
+    return tallies;
   }
 
   #label(tool: string): string {
-    return this.#children.has(tool) || this.#children.size < TOOL_LABELS_MAX ? tool : OTHER;
+    return this.#tools.has(tool) || this.#tools.size < TOOL_LABELS_MAX ? tool : OTHER;
   }
 }
 
@@ -143,6 +157,10 @@ function registerGauges(registers: Registry[], sources: MetricSources, label: (t
   gauge("queue_depth", "Calls that wait.", () => sources.scheduler().queued);
   gauge("calls_in_flight", "Calls that run.", () => sources.scheduler().running);
   gauge("executor_rss_bytes", "Resident memory of all executors.", () => sources.executor().rssBytes);
+  gauge("executor_spare_ready", "Whether another process stands ready.", () => Number(sources.executor().spareReady));
+  gauge("executor_sandboxed", "Whether executors run in the operating system's sandbox.", () =>
+    sources.executor().sandbox.kind === "off" ? 0 : 1,
+  );
   gauge("quarantined_tools", "Tools that run apart.", () => sources.executor().quarantined.length);
   new Gauge({
     name: "glovebox_isolates",

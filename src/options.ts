@@ -1,8 +1,10 @@
+import { availableParallelism } from "node:os";
 import type { Registry } from "prom-client";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
-import type { ExecutorKind, ExecutorOptions } from "./executor/executor.ts";
+import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
+import type { Logger } from "./log.ts";
 import type { ToolDefinition } from "./tool/definition.ts";
 
 export interface QueueOptions {
@@ -20,7 +22,10 @@ export interface QueueOptions {
 export interface EngineOptions {
   readonly tools?: readonly (ToolDefinition | string)[];
   readonly executor?: ExecutorKind | ExecutorOptions;
-  /** Isolate threads. Default 2. */
+  /**
+   * Isolate threads. Default: one for each processor up to four, and one more, because slow tools leave one to the
+   * others and the operating system shares the processors among them.
+   */
   readonly workers?: number;
   /** Limits of tools that ask for none. */
   readonly limits?: Partial<Limits>;
@@ -32,11 +37,13 @@ export interface EngineOptions {
   readonly capabilities?: readonly CustomCapability[];
   /** Where the engine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
+  /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
+  readonly logger?: Logger;
 }
 
 /** `EngineOptions` with everything decided. */
 export interface ResolvedOptions {
-  readonly executor: Required<ExecutorOptions>;
+  readonly executor: ResolvedExecutorOptions;
   readonly workers: number;
   readonly limits: Limits;
   readonly maxLimits: Limits;
@@ -44,26 +51,45 @@ export interface ResolvedOptions {
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
   readonly registry: Registry | undefined;
+  readonly logger: Logger | undefined;
 }
 
-const WORKERS_DEFAULT = 2;
+/** Isolate threads where nobody says how many. */
+export const WORKERS_DEFAULT = Math.min(availableParallelism(), 4) + 1;
 const WORKERS_MAX = 64;
+
+export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
 /** Decides every option. Throws a `RangeError` or `TypeError` that names the one that is wrong. */
 export function resolveOptions(options: EngineOptions): ResolvedOptions {
   const executor = typeof options.executor === "string" ? { kind: options.executor } : options.executor;
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
   const kind = executor?.kind ?? "process";
+  const rssMb = count("executor.rssMb", executor?.rssMb, 4_096, 256);
+  const { ageMs, calls, rssMb: recycleRssMb } = executor?.recycle ?? {};
   if (kind !== "process" && kind !== "threads")
     throw new TypeError(`executor "${String(kind)}" is not one of process, threads`);
+  const sandbox = executor?.sandbox ?? "auto";
+  if (!SANDBOX_MODES.includes(sandbox)) {
+    throw new TypeError(`executor.sandbox "${String(sandbox)}" is not one of ${SANDBOX_MODES.join(", ")}`);
+  }
+  if (kind === "threads" && sandbox === "require") {
+    throw new TypeError('executor "threads" has no sandbox, so executor.sandbox cannot be "require"');
+  }
   // An operator who raises a ceiling on purpose may go beyond ours.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   return {
     executor: {
       kind,
       warmIsolates: count("executor.warmIsolates", executor?.warmIsolates, 128, 1),
-      rssMb: count("executor.rssMb", executor?.rssMb, 4_096, 256),
+      rssMb,
       spare: executor?.spare ?? true,
+      recycle: {
+        ageMs: count("executor.recycle.ageMs", ageMs, 6 * 60 * 60 * 1_000, 1_000),
+        calls: count("executor.recycle.calls", calls, 100_000_000, 1),
+        rssMb: count("executor.recycle.rssMb", recycleRssMb, Math.ceil(rssMb / 2), 128),
+      },
+      sandbox,
     },
     workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
     limits: resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits),
@@ -77,6 +103,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     policy: options.policy ?? { rules: [] },
     capabilities: options.capabilities ?? [],
     registry: options.registry,
+    logger: options.logger,
   };
 }
 

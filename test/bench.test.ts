@@ -1,22 +1,34 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
+import { BackgroundLoad } from "../bench/background-load.ts";
+import { renderChart } from "../bench/chart.ts";
+import { offer, OPEN_MAX, poissonArrivals } from "../bench/open-loop.ts";
 import { renderReport, type Report } from "../bench/report.ts";
+import { inRounds, pick } from "../bench/rounds.ts";
 import { measure, type Subject } from "../bench/sampling.ts";
 import type { Context } from "../bench/scenario.ts";
 import { SCENARIOS } from "../bench/scenarios/index.ts";
-import { median, summarize } from "../bench/statistics.ts";
+import { median, percentile, summarize } from "../bench/statistics.ts";
 import { runSuite } from "../bench/suite.ts";
+import { escapeXml } from "../bench/svg.ts";
 
 /** Of what the subjects answer, and of how many there are: none of it depends on the machine. */
 const CHECKSUMS = {
-  "dispatch, quiet": "1d66932b466a7403",
-  "dispatch, busy": "1d66932b466a7403",
+  "dispatch, quiet": "c5ce77a245ab57ea",
+  "dispatch, busy": "c5ce77a245ab57ea",
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
+  "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",
   "metrics, quiet": "3d586f167f8f0577",
+  "open-loop, quiet": "d748e585794e478f",
+  "mixed-load, quiet": "1d66932b466a7403",
+  "overload, quiet": "881f8dfe58fbb6aa",
   "http, quiet": "bdd2adc2e2dde787",
+  "sandbox, quiet": "8a4183c719a46ec1",
+  "failover, quiet": "173680c39f0af722",
 };
 
 const SUITE_MS = 90_000;
@@ -62,6 +74,13 @@ describe("every benchmark, in its smoke size", () => {
     }
   });
 
+  test("is drawn", () => {
+    const svg = renderChart(report) ?? "";
+    expect(unbalanced(svg)).toEqual([]);
+    const compared = report.scenarios.filter(({ name }) => name === "dispatch").flatMap(({ rows }) => rows);
+    for (const { subject } of compared) expect(svg).toContain(`>${escapeXml(subject)}</text>`);
+  });
+
   test("is reported for programs and for people", () => {
     expect(JSON.parse(JSON.stringify(report))).toEqual(report);
     expect(report.machine).toEqual({
@@ -80,6 +99,62 @@ describe("every benchmark, in its smoke size", () => {
     }
   });
 });
+
+describe("the chart", () => {
+  const row = { metric: "latency_us", unit: "us", better: "lower", median: 2, min: 1, max: 3 } as const;
+  const subjects = ['own <&> "tool"', "peer"];
+  const rows = [
+    { ...row, subject: 'own <&> "tool"', ratios: { peer: 0.5 } },
+    { ...row, subject: "peer", ratios: {} },
+    { ...row, subject: "peer", metric: "elsewhere", ratios: {} },
+  ];
+  const report: Report = {
+    machine: { cpus: 2, node: "26.0.0", v8: "14.6" },
+    startedAt: "2026-01-02T03:04:05.678Z",
+    smoke: false,
+    scenarios: [
+      { name: "dispatch", state: "quiet", rows, checksum: "" },
+      { name: "dispatch", state: "busy", rows, checksum: "" },
+    ],
+  };
+
+  test("is well-formed, and shows every subject of the main comparison with its figures and ratios", () => {
+    const svg = renderChart(report) ?? "";
+    expect(unbalanced(svg)).toEqual([]);
+    const texts = [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
+    for (const subject of subjects) expect(texts).toContain(escapeXml(subject));
+    expect(texts.filter((text) => text === "2.00 us")).toHaveLength(4);
+    expect(texts.filter((text) => text === "0.50× this")).toHaveLength(2);
+    expect(texts).toContain("2 processors, Node 26.0.0, 2026-01-02");
+    expect(svg).not.toMatch(/<script|href|url\(|@import/);
+    expect(svg).toContain("prefers-color-scheme: dark");
+  });
+
+  test("is not drawn where the main comparison was not measured", () => {
+    const [first] = report.scenarios;
+    if (first === undefined) throw new Error("there is no scenario");
+    expect(renderChart({ ...report, scenarios: [{ ...first, name: "payload" }] })).toBeNull();
+  });
+
+  test("holds nothing that XML cannot", () => {
+    expect(escapeXml("a\u0000<b>\ud800&'\"")).toBe("a\ufffd&lt;b&gt;\ufffd&amp;&apos;&quot;");
+  });
+});
+
+/** The tags of a text that are not closed where they should be, and ampersands that begin no entity. */
+function unbalanced(xml: string): string[] {
+  const open: string[] = [];
+  const wrong = [...xml.matchAll(/&(?!(?:amp|lt|gt|quot|apos);)/g)].map(({ index }) => `& at ${index}`);
+  const rest = xml.replaceAll(
+    /<(\/?)([a-z]+)((?: [a-zA-Z]+="[^"<>]*")*)(\/?)>/g,
+    (_tag, end, name, _attributes, empty) => {
+      if (end === "/" && open.pop() !== name) wrong.push(`</${name}>`);
+      if (end === "" && empty === "") open.push(name);
+      return "";
+    },
+  );
+  return [...wrong, ...open, ...(/[<>]/.exec(rest) ?? [])];
+}
 
 describe("a scenario that nobody knows", () => {
   test("is refused with the names of those that there are", async () => {
@@ -155,6 +230,95 @@ describe("measure", () => {
   });
 });
 
+describe("rounds", () => {
+  test("leave out a subject that lacks a figure in any of them", async () => {
+    let calls = 0;
+    const rounds = await inRounds(context, [{ name: "some" }, { name: "all" }], "test", async ({ name }) =>
+      name === "some" && calls++ === 1 ? null : 7,
+    );
+    expect(pick(rounds, (found) => found)).toEqual(new Map([["all", [{ value: 7 }, { value: 7 }]]]));
+  });
+});
+
+describe("arrivals", () => {
+  test("are the same every time, in order, within their window, and about as many as the rate says", () => {
+    const { atMs, windowMs } = poissonArrivals(10_000, 1_000);
+    expect(poissonArrivals(10_000, 1_000).atMs).toEqual(atMs);
+    expect(atMs).toEqual(atMs.toSorted());
+    expect(atMs.at(-1)).toBeLessThan(windowMs);
+    expect(Math.abs(atMs.length - 10_000)).toBeLessThan(400);
+  });
+
+  test.each(["spin", "sleep"] as const)("are sent when they are due, and waited for: %s", async (rest) => {
+    const atMs = Float64Array.from({ length: 100 }, (_, nth) => nth / 5);
+    const earlyMs: number[] = [];
+    const { sent, elapsedMs } = await offer({ atMs, windowMs: 5_000 }, rest, async (_nth, dueMs) => {
+      earlyMs.push(dueMs - performance.now());
+      await delay(5);
+    });
+    expect(sent).toBe(atMs.length);
+    expect(Math.max(...earlyMs)).toBeLessThanOrEqual(0);
+    expect(elapsedMs).toBeGreaterThan(20);
+  });
+
+  test("are held back by whoever does not keep up, and given up in the end", async () => {
+    const late = Promise.withResolvers<void>();
+    const atMs = new Float64Array(OPEN_MAX * 2);
+    let sent = 0;
+    const offered = offer({ atMs, windowMs: 200 }, "spin", () => {
+      sent++;
+      return late.promise;
+    });
+    await delay(250);
+    expect(sent).toBe(OPEN_MAX);
+    late.resolve();
+    await expect(offered).resolves.toMatchObject({ sent: OPEN_MAX });
+  });
+
+  test("end with the first that fails", async () => {
+    const failing = offer(poissonArrivals(1_000, 60_000), "sleep", async () => {
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+  });
+});
+
+describe("a load in the background", () => {
+  test("of callers has as many calls open as there are of them, until it is stopped", async () => {
+    let open = 0;
+    let openMax = 0;
+    await using load = BackgroundLoad.closed(3, async () => {
+      openMax = Math.max(openMax, ++open);
+      await delay(2);
+      open--;
+    });
+    await delay(20);
+    expect(await load.stop()).toBeGreaterThan(0);
+    expect([open, openMax]).toEqual([0, 3]);
+  });
+
+  test("at intervals does not wait for answers, but for all of them in the end", async () => {
+    const answer = Promise.withResolvers<void>();
+    let calls = 0;
+    await using load = BackgroundLoad.every(1, () => {
+      calls++;
+      return answer.promise;
+    });
+    while (calls < 3) await delay(1);
+    const stopped = load.stop();
+    answer.resolve();
+    expect(await stopped).toBeGreaterThan(0);
+  });
+
+  test.each(["closed", "every"] as const)("tells of a call that failed when it is stopped: %s", async (kind) => {
+    await using load = BackgroundLoad[kind](2, async () => {
+      throw new Error("no");
+    });
+    await delay(5);
+    await expect(load.stop()).rejects.toThrow("no");
+  });
+});
+
 describe("summarize", () => {
   const metric = { name: "time", unit: "us", better: "lower" } as const;
   const own = { name: "own", against: ["base"] };
@@ -189,7 +353,13 @@ describe("summarize", () => {
     expect(() => summarize(metric, [own], samples)).toThrow('"base" was not measured for time');
   });
 
-  test("has no median of nothing", () => {
+  test("has no median of nothing, and no percentile", () => {
     expect(() => median([])).toThrow(RangeError);
+    expect(() => percentile([], 0.5)).toThrow(RangeError);
+  });
+
+  test("takes the value that a share of them is at most for a percentile", () => {
+    const values = [1, 2, 3, 4];
+    expect([0, 0.25, 0.5, 0.51, 1].map((share) => percentile(values, share))).toEqual([1, 1, 2, 3, 4]);
   });
 });

@@ -27,9 +27,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ENGINE_FILES = [
   "engine.ts",
   "engine-call.ts",
+  "engine-stats.ts",
   "arguments.ts",
   "events.ts",
   "index.ts",
+  "log.ts",
   "metrics.ts",
   "options.ts",
 ];

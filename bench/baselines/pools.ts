@@ -1,4 +1,4 @@
-/** The peers' side of every comparison: worker threads without isolates, and the hand-made sandbox. */
+/** The peers' side of every comparison: worker threads without isolates, and the hand-made sandboxes. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { Piscina } from "piscina";
@@ -10,32 +10,34 @@ export const PISCINA = "piscina no-op";
 export const PISCINA_TUNED = "piscina no-op tuned";
 /** One message for a call and one for its answer, and no pool. */
 export const MESSAGES = "raw worker no-op";
-/** Piscina and isolated-vm with a fresh context for each call. */
-export const HAND_MADE = "hand-made";
+/** Piscina and isolated-vm with one context for all calls. */
+export const HAND_MADE_WARM = "hand-made, warm context";
+/** The same with a fresh context for each call. */
+export const HAND_MADE_FRESH = "hand-made, fresh context";
 
 const TUNED_TASKS = 16;
-const ONE_THREAD = { minThreads: 1, maxThreads: 1 };
 
 const filenameOf = (worker: string): string => new URL(worker, import.meta.url).href;
 
-export function openPiscina(): Piscina {
-  return new Piscina({ ...ONE_THREAD, filename: filenameOf("./noop-worker.ts") });
+function openPool(worker: string, threads: number, options: { readonly concurrentTasksPerWorker?: number } = {}) {
+  return new Piscina({ ...options, minThreads: threads, maxThreads: threads, filename: filenameOf(worker) });
+}
+
+export function openPiscina(threads = 1): Piscina {
+  return openPool("./noop-worker.ts", threads);
 }
 
 export function openPiscinaTuned(): Piscina {
-  return new Piscina({
-    ...ONE_THREAD,
-    filename: filenameOf("./noop-worker.ts"),
-    concurrentTasksPerWorker: TUNED_TASKS,
-  });
+  return openPool("./noop-worker.ts", 1, { concurrentTasksPerWorker: TUNED_TASKS });
 }
 
-export function openHandMade(): Piscina {
-  return new Piscina({ ...ONE_THREAD, filename: filenameOf("./hand-made-worker.ts") });
+export function openHandMade(context: "warm" | "fresh", threads = 1): Piscina {
+  return openPool(`./hand-made-${context}-worker.ts`, threads);
 }
 
+/** Every thread has to give up its own isolate. Each has room for one task, so that as many tasks reach all of them. */
 export async function closeHandMade(pool: Piscina): Promise<void> {
-  await pool.run(END);
+  await Promise.all(pool.threads.map(() => pool.run(END)));
   await pool.destroy();
 }
 

@@ -1,12 +1,18 @@
 import type { Scenario } from "../scenario.ts";
 import { capability } from "./capability.ts";
 import { coldStart } from "./cold-start.ts";
+import { cpuTool } from "./cpu-tool.ts";
 import { dispatch } from "./dispatch.ts";
+import { failover } from "./failover.ts";
 import { http } from "./http.ts";
 import { isolation } from "./isolation.ts";
 import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
+import { mixedLoad } from "./mixed-load.ts";
+import { openLoop } from "./open-loop.ts";
+import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
+import { sandbox } from "./sandbox.ts";
 
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -14,8 +20,14 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   payload,
   capability,
+  cpuTool,
   coldStart,
   memory,
   metrics,
+  openLoop,
+  mixedLoad,
+  overload,
   http,
+  sandbox,
+  failover,
 ];

@@ -2,12 +2,13 @@ import type { CapabilityCall, CapabilityRequest } from "../capabilities/capabili
 import type { CapabilityMethod, CustomCapability } from "../capabilities/custom.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { Answer, Ask } from "../executor/executor.ts";
-import { isNestedTooDeeply } from "../json.ts";
+import { describeExcess } from "../json.ts";
 import type { Limits } from "../limits.ts";
 import { compileSchema, type Validator } from "../tool/schema.ts";
 import { describeViolations } from "../tool/violation.ts";
 import { Journal } from "./journal.ts";
 import { allows, isGiven, type Policy } from "./policy.ts";
+import { Replay } from "./replay.ts";
 
 interface CompiledMethod {
   readonly handler: CapabilityMethod["handler"];
@@ -38,6 +39,8 @@ export interface BrokerSubject {
 }
 
 const MESSAGE_MAX = 1_000;
+/** One for all: to make one takes longer than most handlers do. */
+const ENDED = new DOMException("the call has ended", "AbortError");
 
 /** Grants and carries out what tools ask of the host: all authority goes through here, and everything is journaled. */
 export class Broker {
@@ -90,46 +93,85 @@ export class Broker {
   }
 }
 
+/** An answer before its time is known. */
+type Said = Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
+
 /** The broker's side of one call: its journal, and what it has used of its limits. */
 export class BrokerSession implements Disposable {
   readonly journal = new Journal();
   readonly #broker: Broker;
   readonly #subject: BrokerSubject;
-  readonly #abort = new AbortController();
+  /** Made only where a handler asks for its signal. */
+  #abort: AbortController | null = null;
+  #isEnded = false;
   #length = 0;
+  #effects = 0;
+  #replay: Replay;
 
   constructor(broker: Broker, subject: BrokerSubject) {
     this.#broker = broker;
     this.#subject = subject;
+    this.#replay = new Replay(1, this.journal);
+  }
+
+  /** How many handlers were called: what they did cannot be undone. */
+  get effects(): number {
+    return this.#effects;
+  }
+
+  /** Whether the call's last start ended without having asked all that an earlier one had. */
+  isBehind(attempt: number): boolean {
+    const { attempt: last, asked } = this.#replay;
+    return last === attempt ? asked < this.journal.size : this.journal.size > 0;
   }
 
   /** Answers an ask: from the journal where the call has asked it before, else from the world. Never rejects. */
   ask(ask: Ask): Promise<Answer> {
+    if (ask.attempt !== this.#replay.attempt) this.#replay = new Replay(ask.attempt, this.journal);
     const known = this.journal.find(ask.step);
-    if (known === undefined) {
-      // Whatever goes wrong on the way, a policy that is no policy for example, the tool gets an answer.
-      const failed = () => this.#fail(ask, "failed", "capability_failed", "the broker could not decide");
-      const answer = this.#perform(ask).catch(failed);
-      this.journal.append({ ...ask, answer });
-      return answer;
-    }
-    if (known.capability === ask.capability && known.method === ask.method && known.args === ask.args) {
+    if (known !== undefined) {
+      if (known.capability !== ask.capability || known.method !== ask.method || known.args !== ask.args) {
+        return Promise.resolve(this.#diverge(ask));
+      }
       this.#broker.note(this.#subject, ask, "replayed");
-      return known.answer;
+      return this.#replay.give(known);
     }
+    // The guest counts its steps, so only what is no guest of ours leaves one out.
+    if (ask.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(ask));
+    // Whatever goes wrong on the way, a policy that is no policy for example, the tool gets an answer.
+    const failed = () => this.#fail(ask, "failed", "capability_failed", "the broker could not decide");
+    const askedMs = performance.now();
+    const answer = this.#perform(ask)
+      .catch(failed)
+      .then((said): Answer => {
+        this.journal.noteAnswer(ask.step);
+        return { ...said, nowMs: ask.nowMs + Math.round(performance.now() - askedMs) };
+      });
+    const entry = { ...ask, answer };
+    this.journal.append(entry);
+    return this.#replay.give(entry);
+  }
+
+  #diverge(ask: Ask): Answer {
     this.#broker.note(this.#subject, ask, "diverged");
     const message =
-      `the call was run again after its executor was lost and asked for something else at step ${ask.step}; ` +
-      `${this.journal.size} capability calls of its first run have had their effects`;
-    return Promise.resolve({ kind: "diverged", message });
+      "the call was run again after its executor was lost and asked for something else than before at step " + ask.step;
+    return { kind: "diverged", message };
   }
 
   /** Tells handlers that nobody waits for them any more. */
   [Symbol.dispose](): void {
-    this.#abort.abort();
+    this.#isEnded = true;
+    this.#abort?.abort(ENDED);
   }
 
-  async #perform(ask: Ask): Promise<Answer> {
+  #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isEnded) this.#abort.abort(ENDED);
+    return this.#abort.signal;
+  }
+
+  async #perform(ask: Ask): Promise<Said> {
     const { capabilityCalls, capabilityBytes } = this.#subject.limits;
     const refusal = this.#broker.refusal(this.#subject, ask.capability);
     if (refusal !== null) return this.#fail(ask, "denied", "capability_denied", refusal);
@@ -148,9 +190,10 @@ export class BrokerSession implements Disposable {
     }
   }
 
-  async #invoke(ask: Ask, method: CompiledMethod, label: string): Promise<Answer> {
-    if (isNestedTooDeeply(ask.args)) {
-      return this.#fail(ask, "failed", "capability_failed", `${label} was called with arguments nested too deeply`);
+  async #invoke(ask: Ask, method: CompiledMethod, label: string): Promise<Said> {
+    const excess = describeExcess(ask.args);
+    if (excess !== null) {
+      return this.#fail(ask, "failed", "capability_failed", `${label} was called with arguments ${excess}`);
     }
     const args: unknown = JSON.parse(ask.args);
     const wrong = method.input?.check(args) ?? [];
@@ -159,7 +202,16 @@ export class BrokerSession implements Disposable {
       return this.#fail(ask, "failed", "capability_failed", message);
     }
     const { callId, tool, tenant } = this.#subject;
-    const call: CapabilityCall = { callId, tool, signal: this.#abort.signal, ...(tenant === "" ? {} : { tenant }) };
+    const signal = () => this.#signal();
+    const call: CapabilityCall = {
+      callId,
+      tool,
+      get signal() {
+        return signal();
+      },
+      ...(tenant === "" ? {} : { tenant }),
+    };
+    this.#effects++;
     const value = await method.handler(args, call);
     const json = value === undefined ? "null" : JSON.stringify(value);
     if (typeof json !== "string") return this.#fail(ask, "failed", "capability_failed", `${label} gave no JSON value`);
@@ -172,12 +224,12 @@ export class BrokerSession implements Disposable {
     const { capabilityBytes } = this.#subject.limits;
     if (this.#length > capabilityBytes) return this.#fail(ask, "limit", "capability_limit", tooMuch(capabilityBytes));
     this.#broker.note(this.#subject, ask, "ok");
-    return { kind: "value", nowMs: Date.now(), json };
+    return { kind: "value", json };
   }
 
-  #fail(ask: Ask, outcome: CapabilityOutcome["outcome"], code: ErrorCode, message: string): Answer {
+  #fail(ask: Ask, outcome: CapabilityOutcome["outcome"], code: ErrorCode, message: string): Said {
     this.#broker.note(this.#subject, ask, outcome);
-    return { kind: "failure", nowMs: Date.now(), failure: { code, message: message.slice(0, MESSAGE_MAX) } };
+    return { kind: "failure", failure: { code, message: message.slice(0, MESSAGE_MAX) } };
   }
 }
 

@@ -10,26 +10,43 @@ export interface JournalEntry {
   readonly answer: Promise<Answer>;
 }
 
+/** When an answer came: which step's it was, and how many steps had been asked by then. */
+export interface JournalAnswer {
+  readonly step: number;
+  readonly asked: number;
+}
+
 /**
- * What a call has asked of the world, in order. A call whose executor was lost is run again against it: what was
- * answered before is answered from here, so that no effect happens twice.
+ * What a call has asked of the world, and what came of it, each in its order. A call whose executor was lost is run
+ * again against it: what was answered before is answered from here, so that no effect happens twice.
  */
 export class Journal {
-  readonly #entries = new Map<number, JournalEntry>();
+  /** By step, counted from 1. */
+  readonly #entries: JournalEntry[] = [];
+  readonly #answers: JournalAnswer[] = [];
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.length;
   }
 
-  entries(): Iterable<JournalEntry> {
-    return this.#entries.values();
+  entries(): readonly JournalEntry[] {
+    return this.#entries;
   }
 
   find(step: number): JournalEntry | undefined {
-    return this.#entries.get(step);
+    return this.#entries[step - 1];
   }
 
+  /** Takes in the step that follows the last one. */
   append(entry: JournalEntry): void {
-    this.#entries.set(entry.step, entry);
+    this.#entries.push(entry);
+  }
+
+  noteAnswer(step: number): void {
+    this.#answers.push({ step, asked: this.#entries.length });
+  }
+
+  answerAt(position: number): JournalAnswer | undefined {
+    return this.#answers[position];
   }
 }

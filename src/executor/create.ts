@@ -1,4 +1,4 @@
-import type { Executor, ExecutorEvent, ExecutorOptions } from "./executor.ts";
+import type { Executor, ResolvedExecutorOptions, TellExecutorEvent } from "./executor.ts";
 import { ProcessExecutor } from "./process/process-executor.ts";
 import { ThreadsExecutor } from "./threads/threads-executor.ts";
 
@@ -8,15 +8,15 @@ export interface ExecutorHost {
   readonly prelude: string;
   readonly entropyKey: string;
   readonly nextRun: () => number;
-  readonly onEvent: (event: ExecutorEvent) => void;
+  readonly tell: TellExecutorEvent;
 }
 
-export function createExecutor(options: Required<ExecutorOptions>, host: ExecutorHost): Executor {
-  const { kind, warmIsolates, rssMb, spare } = options;
+export function createExecutor(options: ResolvedExecutorOptions, host: ExecutorHost): Executor {
+  const { kind, warmIsolates, rssMb, spare, recycle, sandbox } = options;
   switch (kind) {
     case "threads":
       return new ThreadsExecutor({ ...host, warmIsolates });
     case "process":
-      return new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare });
+      return new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
   }
 }

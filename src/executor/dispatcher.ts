@@ -1,22 +1,29 @@
 import type { ErrorCode } from "../errors.ts";
-import type { AskMessage, DoneMessage, Failure, ToHost, WorkerStats } from "../protocol/messages.ts";
+import type { AskMessage, DoneMessage, Failure, LogMessage, RanMessage, ToHost } from "../protocol/messages.ts";
+import { readFailure, readJson, readStats } from "../protocol/payload.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
-import { readFailure, readJson } from "../protocol/payload.ts";
-import type { Job, Reply } from "./executor.ts";
+import { ProtocolError } from "../protocol/wire.ts";
+import { settleMessage } from "./answer.ts";
+import { Batch } from "./batch.ts";
+import { Batcher } from "./batcher.ts";
+import type { Job, TellExecutorEvent } from "./executor.ts";
 import { Flight } from "./flight.ts";
-import { inspectionError, type PendingInspection } from "./inspection.ts";
+import { inspectionError, Inspector } from "./inspector.ts";
 import type { Lane, LaneListener } from "./lane.ts";
-import { place } from "./placement.ts";
+import { Roster } from "./roster.ts";
+import { Sweep } from "./sweep.ts";
 
-/** How often a call is started before the engine gives up on it. */
-const ATTEMPTS_MAX = 3;
-const SWEEP_MS = 20;
-const INSPECT_CPU_MS = 2_000;
-const INSPECT_WALL_MS = 15_000;
+/** How often a call loses its executor before the engine gives up on it: where nobody knows why, and in any case. */
+const LOSSES_MAX = 10;
+const ATTEMPTS_MAX = 100;
+/** A module that is loaded costs nobody else's call anything, and has nobody who waits for long. */
+const INSPECTION_LOSSES_MAX = 3;
 
 /** What a dispatcher needs from whoever owns the lanes. */
 export interface DispatcherOwner {
-  onBatch(size: number): void;
+  readonly tell: TellExecutorEvent;
+  /** A lane that was retired has ended all that it had. */
+  onLeft(lane: Lane): void;
   onBroken(lane: Lane, error: Error): void;
 }
 
@@ -27,48 +34,44 @@ export interface DispatcherOwner {
 export class Dispatcher implements LaneListener {
   readonly #owner: DispatcherOwner;
   readonly #nextRun: () => number;
-  readonly #lanes = new Set<Lane>();
+  /** The workers, and what they tell of themselves. */
+  readonly roster = new Roster();
   readonly #flights = new Map<number, Flight>();
-  readonly #inspections = new Map<number, PendingInspection>();
-  readonly #waiting = new Set<number>();
-  readonly #stats = new Map<Lane, WorkerStats>();
-  /** What lanes that are gone had started. */
-  readonly #pastStarts = new Map<string, number>();
-  #sweep: NodeJS.Timeout | null = null;
+  readonly #batcher: Batcher;
+  readonly #inspector = new Inspector(this.roster.serving);
+  readonly #sweep = new Sweep(() => this.#endOverdue());
   #closed: Failure | null = null;
 
   /** `nextRun` numbers inspections from the same series as calls, so that blame finds either. */
   constructor(owner: DispatcherOwner, nextRun: () => number) {
     this.#owner = owner;
     this.#nextRun = nextRun;
+    this.#batcher = new Batcher(this.roster.serving, (size) => owner.tell("dispatch:batch", { size }));
   }
 
-  run(job: Job): Promise<Reply> {
-    return new Promise((resolve) => {
-      const startMs = performance.now();
-      const flight = new Flight(job, Date.now(), startMs, resolve);
-      flight.deadlineMs = startMs + job.limits.wallMs;
-      this.adopt(flight);
-    });
+  run(job: Job): void {
+    this.adopt(new Flight(job, performance.now()));
   }
 
   /** Takes over a call, a new one or one that another dispatcher gave up. */
   adopt(flight: Flight): void {
     if (this.#closed !== null) return flight.fail(this.#closed);
-    this.#flights.set(flight.job.run, flight);
-    this.#sweep ??= setInterval(() => this.#endOverdue(), SWEEP_MS);
-    this.#start(flight);
+    this.#flights.set(flight.run, flight);
+    this.#sweep.keepOn();
+    this.#batcher.add(flight);
+  }
+
+  /** Takes over a call that may have cost another dispatcher its executor: it goes alone, with a new deadline. */
+  adoptSuspect(flight: Flight): void {
+    flight.noteLoss(false);
+    flight.startAgain(performance.now());
+    this.adopt(flight);
   }
 
   inspect(script: ToolScript): Promise<Inspection> {
     if (this.#closed !== null) return Promise.resolve({ ok: false, error: inspectionError(this.#closed) });
-    return new Promise((resolve) => {
-      const deadlineMs = performance.now() + INSPECT_WALL_MS;
-      const run = this.#nextRun();
-      this.#inspections.set(run, { script, attempts: 0, deadlineMs, resolve });
-      this.#sweep ??= setInterval(() => this.#endOverdue(), SWEEP_MS);
-      this.#startInspection(run);
-    });
+    this.#sweep.keepOn();
+    return this.#inspector.inspect(this.#nextRun(), script);
   }
 
   /** Ends a call now. Its worker is told, and what it still sends of the call is ignored. */
@@ -76,90 +79,96 @@ export class Dispatcher implements LaneListener {
     const flight = this.#flights.get(run);
     if (flight !== undefined) {
       this.#flights.delete(run);
-      this.#waiting.delete(run);
       flight.lane?.send({ kind: "cancel", run });
       flight.fail(failure, cpuMs);
-      return;
-    }
-    const inspection = this.#inspections.get(run);
-    if (inspection !== undefined) this.#endInspection(run, inspection, failure);
+    } else if (this.#inspector.has(run)) this.#inspector.fail(run, failure);
   }
 
-  /** Takes a call away without settling it: it goes on elsewhere. */
+  /** Takes a call away without settling it: it goes on elsewhere. It must have no lane any more. */
   release(run: number): Flight | undefined {
     const flight = this.#flights.get(run);
     this.#flights.delete(run);
-    this.#waiting.delete(run);
     return flight;
   }
 
+  /** Takes away the calls of a tool, or of a tenant's of it, that wait for a worker. */
+  withdraw(tool: string, tenant?: string): Flight[] {
+    const flights = this.#batcher.withdraw(tool, tenant);
+    for (const { run } of flights) this.#flights.delete(run);
+    return flights;
+  }
+
   attach(lane: Lane): void {
-    this.#lanes.add(lane);
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const run of waiting) this.#startAgain(run);
+    this.roster.serving.add(lane);
+    this.onPause();
+  }
+
+  /** Gives a lane no more calls; its owner hears when it has ended those that it has. */
+  retire(lane: Lane): void {
+    this.roster.retire(lane);
+    this.#checkLeft(lane);
   }
 
   /** Forgets a lane that is gone. Its open calls wait for `restart`, `end` or `release`. */
   detach(lane: Lane): readonly number[] {
-    this.#lanes.delete(lane);
-    const stats = this.#stats.get(lane);
-    this.#stats.delete(lane);
-    for (const [kind, count] of Object.entries(stats?.starts ?? {})) {
-      this.#pastStarts.set(kind, (this.#pastStarts.get(kind) ?? 0) + count);
-    }
+    this.roster.remove(lane);
+    const { started, waiting } = lane.abandon();
     const open: number[] = [];
-    for (const run of lane.open) if (this.#flights.has(run) || this.#inspections.has(run)) open.push(run);
-    lane.open.clear();
-    for (const run of open) {
+    for (const run of [...started, ...waiting]) {
       const flight = this.#flights.get(run);
-      if (flight !== undefined) flight.lane = null;
+      if (flight?.lane === lane) flight.lane = null;
+      else if (!this.#inspector.has(run)) continue;
+      open.push(run);
     }
+    for (const run of waiting) this.#flights.get(run)?.takeBack(performance.now());
     return open;
   }
 
-  /** Starts a call again that lost its lane through no fault of its own. */
-  restart(run: number, reason: string): void {
-    const attempts = this.#flights.get(run)?.attempts ?? this.#inspections.get(run)?.attempts ?? 0;
-    if (attempts >= ATTEMPTS_MAX) {
+  #checkLeft(lane: Lane): void {
+    if (this.roster.leaving.has(lane) && lane.isIdle) this.#owner.onLeft(lane);
+  }
+
+  /** Starts a call again that lost its lane. `isInnocent`: it is known whose fault that was, so it does not count. */
+  restart(run: number, reason: string, isInnocent = false): void {
+    const flight = this.#flights.get(run);
+    const attempts = flight?.attempts ?? this.#inspector.attempts(run);
+    const losses = flight === undefined ? attempts : flight.noteLoss(isInnocent);
+    const lossesMax = flight === undefined ? INSPECTION_LOSSES_MAX : LOSSES_MAX;
+    if (losses >= lossesMax || attempts >= ATTEMPTS_MAX) {
       const message = `the call was started ${attempts} times and lost its executor each time: ${reason}`;
       this.end(run, { code: "executor_lost", message });
       return;
     }
-    this.#startAgain(run);
+    if (flight === undefined) return this.#inspector.restart(run);
+    this.#owner.tell("call:restart", { callId: flight.job.callId, tool: flight.job.script.name, attempts });
+    flight.startAgain(performance.now());
+    this.#batcher.add(flight);
   }
 
   forget(key: string): void {
-    for (const lane of this.#lanes) lane.unload(key);
+    for (const lane of this.roster.serving) lane.unload(key);
   }
 
   /** Ends everything in flight, for good. */
   close(code: ErrorCode, message: string): void {
     this.#closed = { code, message };
-    for (const run of [...this.#flights.keys(), ...this.#inspections.keys()]) this.end(run, { code, message });
-    if (this.#sweep !== null) clearInterval(this.#sweep);
-    this.#sweep = null;
-  }
-
-  get workerStats(): Iterable<WorkerStats> {
-    return this.#stats.values();
-  }
-
-  get pastStarts(): ReadonlyMap<string, number> {
-    return this.#pastStarts;
+    for (const run of [...this.#flights.keys(), ...this.#inspector.runs()]) this.end(run, { code, message });
+    this.#sweep.stop();
   }
 
   flight(run: number): Flight | undefined {
     return this.#flights.get(run);
   }
 
-  /** The script of a call or an inspection in flight. */
-  scriptOf(run: number): ToolScript | undefined {
-    return this.#flights.get(run)?.job.script ?? this.#inspections.get(run)?.script;
+  /** Whether nothing is in flight. */
+  get isIdle(): boolean {
+    return this.#flights.size === 0 && this.#inspector.size === 0;
   }
 
-  onBatch(size: number): void {
-    this.#owner.onBatch(size);
+  /** Turns have ended, so there is room again. */
+  onPause(): void {
+    this.#inspector.startWaiting();
+    this.#batcher.schedule();
   }
 
   onBroken(lane: Lane, error: Error): void {
@@ -167,35 +176,102 @@ export class Dispatcher implements LaneListener {
   }
 
   onMessage(lane: Lane, message: ToHost): void {
+    this.#take(lane, message);
+    if (this.roster.leaving.size > 0) this.#checkLeft(lane);
+  }
+
+  #take(lane: Lane, message: ToHost): void {
     switch (message.kind) {
+      case "ran":
+        return this.#onRan(lane, message);
+      case "cut":
+        return this.#onCut(lane, message.run);
       case "done":
         return this.#onDone(lane, message);
       case "ask":
         return this.#onAsk(lane, message);
-      case "lost": {
-        const reason = String(readJson(message.payload));
-        if (lane.open.delete(message.run)) this.restart(message.run, reason);
-        return;
-      }
+      case "lost":
+        return this.#onLost(lane, message.run, String(readJson(message.payload)));
       case "log":
-        this.#flights.get(message.run)?.job.onLog(message.payload);
-        return;
+        return this.#onLog(lane, message);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
-        lane.open.delete(message.run);
-        this.#inspections.get(message.run)?.resolve(inspection);
-        this.#inspections.delete(message.run);
-        return;
+        const load = lane.load(message.run);
+        if (load === undefined) return;
+        lane.end(message.run, performance.now());
+        // The isolate in which a module was evaluated is kept for its first call.
+        if (inspection.ok) lane.noteWarm(load.script.key, "");
+        return this.#inspector.settle(message.run, inspection);
       }
       case "stats":
-        if (this.#lanes.has(lane)) this.#stats.set(lane, readJson(message.payload) as WorkerStats);
-        return;
+        return this.roster.noteStats(lane, readStats(message.payload));
     }
+  }
+
+  /** A turn that started calls has ended: most of them with it, and those it did not come to go first again. */
+  #onRan(lane: Lane, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
+    const batch = lane.load(run);
+    if (!(batch instanceof Batch)) return;
+    const said = outcomes.split("\t");
+    // What follows the last tab is nothing.
+    const started = said.length - 1;
+    if (started > batch.flights.length) throw new ProtocolError("outcomes of calls that were not sent");
+    const nowMs = performance.now();
+    const callMs = cpuMs / Math.max(1, started);
+    for (let at = 0; at < started; at++) {
+      const flight = batch.flights[at];
+      const outcome = said[at] ?? "";
+      if (flight === undefined) continue;
+      if (outcome === "") lane.going.set(flight.run, { script: batch.script, tenant: batch.tenant });
+      if (outcome === "" || flight.isOver) continue;
+      const failure = outcome.startsWith("+") ? null : readFailure(outcome.slice(1));
+      this.#flights.delete(flight.run);
+      flight.conclude(outcome, failure, callMs, heapBytes, nowMs);
+    }
+    lane.end(run, nowMs);
+    const { pace } = batch;
+    pace.note(started, cpuMs);
+    if (started === 0) return this.#startAlone(batch);
+    if (started < batch.flights.length) this.#putBack(batch, started, nowMs);
+  }
+
+  /** Calls that answer at length, or end their isolate, leave those that were to follow. */
+  #putBack(batch: Batch, started: number, nowMs: number): void {
+    const left = batch.flights.slice(started);
+    for (const flight of left) flight.takeBack(nowMs);
+    this.#batcher.putBack(batch, left);
+  }
+
+  /** A turn was ended that several calls had together: each starts again alone, with all of its budget. */
+  #onCut(lane: Lane, run: number): void {
+    const batch = lane.load(run);
+    if (!(batch instanceof Batch)) return;
+    lane.end(run, performance.now());
+    this.#startAlone(batch);
+  }
+
+  #startAlone(batch: Batch): void {
+    batch.pace.forget();
+    for (const flight of batch.flights) flight.startAgain(performance.now());
+    this.#batcher.putBack(batch, batch.flights);
+  }
+
+  #onLost(lane: Lane, run: number, reason: string): void {
+    if (lane.going.delete(run)) {
+      const flight = this.#flights.get(run);
+      if (flight?.lane !== lane) return;
+      flight.loseIsolate();
+      return this.restart(run, reason, true);
+    }
+    const batch = lane.load(run);
+    if (!(batch instanceof Batch)) return;
+    lane.end(run, performance.now());
+    for (const flight of batch.flights) if (!flight.isOver) this.restart(flight.run, reason);
   }
 
   #onDone(lane: Lane, message: DoneMessage): void {
     const failure = message.ok ? null : readFailure(message.payload);
-    lane.open.delete(message.run);
+    lane.going.delete(message.run);
     const flight = this.#flights.get(message.run);
     // A call that was ended here, or moved to another lane, is no longer this worker's to settle.
     if (flight === undefined || flight.lane !== lane) return;
@@ -203,98 +279,30 @@ export class Dispatcher implements LaneListener {
     flight.finish(message, failure);
   }
 
-  #onAsk(lane: Lane, { run, ask, capability, method, payload }: AskMessage): void {
+  #onLog(lane: Lane, { run, payload }: LogMessage): void {
+    const flight = this.#flights.get(run);
+    if (flight?.lane === lane) flight.log(payload);
+  }
+
+  #onAsk(lane: Lane, { run, ask, nowMs, capability, method, payload }: AskMessage): void {
     const flight = this.#flights.get(run);
     if (flight === undefined || flight.lane !== lane) return;
+    flight.hasAsked = true;
     const { attempts } = flight;
-    void flight.job.ask({ step: ask, capability, method, args: payload }).then((answer) => {
+    void flight.job.ask({ step: ask, attempt: attempts, nowMs, capability, method, args: payload }).then((answer) => {
       if (this.#flights.get(run) !== flight || flight.lane !== lane || flight.attempts !== attempts) return;
-      switch (answer.kind) {
-        case "value":
-          return lane.send({ kind: "settle", run, ask, ok: true, nowMs: answer.nowMs, payload: answer.json });
-        case "failure": {
-          const failure = JSON.stringify(answer.failure);
-          return lane.send({ kind: "settle", run, ask, ok: false, nowMs: answer.nowMs, payload: failure });
-        }
-        case "diverged":
-          this.end(run, { code: "executor_lost", message: answer.message });
-          return;
-      }
+      if (answer.kind !== "diverged") return lane.send(settleMessage(run, ask, answer));
+      this.end(run, { code: "executor_lost", message: answer.message });
     });
   }
 
-  #startAgain(run: number): void {
-    const flight = this.#flights.get(run);
-    if (flight !== undefined) {
-      flight.deadlineMs = performance.now() + flight.job.limits.wallMs;
-      this.#start(flight);
-    } else if (this.#inspections.has(run)) this.#startInspection(run);
-  }
-
-  #start(flight: Flight): void {
-    const { job } = flight;
-    const lane = place(this.#lanes, job.script.key, job.tenant);
-    flight.lane = lane;
-    if (lane === null) {
-      this.#waiting.add(job.run);
-      return;
-    }
-    flight.attempts++;
-    lane.open.add(job.run);
-    lane.load(job.script);
-    if (this.#lanes.size > 1) lane.markWarm(job.script.key, job.tenant);
-    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = job.limits;
-    lane.send({
-      kind: "run",
-      run: job.run,
-      key: job.script.key,
-      tenant: job.tenant,
-      callId: job.callId,
-      nowMs: flight.nowMs,
-      cpuMs,
-      outputBytes,
-      logBytes,
-      capabilityCalls,
-      capabilityBytes,
-      stream: job.stream,
-      alone: flight.attempts > 1,
-      args: job.args,
-    });
-  }
-
-  #startInspection(run: number): void {
-    const inspection = this.#inspections.get(run);
-    if (inspection === undefined) return;
-    const lane = place(this.#lanes, inspection.script.key, "");
-    if (lane === null) {
-      this.#waiting.add(run);
-      return;
-    }
-    inspection.attempts++;
-    lane.open.add(run);
-    lane.send({ kind: "inspect", run, cpuMs: INSPECT_CPU_MS, script: inspection.script });
-  }
-
-  #endInspection(run: number, inspection: PendingInspection, failure: Failure): void {
-    this.#inspections.delete(run);
-    this.#waiting.delete(run);
-    inspection.resolve({ ok: false, error: inspectionError(failure) });
-  }
-
-  /** One clock for all deadlines. It stops when it finds nothing to watch. */
-  #endOverdue(): void {
+  /** Ends what is overdue; says whether anything is left. */
+  #endOverdue(): boolean {
     const nowMs = performance.now();
-    for (const [run, flight] of this.#flights) {
-      if (flight.deadlineMs > nowMs) continue;
-      this.end(run, { code: "wall_limit", message: `the call took longer than ${flight.job.limits.wallMs} ms` });
-    }
-    for (const [run, inspection] of this.#inspections) {
-      if (inspection.deadlineMs > nowMs) continue;
-      const message = `it took longer than ${INSPECT_WALL_MS} ms to load`;
-      this.#endInspection(run, inspection, { code: "wall_limit", message });
-    }
-    if (this.#flights.size > 0 || this.#inspections.size > 0 || this.#sweep === null) return;
-    clearInterval(this.#sweep);
-    this.#sweep = null;
+    for (const [run, flight] of this.#flights) if (flight.deadlineMs <= nowMs) this.end(run, flight.overdue);
+    this.#inspector.endOverdue(nowMs);
+    // A lane that takes longer than was expected is no longer the best place for those that wait for it.
+    this.onPause();
+    return !this.isIdle;
   }
 }

@@ -6,6 +6,10 @@ import type { Inspection, ToolScript } from "../protocol/script.ts";
 export interface Ask {
   /** Counts the call's asks from 1; the same step again when the call is run again. */
   readonly step: number;
+  /** Which start of the call asks, from 1. */
+  readonly attempt: number;
+  /** The call's clock when it asked: it lags behind ours, and its answers' times have to be of the same clock. */
+  readonly nowMs: number;
   readonly capability: string;
   readonly method: string;
   /** JSON. */
@@ -27,12 +31,16 @@ export interface Job {
   readonly callId: string;
   /** The arguments as JSON. */
   readonly args: string;
-  readonly limits: RunLimits & { readonly wallMs: number };
+  readonly limits: RunLimits & { readonly wallMs: number; readonly queueMs: number };
+  /** What is left of `queueMs` for its first start. When it loses its worker it may wait for all of that again. */
+  readonly waitMs: number;
   /** Whether `onLog` wants lines as they come. */
   readonly stream: boolean;
   /** Hands a capability call to the broker. Never rejects. */
   ask(ask: Ask): Promise<Answer>;
   onLog(line: string): void;
+  /** Takes the reply: once, and without throwing. */
+  settle(reply: Reply): void;
 }
 
 /** How a call ended. */
@@ -40,6 +48,8 @@ export interface Reply {
   /** The output's JSON, or a failure. */
   readonly outcome: { readonly ok: true; readonly json: string } | { readonly ok: false; readonly failure: Failure };
   readonly cpuMs: number;
+  /** From its dispatch to its first start, and from there to its end. */
+  readonly waitedMs: number;
   readonly wallMs: number;
   readonly heapBytes: number;
   readonly attempts: number;
@@ -55,36 +65,91 @@ export interface ExecutorStats {
   readonly starts: ReadonlyMap<string, number>;
   readonly heapBytes: ReadonlyMap<string, number>;
   readonly rssBytes: number;
-  /** Processes or threads that serve now. */
+  /** Whether calls can run now. */
   readonly ready: boolean;
+  /** Whether another process stands ready to take over. */
+  readonly spareReady: boolean;
   readonly quarantined: readonly string[];
+  readonly sandbox: SandboxState;
 }
 
-/** Something an executor did that is not part of any call. */
-export type ExecutorEvent =
-  | { readonly kind: "started"; readonly pid: number }
-  | { readonly kind: "lost"; readonly reason: RestartReason; readonly culprits: readonly string[] }
-  | { readonly kind: "batch"; readonly size: number }
-  | { readonly kind: "quarantined"; readonly tool: string; readonly strikes: number };
+/** Whether executor processes stand inside walls of the operating system, and if not, why. */
+export type SandboxState = { readonly kind: "bubblewrap" } | { readonly kind: "off"; readonly reason: string };
+
+/** `auto`: where it works. `require`: nothing runs without it. */
+export type SandboxMode = "auto" | "require" | "off";
+
+/** Which processes: those that serve, or the one in which tools and calls run that may end it. */
+export type Ward = "main" | "quarantine";
+
+/** What executors do that is not part of any call's own life: names and what listeners get. */
+export interface ExecutorEvents {
+  /** A batch of calls went to a worker. */
+  "dispatch:batch": [event: { readonly size: number }];
+  /** An executor process went to work. */
+  "executor:start": [event: { readonly pid: number; readonly ward: Ward }];
+  /** An executor was lost and replaced. `culprits` are the tools to blame; `restarted` calls of others start again. */
+  "executor:lost": [
+    event: {
+      readonly pid: number;
+      readonly ward: Ward;
+      readonly reason: RestartReason;
+      readonly culprits: readonly string[];
+      readonly restarted: number;
+    },
+  ];
+  /** An executor process makes room for a fresh one, and ends its calls first. */
+  "executor:recycle": [event: { readonly pid: number; readonly ward: Ward; readonly reason: RecycleReason }];
+  /** Executor processes are lost so fast that the next one waits. */
+  "executor:delay": [event: { readonly ward: Ward; readonly delayMs: number }];
+  /** A call starts again that lost its executor through no fault of its own, after so many starts. */
+  "call:restart": [event: { readonly callId: string; readonly tool: string; readonly attempts: number }];
+  /** A tool ended an executor, so it runs apart from now on. `tenant` is whose call did it. */
+  "tool:quarantine": [event: { readonly tool: string; readonly tenant: string; readonly strikes: number }];
+  /** A tenant's calls of the tool are refused for a while, because its calls ended too many executors. */
+  "tool:refuse": [event: { readonly tool: string; readonly tenant: string; readonly retryAfterMs: number }];
+  /** That while is over: one call shows whether the tool does it again. */
+  "tool:probe": [event: { readonly tool: string; readonly tenant: string }];
+  /** After enough clean calls the tool runs among the others again. */
+  "tool:clear": [event: { readonly tool: string }];
+}
+
+/** Where executors tell what they do. */
+export type TellExecutorEvent = (
+  ...told: { [Name in keyof ExecutorEvents]: [name: Name, ...args: ExecutorEvents[Name]] }[keyof ExecutorEvents]
+) => void;
 
 /** Why an executor had to be replaced. */
-export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol";
+export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol" | "retired";
+
+/** Why a process was replaced although nothing was wrong with it; `idle`: not before it is needed again. */
+export type RecycleReason = "age" | "calls" | "heap" | "idle";
+
+/** After how much service an executor process makes room for a fresh one. */
+export interface Recycling {
+  /** Default 21,600,000: six hours. */
+  readonly ageMs: number;
+  /** Default 100,000,000. */
+  readonly calls: number;
+  /** Resident memory in MiB. Default: half of `rssMb`. */
+  readonly rssMb: number;
+}
 
 /** Runs calls in isolates, wherever those are. One suite tests every implementation. */
 export interface Executor {
   readonly kind: ExecutorKind;
   /** Resolves when calls can run. Rejects with `executor_lost` where that is impossible. */
   start(): Promise<void>;
-  /** Never rejects: what goes wrong is in the reply. */
-  run(job: Job): Promise<Reply>;
+  /** Settles the job once, sooner or later: what goes wrong is in its reply. */
+  run(job: Job): void;
   /** Ends a call at once with this code; its worker learns of it as soon as it can. */
   cancel(run: number, code: ErrorCode, message: string): void;
   /** Evaluates a tool's module in an isolate of its own and says what it exports. */
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops what is kept for a tool that is gone. */
   forget(key: string): void;
-  /** How long a tool is refused because of what it did, in milliseconds; 0 where it may run. */
-  refusedForMs(tool: string): number;
+  /** How long a tenant's calls of a tool are refused because of what they did, in milliseconds; 0 where they may run. */
+  refusedForMs(tool: string, tenant: string): number;
   stats(): ExecutorStats;
   /** Ends every call in flight with `engine_closed` and leaves no thread and no process behind. */
   close(): Promise<void>;
@@ -101,4 +166,16 @@ export interface ExecutorOptions {
   readonly rssMb?: number;
   /** `process` only: whether a second process stands ready. Default true. */
   readonly spare?: boolean;
+  /** `process` only: when a process makes room for a fresh one. Its calls end first. */
+  readonly recycle?: Partial<Recycling>;
+  /**
+   * `process` only: whether executors run inside bubblewrap. `auto` (the default): where it is installed and works.
+   * `require`: the engine does not start without it. `off`: they do not.
+   */
+  readonly sandbox?: SandboxMode;
+}
+
+/** `ExecutorOptions` with everything decided. */
+export interface ResolvedExecutorOptions extends Required<ExecutorOptions> {
+  readonly recycle: Recycling;
 }

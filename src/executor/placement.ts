@@ -1,18 +1,49 @@
 import type { Lane } from "./lane.ts";
+import type { Line } from "./line.ts";
 
-/** A warm lane may be so many calls behind the emptiest one: a call waits less than an isolate takes to start. */
-const WARM_LEAD_CALLS = 4;
+/** What it takes to make an isolate and load a tool into it, in milliseconds. */
+const WARM_UP_MS = 5;
 
-/** The lane for a call: where its tool is warm if that is not much fuller than the emptiest; `null` where none is. */
-export function place(lanes: ReadonlySet<Lane>, key: string, tenant: string): Lane | null {
-  let emptiest: Lane | null = null;
-  let warmest: Lane | null = null;
+/**
+ * The lane for the next calls of a line: where they will have started soonest, counting what warming up would take.
+ * That is worth less the more calls of the tool wait. `null` where they had better wait: the lane has no room, or
+ * slow calls would have all lanes and short ones none. What needs a lane whole has it `held`, so that those that need
+ * less do not keep it from ever being empty.
+ */
+export function placeLine(lanes: ReadonlySet<Lane>, line: Line, nowMs: number, held: Set<Lane>): Lane | null {
+  const { pace, script, tenant } = line;
+  const warmUpMs = Math.max(0, WARM_UP_MS - line.expectedMs);
+  const best = soonest(lanes, nowMs, (lane) => (lane.isWarm(script.key, tenant) ? 0 : warmUpMs));
+  if (best === null || (pace.isSlow && !leavesOneFree(lanes, nowMs))) return null;
+  const isLong = pace.isLong || line.isNextAlone;
+  if (!held.has(best) && best.hasRoom(isLong)) return best;
+  // It needs the lane for itself: nothing more goes there until it has emptied.
+  if (isLong) held.add(best);
+  return null;
+}
+
+/** The lane for something else than calls, which takes no long turn. */
+export function place(lanes: ReadonlySet<Lane>, nowMs: number): Lane | null {
+  const best = soonest(lanes, nowMs, () => 0);
+  return best !== null && best.hasRoom(false) ? best : null;
+}
+
+function soonest(lanes: ReadonlySet<Lane>, nowMs: number, extraMs: (lane: Lane) => number): Lane | null {
+  let best: Lane | null = null;
+  let leastMs = Infinity;
   for (const lane of lanes) {
-    if (emptiest === null || lane.open.size < emptiest.open.size) emptiest = lane;
-    if (lanes.size === 1) return lane;
-    if (!lane.isWarm(key, tenant)) continue;
-    if (warmest === null || lane.open.size < warmest.open.size) warmest = lane;
+    const startMs = lane.waitMs(nowMs) + extraMs(lane);
+    if (startMs >= leastMs) continue;
+    best = lane;
+    leastMs = startMs;
   }
-  if (warmest === null || emptiest === null) return emptiest;
-  return warmest.open.size <= emptiest.open.size + WARM_LEAD_CALLS ? warmest : emptiest;
+  return best;
+}
+
+/** Whether one more slow call leaves a lane to the others. A single lane cannot be left free. */
+function leavesOneFree(lanes: ReadonlySet<Lane>, nowMs: number): boolean {
+  if (lanes.size === 1) return true;
+  let slow = 0;
+  for (const lane of lanes) if (lane.isSlow(nowMs)) slow++;
+  return slow + 1 < lanes.size;
 }

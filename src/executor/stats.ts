@@ -1,22 +1,17 @@
-import type { Dispatcher } from "./dispatcher.ts";
 import type { ExecutorStats } from "./executor.ts";
+import type { Roster } from "./roster.ts";
 
-/** Sums up what the workers behind some dispatchers last told of themselves. */
-export function collectStats(
-  dispatchers: readonly Dispatcher[],
-  rssBytes: number,
-  ready: boolean,
-  quarantined: readonly string[],
-): ExecutorStats {
+/** Sums up what workers last told of themselves. */
+export function sumUp(rosters: readonly Roster[]): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes"> {
   const isolates = { active: 0, warm: 0, blank: 0 };
   const starts = new Map<string, number>();
   const heapBytes = new Map<string, number>();
   const add = (totals: Map<string, number>, key: string, count: number) => {
     totals.set(key, (totals.get(key) ?? 0) + count);
   };
-  for (const dispatcher of dispatchers) {
-    for (const [kind, count] of dispatcher.pastStarts) add(starts, kind, count);
-    for (const stats of dispatcher.workerStats) {
+  for (const roster of rosters) {
+    for (const [kind, count] of roster.pastStarts) add(starts, kind, count);
+    for (const stats of roster.workerStats) {
       isolates.active += stats.active;
       isolates.warm += stats.warm;
       isolates.blank += stats.blank;
@@ -24,5 +19,5 @@ export function collectStats(
       for (const [tool, bytes] of Object.entries(stats.heapBytes)) add(heapBytes, tool, bytes);
     }
   }
-  return { isolates, starts, heapBytes, rssBytes, ready, quarantined };
+  return { isolates, starts, heapBytes };
 }

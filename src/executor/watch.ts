@@ -1,14 +1,17 @@
-import { monotonicMs, readReservedMb, readTurns } from "../protocol/turn-record.ts";
+import type { HungryTurn } from "../protocol/control.ts";
+import { monotonicMs, readReservedMb, readTurns, type Turn } from "../protocol/turn-record.ts";
 
 const WATCH_EVERY_MS = 25;
 /** How much longer than its budget a turn may last before it counts as one that V8 cannot end. */
 const GRACE_MS = 250;
 /** What a process needs besides its isolates, and what V8 may take over a heap's limit before it stops, in MiB. */
 const HEADROOM_MB = 768;
+/** What a worker thread needs that has not started yet when the watch does. */
+const WORKER_MB = 16;
 
 export interface WatchReports {
   overrun(run: number, elapsedMs: number): void;
-  memory(runs: readonly number[], rssMb: number): void;
+  memory(turns: readonly HungryTurn[], rssMb: number): void;
 }
 
 /**
@@ -20,12 +23,16 @@ export class Watch implements Disposable {
   readonly #rssMaxMb: number;
   readonly #reports: WatchReports;
   readonly #timer: NodeJS.Timeout;
-  readonly #baseRssMb = rssMb();
+  readonly #baseRssMb: number;
+  /** Memory when each worker's turn began, and when was last looked. */
+  readonly #before = new Map<number, { readonly startMs: number; readonly rssMb: number }>();
+  #lastRssMb = rssMb();
 
   /** `rssMaxMb` 0 leaves memory unwatched: in a process that is not only ours it tells nothing about tools. */
   constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: WatchReports) {
     this.#record = record;
     this.#rssMaxMb = rssMaxMb;
+    this.#baseRssMb = rssMb() + WORKER_MB * readTurns(record).length;
     this.#reports = reports;
     this.#timer = setInterval(() => this.#look(), WATCH_EVERY_MS).unref();
   }
@@ -42,13 +49,22 @@ export class Watch implements Disposable {
       const elapsedMs = nowMs - turn.startMs;
       if (elapsedMs > turn.budgetMs + GRACE_MS) this.#reports.overrun(turn.run, elapsedMs);
     }
-    if (this.#rssMaxMb === 0) return;
+    if (this.#rssMaxMb > 0) this.#weigh(turns);
+  }
+
+  #weigh(turns: readonly (Turn | null)[]): void {
     const ceilingMb = Math.min(this.#rssMaxMb, this.#baseRssMb + readReservedMb(this.#record) + HEADROOM_MB);
     const usedMb = rssMb();
-    if (usedMb <= ceilingMb) return;
-    const runs: number[] = [];
-    for (const turn of turns) if (turn !== null) runs.push(turn.run);
-    this.#reports.memory(runs, usedMb);
+    const hungry: HungryTurn[] = [];
+    for (const [worker, turn] of turns.entries()) {
+      if (turn === null) continue;
+      const known = this.#before.get(worker);
+      const before = known?.startMs === turn.startMs ? known : { startMs: turn.startMs, rssMb: this.#lastRssMb };
+      this.#before.set(worker, before);
+      hungry.push({ run: turn.run, grownMb: usedMb - before.rssMb });
+    }
+    this.#lastRssMb = usedMb;
+    if (usedMb > ceilingMb) this.#reports.memory(hungry, usedMb);
   }
 }
 

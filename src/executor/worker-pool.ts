@@ -43,12 +43,16 @@ export class WorkerPool {
   serve(task: ServeTask, transferList: MessagePort[] = []): void {
     const abort = new AbortController();
     this.#aborts.set(task.worker, abort);
+    // The end of a worker that was given up is no news.
+    const tell = (error: Error | null) => {
+      if (this.#aborts.get(task.worker) === abort) this.#onEnd(task.worker, error);
+    };
     const ended: Promise<void> = this.#pool
       // Piscina wants a list, but its types are derived from the other form of `postMessage`.
       .run(task, { transferList: transferList as never, signal: abort.signal })
       .then(
-        () => this.#onEnd(task.worker, null),
-        (error: unknown) => this.#onEnd(task.worker, error instanceof Error ? error : new Error(String(error))),
+        () => tell(null),
+        (error: unknown) => tell(error instanceof Error ? error : new Error(String(error))),
       )
       .finally(() => this.#tasks.delete(ended));
     this.#tasks.add(ended);
@@ -56,8 +60,9 @@ export class WorkerPool {
 
   /** Gives up a worker that does not answer: piscina forgets the thread and starts another in its place. */
   abandon(worker: number): void {
-    this.#aborts.get(worker)?.abort();
+    const abort = this.#aborts.get(worker);
     this.#aborts.delete(worker);
+    abort?.abort();
   }
 
   /** Waits for the tasks, whose links the caller has closed, then ends the threads. */

@@ -1,13 +1,15 @@
 import type { Call } from "./call.ts";
+import { consolePart } from "./deferred.ts";
 import { overridable } from "./harden.ts";
 import { GLOBAL_NAMES, OWN_NAMES } from "./host.ts";
-import { createConsole } from "./web/console.ts";
 
 /** Which call an instance works for: one for its whole life, except where the module is shared between calls. */
 export interface Holder {
   call: Call | null;
   readonly realm: { report(call: Call, error: unknown): void; nowMs(): number };
 }
+
+const { defineProperty, getOwnPropertyDescriptor, hasOwn } = Object;
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -25,7 +27,7 @@ export class CallGlobal {
 
   get console(): object {
     const holder = this.#holder;
-    return (this.#console ??= createConsole(
+    return (this.#console ??= consolePart().createConsole(
       (level, message) => holder.call?.log(level, message),
       () => holder.realm.nowMs(),
     ));
@@ -79,18 +81,18 @@ export class CallGlobal {
 export function prepareCallGlobal(realm: typeof globalThis): void {
   const prototype = CallGlobal.prototype;
   for (const key of OWN_NAMES) {
-    const own = Object.getOwnPropertyDescriptor(prototype, key);
+    const own = getOwnPropertyDescriptor(prototype, key);
     if (own?.get === undefined) continue;
-    Object.defineProperty(prototype, key, { ...overridable(prototype, key, { value: undefined }), get: own.get });
+    defineProperty(prototype, key, { ...overridable(prototype, key, { value: undefined }), get: own.get });
   }
   for (const key of Reflect.ownKeys(realm)) {
-    const property = Object.getOwnPropertyDescriptor(realm, key);
-    if (property === undefined || !("value" in property) || Object.hasOwn(prototype, key)) continue;
+    const property = getOwnPropertyDescriptor(realm, key);
+    if (property === undefined || !("value" in property) || hasOwn(prototype, key)) continue;
     const { value } = property as { value: unknown };
-    Object.defineProperty(prototype, key, overridable(prototype, key, { value, enumerable: false }));
+    defineProperty(prototype, key, overridable(prototype, key, { value, enumerable: false }));
   }
   for (const key of GLOBAL_NAMES) {
-    Object.defineProperty(prototype, key, {
+    defineProperty(prototype, key, {
       ...overridable(prototype, key, { value: undefined }),
       get(this: object) {
         return this;

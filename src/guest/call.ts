@@ -53,6 +53,25 @@ export function issuedCode(thrown: object): string | undefined {
 
 const LOG_LINE_MAX = 16_384;
 const ASK_MAX = 64 * 1024 * 1024;
+/** Longest failure, in characters: its message, its type and its stack, all of it escaped. */
+const FAILURE_MAX = 128 * 1024;
+/** Longest description of a module, in characters. */
+const FOUND_MAX = 8 * 1024 * 1024;
+/** Written here by hand: where the realm is open, a tool may have replaced what writes JSON. */
+const TAMPERED = '-{"code":"invalid_output","message":"the tool changed what writes its output"}';
+
+/**
+ * A text, unless it is none or longer than what may leave the isolate: its worker would copy a giant, and hold on to
+ * that memory after the call.
+ */
+function within(max: number, text: unknown): string {
+  return typeof text === "string" && text.length <= max ? text : TAMPERED;
+}
+
+/** What an inspection found, as an outcome. */
+export function describeFound(found: { readonly spec: string; readonly defaultExport: string }): string {
+  return within(FOUND_MAX, `+${JSON.stringify(found)}`);
+}
 
 /** One call inside a realm: what it has asked, its timers, its randomness. Dead once it is settled. */
 export class Call {
@@ -85,7 +104,7 @@ export class Call {
     return (this.#timers ??= new Timers(
       () => turn.nowMs,
       (dueMs) => {
-        if (!this.settled) emit(EMIT_TIMER, this.run, dueMs, "", "");
+        if (!this.settled) emit(EMIT_TIMER, this.run, dueMs, "", "", turn.nowMs);
       },
     ));
   }
@@ -112,7 +131,7 @@ export class Call {
   log(level: string, message: string): void {
     if (this.settled) return;
     const line = message.length > LOG_LINE_MAX ? `(a line of ${message.length} characters)` : message;
-    this.#world.emit(EMIT_LOG, this.run, level, line, "");
+    this.#world.emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
   }
 
   ask(capability: string, method: string, args: unknown): Promise<unknown> {
@@ -123,7 +142,8 @@ export class Call {
       }
       const payload = args === undefined ? "null" : JSON.stringify(args);
       if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
-      const ask = payload.length > ASK_MAX ? 0 : this.#world.emit(EMIT_ASK, this.run, capability, method, payload);
+      const { emit, turn } = this.#world;
+      const ask = payload.length > ASK_MAX ? 0 : emit(EMIT_ASK, this.run, capability, method, payload, turn.nowMs);
       if (ask === 0) {
         const message = `host.${capability}.${method}: the call has used up what it may ask of the host`;
         reject(CapabilityError.issue({ code: "capability_limit", message }, capability, method));
@@ -162,12 +182,13 @@ export class Call {
   failWith(failure: Failure): string {
     if (this.settled) return "";
     this.end();
-    return `-${JSON.stringify(failure)}`;
+    return within(FAILURE_MAX, `-${JSON.stringify(failure)}`);
   }
 
   /** For outcomes that come outside the synchronous part of the call's first turn. */
   emitOutcome(outcome: string): void {
-    if (outcome !== "") this.#world.emit(EMIT_DONE, this.run, outcome, "", "");
+    if (outcome === "") return;
+    this.#world.emit(EMIT_DONE, this.run, within(this.#outputMax + FAILURE_MAX, outcome), "", "", 0);
   }
 
   end(): void {

@@ -10,10 +10,14 @@ export interface Clock {
   originMs(): number;
 }
 
-export function installClock(realm: typeof globalThis, clock: Clock): void {
-  realm.Date = tamedDate(realm.Date, clock);
+// As they are before a tool can change them: whoever is called with V8's own functions could keep them.
+const { apply, construct } = Reflect;
+const { defineProperties, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
+
+/** `dates` is the prototype of the realm's dates. */
+export function installClock(realm: typeof globalThis, clock: Clock, dates: Date): void {
+  realm.Date = tamedDate(realm.Date, clock, dates);
   tameDateTimeFormat(realm.Intl.DateTimeFormat, clock);
-  if (typeof realm.Temporal === "object") tameTemporal(realm.Temporal, clock);
 }
 
 /** `performance`, as far as a tool needs it. */
@@ -32,60 +36,46 @@ export function createPerformance(clock: Clock): object {
   return new Performance();
 }
 
-function tamedDate(RealDate: DateConstructor, clock: Clock): DateConstructor {
+function tamedDate(RealDate: DateConstructor, clock: Clock, dates: Date): DateConstructor {
+  const hidden = RealDate.prototype;
   const tamed = function Date(...args: unknown[]): unknown {
     if (new.target === undefined) return new RealDate(clock.nowMs()).toString();
-    return Reflect.construct(RealDate, args.length === 0 ? [clock.nowMs()] : args, new.target);
+    const made: object = construct(RealDate, args.length === 0 ? [clock.nowMs()] : args, new.target);
+    // What V8 falls back to where `new.target` has no prototype that would do.
+    if (hidden !== dates && getPrototypeOf(made) === hidden) setPrototypeOf(made, dates);
+    return made;
   };
-  const methods = {
-    now: () => Math.floor(clock.nowMs()),
-    parse: RealDate.parse,
-    UTC: RealDate.UTC,
-  };
-  for (const [name, value] of Object.entries(methods)) {
-    Object.defineProperty(tamed, name, { value, writable: true, enumerable: false, configurable: true });
-  }
-  // A bundler renames a function that is called like a global.
-  Object.defineProperty(tamed, "name", { value: "Date", configurable: true });
-  Object.defineProperty(tamed, "length", { value: 7, configurable: true });
-  Object.defineProperty(tamed, "prototype", { value: RealDate.prototype, writable: false });
-  Object.defineProperty(RealDate.prototype, "constructor", { value: tamed, writable: true, configurable: true });
+  defineProperties(tamed, {
+    // A bundler renames a function that is called like a global.
+    name: { value: "Date" },
+    length: { value: 7 },
+    prototype: { value: dates, writable: false },
+    now: { value: () => Math.floor(clock.nowMs()), writable: true, configurable: true },
+    parse: { value: RealDate.parse, writable: true, configurable: true },
+    UTC: { value: RealDate.UTC, writable: true, configurable: true },
+  });
+  hidden.constructor = dates.constructor = tamed;
   return tamed as unknown as DateConstructor;
 }
 
 /** `format()` and `formatToParts()` without a date mean now. */
 function tameDateTimeFormat(DateTimeFormat: typeof Intl.DateTimeFormat, clock: Clock): void {
-  const prototype = DateTimeFormat.prototype;
-  const format: unknown = Object.getOwnPropertyDescriptor(prototype, "format")?.get;
-  const formatToParts: unknown = Reflect.get(prototype, "formatToParts");
+  const { prototype } = DateTimeFormat;
+  const format: unknown = getOwnPropertyDescriptor(prototype, "format")?.get;
+  const formatToParts: unknown = prototype.formatToParts;
   if (typeof format !== "function" || typeof formatToParts !== "function") return;
-  Object.defineProperty(prototype, "format", {
+  defineProperty(prototype, "format", {
     get(this: Intl.DateTimeFormat) {
-      const bound = Reflect.apply(format, this, []) as (date?: unknown) => string;
+      const bound = apply(format, this, []) as (date?: unknown) => string;
       return (date?: unknown) => bound(date === undefined ? clock.nowMs() : date);
     },
     configurable: true,
   });
   Object.defineProperty(prototype, "formatToParts", {
     value(this: Intl.DateTimeFormat, date?: unknown) {
-      return Reflect.apply(formatToParts, this, [date === undefined ? clock.nowMs() : date]);
+      return apply(formatToParts, this, [date === undefined ? clock.nowMs() : date]);
     },
     writable: true,
     configurable: true,
   });
-}
-
-function tameTemporal(temporal: typeof Temporal, clock: Clock): void {
-  const instant = () => temporal.Instant.fromEpochMilliseconds(Math.floor(clock.nowMs()));
-  const zoned = (zone: Temporal.TimeZoneLike = temporal.Now.timeZoneId()) => instant().toZonedDateTimeISO(zone);
-  const methods = {
-    instant,
-    zonedDateTimeISO: (zone?: Temporal.TimeZoneLike) => zoned(zone),
-    plainDateTimeISO: (zone?: Temporal.TimeZoneLike) => zoned(zone).toPlainDateTime(),
-    plainDateISO: (zone?: Temporal.TimeZoneLike) => zoned(zone).toPlainDate(),
-    plainTimeISO: (zone?: Temporal.TimeZoneLike) => zoned(zone).toPlainTime(),
-  };
-  for (const [name, value] of Object.entries(methods)) {
-    Object.defineProperty(temporal.Now, name, { value, writable: true, enumerable: false, configurable: true });
-  }
 }

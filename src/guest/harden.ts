@@ -3,56 +3,82 @@
  * then every object that a tool could reach is frozen, the global last.
  */
 
-/** Memory that `memoryLimit` does not count, clocks by shared memory, and what observes garbage collection. */
-const REMOVED = ["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry", "console"];
+// As they are before a tool can change them: whoever is called with V8's own class could keep it. They stand in
+// variables also because V8 looks a global up anew each time in code that runs only once.
+const { construct, deleteProperty, ownKeys } = Reflect;
+const { defineProperties, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
+
+/**
+ * Memory that `memoryLimit` does not count, clocks by shared memory, what observes garbage collection, and what the
+ * prelude has its own form of.
+ */
+const REMOVED = [
+  "WebAssembly",
+  "SharedArrayBuffer",
+  "Atomics",
+  "WeakRef",
+  "FinalizationRegistry",
+  "console",
+  "Temporal",
+] as const;
 
 /** Statics in which `RegExp` remembers the last match of anybody. */
-const REGEXP_STATICS = /^(?:\$.|input|lastMatch|lastParen|leftContext|rightContext)$/;
+const REGEXP_STATICS =
+  "input lastMatch lastParen leftContext rightContext $_ $& $+ $` $' $1 $2 $3 $4 $5 $6 $7 $8 $9".split(" ");
 
 export function removeEscapes(realm: typeof globalThis): void {
-  for (const name of REMOVED) Reflect.deleteProperty(realm, name);
-  for (const name of Reflect.ownKeys(RegExp)) {
-    if (typeof name === "string" && REGEXP_STATICS.test(name)) Reflect.deleteProperty(RegExp, name);
-  }
-  Reflect.deleteProperty(RegExp.prototype, "compile");
+  for (const name of REMOVED) deleteProperty(realm, name);
+  const { RegExp } = realm;
+  for (const name of REGEXP_STATICS) deleteProperty(RegExp, name);
+  deleteProperty(RegExp.prototype, "compile");
   removeResizableBuffers(realm);
 }
 
 /** Resizable buffers are reserved outside the heap's account, so only buffers of a fixed length stay. */
 function removeResizableBuffers(realm: typeof globalThis): void {
   const RealArrayBuffer = realm.ArrayBuffer;
+  const { prototype } = RealArrayBuffer;
   const tamed = function ArrayBuffer(length: unknown): unknown {
     if (new.target === undefined) throw new TypeError("Constructor ArrayBuffer requires 'new'");
-    return Reflect.construct(RealArrayBuffer, [length], new.target);
+    return construct(RealArrayBuffer, [length], new.target);
   };
-  // A bundler renames a function that is called like a global.
-  Object.defineProperty(tamed, "name", { value: "ArrayBuffer", configurable: true });
-  Object.defineProperty(tamed, "prototype", { value: RealArrayBuffer.prototype, writable: false });
-  Object.defineProperty(tamed, "isView", { value: RealArrayBuffer.isView, writable: true, configurable: true });
-  Object.defineProperty(
-    tamed,
-    Symbol.species,
-    Object.getOwnPropertyDescriptor(RealArrayBuffer, Symbol.species) ?? { value: undefined },
-  );
-  const prototype = RealArrayBuffer.prototype;
-  Object.defineProperty(prototype, "constructor", { value: tamed, writable: true, configurable: true });
+  defineProperties(tamed, {
+    // A bundler renames a function that is called like a global.
+    name: { value: "ArrayBuffer" },
+    prototype: { value: prototype, writable: false },
+    isView: { value: RealArrayBuffer.isView, writable: true, configurable: true },
+    [Symbol.species]: getOwnPropertyDescriptor(RealArrayBuffer, Symbol.species) ?? {},
+  });
+  prototype.constructor = tamed as unknown as ArrayBufferConstructor;
   for (const name of ["resize", "transfer", "transferToFixedLength", "transferToImmutable"]) {
-    Reflect.deleteProperty(prototype, name);
+    deleteProperty(prototype, name);
   }
   realm.ArrayBuffer = tamed as unknown as ArrayBufferConstructor;
 }
 
 /** Freezes everything reachable from the global, from `more`, and from the prototypes that only syntax reaches. */
 export function harden(realm: typeof globalThis, more: readonly object[]): void {
-  for (const object of reach([realm, ...more, ...syntaxPrototypes()])) {
+  freezeAll(reach([realm, ...more, ...syntaxPrototypes()], []), realm);
+}
+
+/** Freezes what a hardened realm has made since, before anybody sees it. */
+export function hardenLater<T extends object>(made: T): T {
+  // The walk need not go through what was frozen with the realm.
+  freezeAll(reach([made], [Object.prototype, Function.prototype, Error, Iterator.prototype]), null);
+  return made;
+}
+
+function freezeAll(objects: ReadonlySet<object>, realm: object | null): void {
+  objects.forEach((object) => {
     // The override mistake: in strict code, assigning a property that an object inherits from a frozen one throws.
-    if (object !== realm && Object.hasOwn(object, "constructor")) enableOverrides(object);
-    Object.freeze(object);
-  }
+    if (object !== realm && hasOwn(object, "constructor")) enableOverrides(object);
+    freeze(object);
+  });
 }
 
 /** Prototypes of generators, async functions and built-in iterators: no property of the global leads to them. */
 function syntaxPrototypes(): object[] {
+  const segments = new Intl.Segmenter().segment("");
   return [
     function* () {},
     async function () {},
@@ -66,37 +92,50 @@ function syntaxPrototypes(): object[] {
     "".matchAll(/./g),
     Iterator.from({ next: () => ({ done: true, value: undefined }) }),
     [].values().map((value) => value),
-    new Intl.Segmenter().segment("a"),
-    new Intl.Segmenter().segment("a")[Symbol.iterator](),
+    segments,
+    segments[Symbol.iterator](),
   ].map((sample) => Object.getPrototypeOf(sample));
 }
 
-function reach(roots: readonly unknown[]): Set<object> {
-  const seen = new Set<object>();
-  const waiting: unknown[] = [...roots];
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (value === null || (typeof value !== "object" && typeof value !== "function") || seen.has(value)) continue;
-    seen.add(value);
-    waiting.push(Object.getPrototypeOf(value));
-    const isFunction = typeof value === "function";
-    for (const key of Reflect.ownKeys(value)) {
-      // Every function has these two, they lead nowhere, and V8 makes them only when they are looked at.
-      if (isFunction && (key === "name" || key === "length")) continue;
-      const property = Object.getOwnPropertyDescriptor(value, key);
+const FUNCTION: object = Function.prototype;
+
+/** All objects that can be reached without going through `known`. */
+function reach(roots: readonly object[], known: readonly object[]): Set<object> {
+  const found = new Set(roots);
+  const add = (value: unknown): void => {
+    if (value === null || (typeof value !== "object" && typeof value !== "function")) return;
+    if (!known.includes(value)) found.add(value);
+  };
+  // It comes to what is added on the way. A loop of our own would run so often that V8 stops to optimise it.
+  found.forEach((object) => {
+    if (isPlainFunction(object)) return;
+    add(getPrototypeOf(object));
+    for (const key of ownKeys(object)) {
+      const property = getOwnPropertyDescriptor(object, key);
       if (property === undefined) continue;
-      if ("value" in property) waiting.push(property.value);
-      else waiting.push(property.get, property.set);
+      if ("value" in property) add(property.value);
+      else {
+        add(property.get);
+        add(property.set);
+      }
     }
-  }
-  return seen;
+  });
+  return found;
+}
+
+/**
+ * Built-in functions that are no constructors have a name and a length and nothing else (ECMA-262, 18), and so have
+ * the methods and arrows of this prelude. They are most of a realm, and to list their properties is most of the work.
+ */
+function isPlainFunction(object: object): boolean {
+  return getPrototypeOf(object) === FUNCTION && !hasOwn(object, "prototype") && object !== Proxy;
 }
 
 /**
  * What npm packages assign on objects that inherit it. Short on purpose: an accessor in place of a method such as
  * `push`, `call` or `Symbol.iterator` of arrays would cost every tool V8's fast paths.
  */
-const OVERRIDDEN: ReadonlySet<PropertyKey> = new Set<PropertyKey>([
+const OVERRIDDEN: readonly PropertyKey[] = [
   "constructor",
   "name",
   "message",
@@ -108,21 +147,24 @@ const OVERRIDDEN: ReadonlySet<PropertyKey> = new Set<PropertyKey>([
   "hasOwnProperty",
   "isPrototypeOf",
   "propertyIsEnumerable",
-]);
+];
 
 /** Turns such data properties of a prototype into accessors whose setter defines the property on the object assigned to. */
 function enableOverrides(prototype: object): void {
-  const all = prototype === Object.prototype;
-  for (const key of Reflect.ownKeys(prototype)) {
-    const enabled = all || OVERRIDDEN.has(key) || (key === Symbol.iterator && prototype === Iterator.prototype);
-    if (!enabled) continue;
-    const property = Object.getOwnPropertyDescriptor(prototype, key);
+  for (const key of overriddenKeys(prototype)) {
+    if (!hasOwn(prototype, key)) continue;
+    const property = getOwnPropertyDescriptor(prototype, key);
     if (property === undefined || !("value" in property) || property.configurable !== true) continue;
     const accessor = overridable(prototype, key, property);
-    Object.freeze(accessor.get);
-    Object.freeze(accessor.set);
-    Object.defineProperty(prototype, key, accessor);
+    freeze(accessor.get);
+    freeze(accessor.set);
+    defineProperty(prototype, key, accessor);
   }
+}
+
+function overriddenKeys(prototype: object): readonly PropertyKey[] {
+  if (prototype === Object.prototype) return ownKeys(prototype);
+  return prototype === Iterator.prototype ? [...OVERRIDDEN, Symbol.iterator] : OVERRIDDEN;
 }
 
 /** An accessor that reads as the value did, and that assigning to an heir turns into the heir's own property. */
@@ -134,7 +176,7 @@ export function overridable(holder: object, key: PropertyKey, property: Property
       if (this === holder || this === null || (typeof this !== "object" && typeof this !== "function")) {
         throw new TypeError(`Cannot assign to read only property '${String(key)}' of a hardened object`);
       }
-      Object.defineProperty(this, key, { value: replacement, writable: true, enumerable: true, configurable: true });
+      defineProperty(this, key, { value: replacement, writable: true, enumerable: true, configurable: true });
     },
     enumerable: property.enumerable ?? false,
     configurable: true,

@@ -11,9 +11,9 @@ export const EMIT_TIMER = 3;
 
 /**
  * What `a`, `b` and `c` are depends on the kind: an outcome; a level and a message; a capability, a method and its
- * arguments; a time. The answer is the number of an ask, 0 where it is refused.
+ * arguments; a time. `nowMs` is the call's clock. The answer is the number of an ask, 0 where it is refused.
  */
-export type Emit = (kind: number, run: number, a: string | number, b: string, c: string) => number;
+export type Emit = (kind: number, run: number, a: string | number, b: string, c: string, nowMs: number) => number;
 
 /** Pure functions that the worker computes for the guest. */
 export type Pure = (operation: string, a: string, b: string, c: string) => string;
@@ -33,18 +33,19 @@ export type Factory = (...globals: unknown[]) => unknown;
 export interface Guest {
   /** Takes the tool's factory. `shared` keeps one instance for all calls. */
   load(factory: Factory, ownNames: string, facts: string, shared: boolean): void;
-  /** Starts a call; its outcome where it ends at once, else empty text and an `EMIT_DONE` later. */
-  start(run: number, id: string, args: string, nowMs: number, outputMax: number): string;
   /**
-   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments][]` as JSON, up to and with the first
-   * that does not end at once. Answers a line for each that it started: its outcome, or nothing.
+   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments][]` as JSON, up to and with the first that
+   * does not end at once. Answers for each that it started its outcome, or nothing, and a tab; then a line feed where
+   * some are left. The outcome of a call that goes on comes with an `EMIT_DONE`.
    */
-  startMany(batch: string): string;
+  start(calls: string): string;
+  /** Starts those that are left, in a turn of their own. */
+  startNext(): string;
   settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void;
   fire(run: number, nowMs: number): void;
   /** Tells the call's signal; the call is over whatever its listeners do. */
   cancel(run: number, nowMs: number): void;
-  /** What the last `start` or `startMany` answered, where that was lost to an exception that came after it. */
+  /** What the last start answered, where that was lost to an exception that came after it. */
   recover(): string;
   /** Evaluates the module and describes what it exports, as JSON. */
   inspect(run: number, nowMs: number): string;

@@ -1,99 +1,87 @@
-import { CapabilityError, type CallWorld, type TurnState } from "./call.ts";
+import { Call, CapabilityError, type CallWorld, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
-import { createPerformance, installClock } from "./clock.ts";
-import { harden, removeEscapes } from "./harden.ts";
+import { type Clock, createPerformance, installClock } from "./clock.ts";
+import { webPart } from "./deferred.ts";
+import { harden, hardenLater, removeEscapes } from "./harden.ts";
 import { type Emit, type Guest, OWN_NAMES, type Pure } from "./host.ts";
+import { defineLazily, defineReplaceable, once } from "./lazy-globals.ts";
 import { Realm } from "./realm.ts";
+import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
-import { createWebGlobals, WEB_NAMES } from "./web/index.ts";
+import type { WebHost } from "./web/index.ts";
+import { WEB_NAMES } from "./web/names.ts";
 
 /**
- * The first code that runs in an isolate. It takes away what escapes the isolate's limits, gives tools the globals
- * they may expect, freezes the realm where it will be used for many calls, and hands the worker its face.
+ * The first code that runs in a context. It takes away what escapes the isolate's limits, gives tools the globals
+ * they may expect, freezes the realm where it will be used for many calls, and hands the worker its face. A realm
+ * that is opened for a tool gets it at once.
  */
-export function boot(emit: Emit, pure: Pure, hardened: boolean): Guest {
+export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial<Parameters<Guest["load"]>>): Guest {
   const realm = globalThis;
   const turn: TurnState = { nowMs: 0, call: null };
-  let guest: Realm | null = null;
   removeEscapes(realm);
-  const clock = { nowMs: () => turn.nowMs, originMs: () => turn.call?.originMs ?? turn.nowMs };
-  installClock(realm, clock);
+  installTime(realm, turn, hardened);
   realm.Math.random = function random() {
     return turn.call?.entropy.fraction() ?? 0;
   };
-  const web = once(() =>
-    createWebGlobals({
-      parseUrl: (href, base) => pure("url.parse", href, base, ""),
-      updateUrl: (href, part, value) => pure("url.update", href, part, value),
-      digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
-      fillRandom: (bytes) => turn.call?.entropy.fill(bytes),
-      setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
-      // An error that nobody catches ends the call, as it would end a process.
-      reportError: (error) => {
-        if (turn.call !== null) guest?.report(turn.call, error);
-      },
-    }),
-  );
-  define(realm, { performance: createPerformance(clock) });
+  const web = prepared(hardened, () => {
+    // An error that nobody catches ends the call, as it would end a process.
+    return webPart().createWebGlobals(webHost(pure, turn, (call, error) => guest.report(call, error)));
+  });
+  for (const name of WEB_NAMES) defineLazily(realm, name, () => web()[name], hardened);
+  // Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call.
+  const owned = (name: string): unknown => (turn.call?.global ? Reflect.get(turn.call.global, name) : undefined);
+  for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {
-    define(realm, web());
     prepareCallGlobal(realm);
-  } else defineLazily(realm, WEB_NAMES, web);
-  for (const name of OWN_NAMES) defineCallOwned(realm, name, turn);
-  if (hardened) harden(realm, [CallGlobal, ToolContext, CapabilityError]);
+    harden(realm, [CallGlobal, ToolContext, CapabilityError, Call, Realm]);
+  }
   const world: CallWorld = { emit, pure, turn, createAbort: () => new (web().AbortController)() };
-  guest = new Realm(world, hardened);
+  const guest = new Realm(world, hardened);
+  const [factory, ownNames = "", facts = "", shared = false] = tool;
+  if (factory !== undefined) guest.load(factory, ownNames, facts, shared);
   return faceOf(guest);
 }
 
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | null = null;
-  return () => (made ??= { value: make() }).value;
+/** Makes something when it is first asked for, and leaves nothing of it open where calls share the realm. */
+function prepared<T extends object>(hardened: boolean, make: () => T): () => T {
+  return once(hardened ? () => hardenLater(make()) : make);
 }
 
-/** A realm that serves one call is opened for it, so what the call does not use is not made. */
-function defineLazily<Globals extends object>(realm: object, names: readonly (keyof Globals)[], make: () => Globals) {
-  for (const name of names) {
-    const replace = (value: unknown) => {
-      Object.defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
-    };
-    Object.defineProperty(realm, name, {
-      get() {
-        const value = make()[name];
-        replace(value);
-        return value;
-      },
-      set: replace,
-      enumerable: false,
-      configurable: true,
-    });
+function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolean): void {
+  const clock: Clock = { nowMs: () => turn.nowMs, originMs: () => turn.call?.originMs ?? turn.nowMs };
+  const RealDate = realm.Date;
+  let dates = RealDate.prototype;
+  // Node 24's V8 has no Temporal yet.
+  if ("toTemporalInstant" in dates) {
+    const temporal = prepared(hardened, () => createTemporal(RealDate, clock));
+    if (hardened) dates = separateDates(RealDate, temporal);
+    defineLazily(realm, "Temporal", temporal, hardened);
   }
+  installClock(realm, clock, dates);
+  const performance = prepared(hardened, () => createPerformance(clock));
+  defineLazily(realm, "performance", performance, hardened);
 }
 
-function define(realm: object, globals: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(globals)) {
-    Object.defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
-  }
-}
-
-/** Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call. */
-function defineCallOwned(realm: object, name: string, turn: TurnState): void {
-  Object.defineProperty(realm, name, {
-    get: (): unknown => (turn.call?.global ? Reflect.get(turn.call.global, name) : undefined),
-    set(value: unknown) {
-      Object.defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
+function webHost(pure: Pure, turn: TurnState, report: (call: Call, error: unknown) => void): WebHost {
+  return {
+    parseUrl: (href, base) => pure("url.parse", href, base, ""),
+    updateUrl: (href, part, value) => pure("url.update", href, part, value),
+    digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
+    fillRandom: (bytes) => turn.call?.entropy.fill(bytes),
+    setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
+    reportError: (error) => {
+      if (turn.call !== null) report(turn.call, error);
     },
-    enumerable: false,
-    configurable: true,
-  });
+  };
 }
 
 /** Functions without a receiver: the worker keeps a reference to each. */
 function faceOf(guest: Guest): Guest {
   return {
     load: (factory, ownNames, facts, shared) => guest.load(factory, ownNames, facts, shared),
-    start: (run, id, args, nowMs, outputMax) => guest.start(run, id, args, nowMs, outputMax),
-    startMany: (batch) => guest.startMany(batch),
+    start: (calls) => guest.start(calls),
+    startNext: () => guest.startNext(),
     settle: (run, ask, ok, payload, nowMs) => guest.settle(run, ask, ok, payload, nowMs),
     fire: (run, nowMs) => guest.fire(run, nowMs),
     cancel: (run, nowMs) => guest.cancel(run, nowMs),

@@ -1,4 +1,4 @@
-import { Call, type CallWorld, issuedCode } from "./call.ts";
+import { Call, type CallWorld, describeFound, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { describeError } from "./describe-error.ts";
 import type { Factory, Failure, Guest } from "./host.ts";
@@ -9,6 +9,10 @@ type ToolFunction = (input: unknown, context: ToolContext) => unknown;
 const NONE: readonly unknown[] = [];
 /** Characters of outcomes after which a batch answers with what it has. */
 const ANSWER_MAX = 256 * 1024;
+
+type QueuedCall = readonly [run: number, id: string, nowMs: number, outputMax: number, input: unknown];
+
+const NO_CALLS: readonly QueuedCall[] = [];
 
 interface Instance {
   readonly tool: ToolFunction;
@@ -26,6 +30,10 @@ export class Realm implements Guest {
   #shared: Instance | null = null;
   readonly #hardened: boolean;
   #lastAnswer = "";
+  #queue: readonly QueuedCall[] = NO_CALLS;
+  #next = 0;
+  /** Set when calls turned out to go on after their first turn. */
+  #isOnePerTurn = false;
 
   constructor(world: CallWorld, hardened: boolean) {
     this.#world = world;
@@ -39,22 +47,40 @@ export class Realm implements Guest {
     this.#isShared = shared;
   }
 
-  start(run: number, id: string, args: string, nowMs: number, outputMax: number): string {
-    this.#lastAnswer = this.#startOne(run, id, nowMs, outputMax, JSON.parse(args));
-    return this.#lastAnswer;
+  start(calls: string): string {
+    this.#queue = JSON.parse(calls) as QueuedCall[];
+    this.#next = 0;
+    return this.startNext();
   }
 
-  startMany(batch: string): string {
+  startNext(): string {
+    const queue = this.#queue;
     this.#lastAnswer = "";
-    for (const [run, id, nowMs, outputMax, input] of JSON.parse(batch) as [number, string, number, number, unknown][]) {
-      const outcome = this.#startOne(run, id, nowMs, outputMax, input);
-      this.#lastAnswer += `${outcome}\n`;
-      // What a call does after an await belongs to a turn of its own.
-      if (outcome === "" || this.#lastAnswer.length > ANSWER_MAX) break;
+    for (let ended = 0; this.#next < queue.length; ended++) {
+      const queued = queue[this.#next];
+      if (queued === undefined) break;
+      const outcome = this.#startOne(queued);
+      if (outcome === "" && ended > 0) {
+        // What ended calls left in the microtask queue would run as this one: it starts again in a turn of its own.
+        this.#takeBack(queued[0]);
+        break;
+      }
+      this.#next++;
+      this.#lastAnswer += `${outcome}\t`;
+      if (outcome === "" || this.#isOnePerTurn || this.#lastAnswer.length > ANSWER_MAX) break;
     }
+    if (this.#next < queue.length) this.#lastAnswer += "\n";
+    else this.#queue = NO_CALLS;
     // What ended calls left in the microtask queue runs for nobody.
     if (this.#world.turn.call?.settled === true) this.#world.turn.call = null;
     return this.#lastAnswer;
+  }
+
+  /** Forgets a call as if it had not been started, and shares no turn between calls any more. */
+  #takeBack(run: number): void {
+    this.#isOnePerTurn = true;
+    this.#calls.get(run)?.end();
+    this.#calls.delete(run);
   }
 
   settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void {
@@ -87,19 +113,19 @@ export class Realm implements Guest {
       const exported = this.#evaluate(new CallGlobal(holder), call);
       call.end();
       const spec = JSON.stringify(Reflect.get(exported, "spec") ?? null) ?? "null";
-      return `+${JSON.stringify({ spec, defaultExport: typeof Reflect.get(exported, "default") })}`;
+      return describeFound({ spec, defaultExport: typeof Reflect.get(exported, "default") });
     } catch (error) {
       return call.failWith(this.#loadFailure(error));
     }
   }
 
-  #startOne(run: number, id: string, nowMs: number, outputMax: number, input: unknown): string {
+  #startOne(queued: QueuedCall): string {
     const { turn } = this.#world;
-    turn.nowMs = nowMs;
-    const call = new Call(this.#world, run, id, outputMax);
+    turn.nowMs = queued[2];
+    const call = new Call(this.#world, queued[0], queued[1], queued[3]);
     turn.call = call;
-    const outcome = this.#begin(call, input);
-    if (!call.settled) this.#calls.set(run, call);
+    const outcome = this.#begin(call, queued[4]);
+    if (!call.settled) this.#calls.set(call.run, call);
     return outcome;
   }
 
@@ -112,7 +138,9 @@ export class Realm implements Guest {
     }
     call.global = instance.global;
     try {
-      const value = instance.tool(input, new ToolContext(call, this.#facts));
+      // Called without a receiver: `this` would be an object of the prelude's.
+      const { tool } = instance;
+      const value = tool(input, new ToolContext(call, this.#facts));
       return isThenable(value) ? this.#follow(call, value) : call.finish(value);
     } catch (error) {
       return call.failWith(describeError(error, issuedCode));
@@ -173,7 +201,9 @@ export class Realm implements Guest {
     const named =
       this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => Reflect.get(global, name) as unknown);
     // In the order of `GLOBAL_NAMES`.
-    const exported = this.#factory(own, own, own, own, ...named);
+    // Without a receiver: a direct `eval("this")` in the module would find the realm.
+    const factory = this.#factory;
+    const exported = factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;
   }

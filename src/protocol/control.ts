@@ -13,11 +13,16 @@ export interface ChildInit {
   readonly mirrorFd: number | null;
 }
 
+/** A turn that ran when memory ran out, and by how much the whole process had grown since it began, in MiB. */
+export interface HungryTurn {
+  readonly run: number;
+  readonly grownMb: number;
+}
+
 export type FromChild =
-  | { readonly kind: "ready" }
   /** A turn that V8's timeout did not end. */
   | { readonly kind: "overrun"; readonly run: number; readonly elapsedMs: number }
   /** Resident memory over the ceiling, and whose turns ran then. */
-  | { readonly kind: "memory"; readonly runs: readonly number[]; readonly rssMb: number }
+  | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }
-  | { readonly kind: "worker-lost"; readonly message: string };
+  | { readonly kind: "worker-lost"; readonly worker: number };

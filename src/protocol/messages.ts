@@ -16,21 +16,44 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
-/** Starts a call. `run` is unique within an engine; a call that is run again keeps it. */
+/**
+ * Starts calls of one tool and tenant, with the same limits: those that end at once share a turn, one that goes on has
+ * its own. Exactly one `ran`, `cut` or `lost` answers
+ * it. Calls that are run again keep their numbers.
+ */
 export interface RunMessage extends RunLimits {
   readonly kind: "run";
+  /** The first call's number, by which the answer names the whole. */
   readonly run: number;
+  /** The numbers of the calls, split by commas: read only where a call says something before it ends. */
+  readonly runs: string;
   readonly key: string;
   /** Isolates are never shared between tenants. */
   readonly tenant: string;
-  readonly callId: string;
-  /** The call's clock, in milliseconds since the epoch: the same again when the call is run again. */
-  readonly nowMs: number;
   /** Whether log lines are sent as they come as well as with the result. */
   readonly stream: boolean;
-  /** Whether the call must not enter its isolate together with others: it has lost a worker before. */
-  readonly alone: boolean;
-  readonly args: string;
+  /** Whether the call shares no isolate with others: it has lost more than one through their fault. */
+  readonly ownIsolate: boolean;
+  /**
+   * The calls as the guest takes them, `[run, id, nowMs, outputBytes, arguments][]`. `nowMs` is the call's clock in
+   * milliseconds since the epoch: the same again when the call is run again.
+   */
+  readonly calls: string;
+}
+
+/**
+ * The turns in which calls started have ended. For each that it started, in order, its outcome: `+` and the output's JSON, `-`
+ * and a `Failure`, or nothing where the call goes on and a `done` or `lost` will follow. Those left out were not
+ * started.
+ */
+export interface RanMessage {
+  readonly kind: "ran";
+  readonly run: number;
+  /** Of all those turns. */
+  readonly cpuMs: number;
+  readonly heapBytes: number;
+  /** Each ends with a tab, which cannot occur in JSON. */
+  readonly outcomes: string;
 }
 
 /** The host's answer to an `ask`. */
@@ -52,7 +75,7 @@ export type ToWorker =
   | { readonly kind: "cancel"; readonly run: number }
   | { readonly kind: "inspect"; readonly run: number; readonly cpuMs: number; readonly script: ToolScript };
 
-/** A call has ended. Exactly one `done` or `lost` answers every `run`. */
+/** A call has ended that went on after its first turn, or that has more to tell than its outcome. */
 export interface DoneMessage {
   readonly kind: "done";
   readonly run: number;
@@ -82,8 +105,18 @@ export interface AskMessage {
   readonly kind: "ask";
   readonly run: number;
   readonly ask: number;
+  /** The call's clock when it asked, in milliseconds since the epoch. */
+  readonly nowMs: number;
   readonly capability: string;
   readonly method: string;
+  readonly payload: string;
+}
+
+/** A line that a call has written, where its caller wants them as they come. */
+export interface LogMessage {
+  readonly kind: "log";
+  readonly run: number;
+  /** `[level, message]` as JSON. */
   readonly payload: string;
 }
 
@@ -99,10 +132,13 @@ export interface WorkerStats {
 }
 
 export type ToHost =
+  | RanMessage
   | DoneMessage
+  /** A turn with several calls was ended at a limit. That proves nothing against any of them: each may run alone. */
+  | { readonly kind: "cut"; readonly run: number }
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly run: number; readonly payload: string }
   | AskMessage
-  | { readonly kind: "log"; readonly run: number; readonly payload: string }
+  | LogMessage
   | { readonly kind: "inspected"; readonly run: number; readonly payload: string }
   | { readonly kind: "stats"; readonly payload: string };

@@ -1,5 +1,5 @@
 import { isErrorCode } from "../errors.ts";
-import type { Failure } from "./messages.ts";
+import type { Failure, WorkerStats } from "./messages.ts";
 import { ProtocolError } from "./wire.ts";
 
 /** A payload is read before anything is done with it: a worker that sends nonsense must not cost a call its answer. */
@@ -17,4 +17,20 @@ export function readFailure(payload: string): Failure {
     if (isErrorCode(failure.code) && typeof failure.message === "string") return failure as Failure;
   }
   throw new ProtocolError("a message with a failure that is none");
+}
+
+/** What isolates and contexts are counted as when they start. */
+const START_KINDS: ReadonlySet<string> = new Set(["blank", "tool", "context"]);
+
+export function readStats(payload: string): WorkerStats {
+  const stats = readJson(payload) as Partial<WorkerStats> | null;
+  const { active, warm, blank, starts, heapBytes } = stats ?? {};
+  const areCounts = [active, warm, blank].every((count) => Number.isFinite(count));
+  const isKnown = isCounted(starts) && Object.keys(starts).every((kind) => START_KINDS.has(kind));
+  if (areCounts && isKnown && isCounted(heapBytes)) return stats as WorkerStats;
+  throw new ProtocolError("a message with statistics that are none");
+}
+
+function isCounted(value: unknown): value is { readonly [name: string]: number } {
+  return typeof value === "object" && value !== null && Object.values(value).every((count) => Number.isFinite(count));
 }

@@ -27,6 +27,11 @@ export interface ToolScript {
   readonly text: string;
 }
 
+/** A realm that serves many calls is frozen; one that serves a single call is its tool's to change. */
+export function isHardened({ isolation }: ToolScript): boolean {
+  return isolation === "instance" || isolation === "shared";
+}
+
 /** The variable in which a bundle leaves the module's exports. */
 export const SCRIPT_EXPORTS = "__tool";
 

@@ -16,10 +16,9 @@ export function encodeToWorker(message: ToWorker): string {
   switch (message.kind) {
     case "run":
       return (
-        `r\t${message.run}\t${message.key}\t${message.nowMs}\t${message.cpuMs}\t${message.outputBytes}\t` +
-        `${message.logBytes}\t${message.capabilityCalls}\t${message.capabilityBytes}\t` +
-        `${message.stream ? 1 : 0}\t${message.alone ? 1 : 0}\t` +
-        `${JSON.stringify(message.tenant)}\t${JSON.stringify(message.callId)}\t${message.args}\n`
+        `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
+        `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
+        `${message.ownIsolate ? 1 : 0}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
       return `s\t${message.run}\t${message.ask}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
@@ -39,23 +38,24 @@ export function decodeToWorker(line: string): ToWorker {
   const fields = new Fields(line);
   const kind = fields.text();
   switch (kind) {
-    case "r":
+    case "r": {
+      const runs = fields.text();
       return {
         kind: "run",
-        run: fields.number(),
+        run: Number.parseInt(runs, 10),
+        runs,
         key: fields.text(),
-        nowMs: fields.number(),
         cpuMs: fields.number(),
         outputBytes: fields.number(),
         logBytes: fields.number(),
         capabilityCalls: fields.number(),
         capabilityBytes: fields.number(),
         stream: fields.flag(),
-        alone: fields.flag(),
+        ownIsolate: fields.flag(),
         tenant: fields.string(),
-        callId: fields.string(),
-        args: fields.rest(),
+        calls: fields.rest(),
       };
+    }
     case "s":
       return {
         kind: "settle",
@@ -80,6 +80,10 @@ export function decodeToWorker(line: string): ToWorker {
 
 export function encodeToHost(message: ToHost): string {
   switch (message.kind) {
+    case "ran":
+      return `e\t${message.run}\t${message.cpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
+    case "cut":
+      return `k\t${message.run}\n`;
     case "done":
       return (
         `d\t${message.run}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
@@ -87,7 +91,7 @@ export function encodeToHost(message: ToHost): string {
       );
     case "ask":
       return (
-        `a\t${message.run}\t${message.ask}\t${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t` +
+        `a\t${message.run}\t${message.ask}\t${message.nowMs}\t${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t` +
         `${message.payload}\n`
       );
     case "log":
@@ -106,6 +110,16 @@ export function decodeToHost(line: string): ToHost {
   const fields = new Fields(line);
   const kind = fields.text();
   switch (kind) {
+    case "e":
+      return {
+        kind: "ran",
+        run: fields.number(),
+        cpuMs: fields.number(),
+        heapBytes: fields.number(),
+        outcomes: fields.rest(),
+      };
+    case "k":
+      return { kind: "cut", run: fields.number() };
     case "d":
       return {
         kind: "done",
@@ -122,6 +136,7 @@ export function decodeToHost(line: string): ToHost {
         kind: "ask",
         run: fields.number(),
         ask: fields.number(),
+        nowMs: fields.number(),
         capability: fields.string(),
         method: fields.string(),
         payload: fields.rest(),

@@ -1,11 +1,5 @@
-import type { Queue, QueueAddOptions, RunFunction } from "p-queue";
 import { NodeHeap } from "./heap.ts";
 import { Gate, Tenant, type Flow, type Lane, type Waiting } from "./lanes.ts";
-
-/** What `PQueue.add` is given for a waiting call. */
-export interface WaitOptions extends QueueAddOptions {
-  readonly waiting: Waiting;
-}
 
 interface FairQueueOptions {
   readonly concurrency: number;
@@ -24,11 +18,8 @@ interface FairQueueOptions {
  * the gate. A gate at its cap leaves the heap with all that wait for it in one step. A lane whose tenant is at its cap
  * is set aside when it comes to the head, and returned when the tenant has room. So nothing ever walks over calls. A
  * start costs O(log n), and a step for each capped tool at which the same tenant has the next call in line.
- *
- * p-queue takes what `dequeue` returns without looking, so `size` is 0 unless a call may start now; p-queue never asks
- * for more than whether it is 0. The number of calls that wait, whether they may start or not, is `waiting`.
  */
-export class FairQueue implements Queue<RunFunction, WaitOptions> {
+export class FairQueue {
   readonly #concurrency: number;
   readonly #perTenant: number;
   readonly #clock: () => number;
@@ -49,11 +40,6 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     this.#concurrency = options.concurrency;
     this.#perTenant = options.perTenant;
     this.#clock = options.clock;
-  }
-
-  /** 1 when a call may start now, else 0. */
-  get size(): number {
-    return this.#waiting > 0 && this.#next() !== undefined ? 1 : 0;
   }
 
   get waiting(): number {
@@ -118,12 +104,8 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     if (tenant?.running === 0 && tenant.waiting === 0) this.#tenants.delete(tenant.name);
   }
 
-  /** Called by `PQueue.add`. */
-  enqueue(run: RunFunction, options?: Partial<WaitOptions>): void {
-    const call = options?.waiting;
-    if (call === undefined) throw new TypeError("A call of the scheduler needs `options.waiting`");
+  add(call: Waiting): void {
     const { flow, gate } = call;
-    call.run = run;
     call.seq = ++this.#seq;
     if (flow.waiting === 0) {
       this.#settleTurns();
@@ -138,8 +120,9 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     this.#show(lane);
   }
 
-  /** Called by p-queue for the next call to start. The call's slot is taken here. */
-  dequeue(): RunFunction | undefined {
+  /** The next call to start, with the slot it takes; `undefined` where none may start now. */
+  take(): Waiting | undefined {
+    if (this.#waiting === 0) return undefined;
     const lane = this.#next();
     const call = lane?.first;
     if (lane === undefined || call === undefined) return undefined;
@@ -155,7 +138,7 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     if (lane.first === undefined) this.#discard(lane);
     else this.#update(lane);
     this.#take(gate, flow.tenant);
-    return call.run;
+    return call;
   }
 
   /** Takes a call out that shall not start any more. */
@@ -166,21 +149,6 @@ export class FairQueue implements Queue<RunFunction, WaitOptions> {
     this.#count(call, -1);
     if (lane.first === undefined) this.#discard(lane);
     this.forget(gate, flow.tenant);
-  }
-
-  /** Part of p-queue's interface, for features that the scheduler does not use. */
-  filter(): RunFunction[] {
-    throw new Error("The fair queue does not count its calls by priority");
-  }
-
-  /** Part of p-queue's interface, for tasks with a signal: the scheduler calls `withdraw` instead. */
-  remove(): void {
-    throw new Error("The fair queue does not know its calls by id");
-  }
-
-  /** Part of p-queue's interface, for features that the scheduler does not use. */
-  setPriority(): void {
-    throw new Error("The fair queue does not change the priority of a call");
   }
 
   /** The lane whose first call is the next to start, or undefined when none may start now. */

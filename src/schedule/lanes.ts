@@ -7,9 +7,8 @@
  *   queue never looks at more than the first call of a lane.
  * - A `Waiting` is a call in a lane.
  */
-import type { RunFunction } from "p-queue";
 import { NodeHeap, type HeapNode } from "./heap.ts";
-import type { Refusal } from "./refusal.ts";
+import type { Entry } from "./entry.ts";
 
 const MIN_PRIORITY = -10;
 const MAX_PRIORITY = 10;
@@ -151,16 +150,13 @@ export class Lane implements HeapNode {
 
 /** A call that waits for a slot. */
 export class Waiting {
+  readonly entry: Entry;
   readonly flow: Flow;
   readonly gate: Gate;
   readonly signal: AbortSignal | undefined;
   readonly enqueuedAtMs: number;
   readonly deadlineMs: number;
   startedAtMs = 0;
-  /** Set when the call leaves the queue without having run. */
-  refusal: Refusal | undefined = undefined;
-  /** p-queue's own function for this call: it must be called once, or p-queue would remember the call forever. */
-  run: RunFunction | undefined = undefined;
   seq = 0;
   before: Waiting | undefined = undefined;
   after: Waiting | undefined = undefined;
@@ -169,7 +165,15 @@ export class Waiting {
   earlier: Waiting | undefined = undefined;
   later: Waiting | undefined = undefined;
 
-  constructor(flow: Flow, gate: Gate, signal: AbortSignal | undefined, enqueuedAtMs: number, queueMs: number) {
+  constructor(
+    entry: Entry,
+    flow: Flow,
+    gate: Gate,
+    signal: AbortSignal | undefined,
+    enqueuedAtMs: number,
+    queueMs: number,
+  ) {
+    this.entry = entry;
     this.flow = flow;
     this.gate = gate;
     this.signal = signal;

@@ -4,8 +4,8 @@
  * ```text
  *                    a slot is free, no cap is reached,
  *                    and nothing that could start waits
- *   run() ─────────────────────────────────────────────────────────▶ running ──▶ settled
- *     │                                                                 ▲          as `start` settles
+ *   add() ─────────────────────────────────────────────────────────▶ running ──▶ over
+ *     │                                                                 ▲          as its slot is released
  *     │ has to wait            a slot is free, the caps of tool and     │
  *     ├────────────▶ waiting ──tenant leave room, and it is its turn────┘
  *     │                 │
@@ -18,24 +18,22 @@
  *     └── closed ────────────────────────────────────────▶ refused `engine_closed`
  * ```
  *
- * A call leaves `waiting` exactly once. A slot is held from the start of a call until the promise of its `start` has
- * settled, whatever becomes of the call for its caller: a worker that is still busy has no room for another call.
+ * A call leaves `waiting` exactly once. A slot is held from the start of a call until whoever started it releases
+ * it.
  *
- * p-queue holds the calls that wait and starts them in the order of the fair queue. A call that need not wait takes
- * its slot directly, because p-queue costs more than the whole rest of the stage. Both ways take slots from one count,
- * in the fair queue, and the direct way is open only while no waiting call could start; so together they never exceed
- * the concurrency, and neither starves the other.
+ * A slot that is given back goes at once to the next call in the fair queue's order. The direct way is open only while
+ * no waiting call could start, so neither way starves the other.
  */
-import PQueue from "p-queue";
 import { AbortWatch } from "./abort-watch.ts";
 import { DeadlineWheel } from "./deadline-wheel.ts";
 import { DrainRate } from "./drain-rate.ts";
-import { FairQueue, type WaitOptions } from "./fair-queue.ts";
+import type { Entry, Slot } from "./entry.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { clampPriority, Waiting, type Gate, type Tenant } from "./lanes.ts";
 import { Refusal, type RefusalCode } from "./refusal.ts";
 
 /** How often the deadlines of waiting calls are looked at: a call is refused at most twice this much too late. */
-const SWEEP_MS = 20;
+const SWEEP_MS = 2;
 
 export interface SchedulerOptions {
   /** How many calls may wait at once. */
@@ -77,12 +75,12 @@ export class Scheduler {
   readonly #isTenantCapped: boolean;
   readonly #clock: () => number;
   readonly #fair: FairQueue;
-  readonly #queue: PQueue<FairQueue, WaitOptions>;
   readonly #deadlines: DeadlineWheel;
   readonly #aborts: AbortWatch;
   readonly #drainRate = new DrainRate();
   #completed = 0;
   #isClosed = false;
+  #isStarting = false;
   #sweepTimer: NodeJS.Timeout | undefined = undefined;
   #idleWaiters: (() => void)[] = [];
 
@@ -97,28 +95,22 @@ export class Scheduler {
     this.#perTool = perTool;
     this.#isTenantCapped = perTenant !== Infinity;
     this.#clock = clock;
-    const fair = new FairQueue({ concurrency, perTenant, clock });
-    this.#fair = fair;
-    // p-queue insists on making its queue itself, so it gets a class that gives it the one that is already there.
-    // Its own concurrency stays infinite: slots are counted once, by the fair queue, which is empty without a slot.
-    this.#queue = new PQueue<FairQueue, WaitOptions>({ queueClass: returning(fair) });
+    this.#fair = new FairQueue({ concurrency, perTenant, clock });
     this.#deadlines = new DeadlineWheel(SWEEP_MS, clock());
     this.#aborts = new AbortWatch((call) => this.#refuse(call, "cancelled", "The call was cancelled while it waited"));
   }
 
-  /**
-   * Calls `start` once, as soon as the call gets a slot, with the time it waited; the slot is free again when the
-   * promise of `start` settles. Resolves or rejects like that promise, or resolves with a `Refusal` when the call did
-   * not start. The `start` of a call that need not wait runs before `run` returns.
-   */
-  run<T>(request: ScheduleRequest, start: (queueMs: number) => Promise<T>): Promise<T | Refusal> {
-    if (this.#isClosed) return refused("engine_closed", "The engine takes no more calls");
-    if (request.signal?.aborted === true) return refused("cancelled", "The call was cancelled before it started");
+  /** Starts the entry as soon as there is a slot for it, before this returns where it need not wait; or refuses it. */
+  add(request: ScheduleRequest, entry: Entry): void {
+    if (this.#isClosed) return refuse(entry, "engine_closed", "The engine takes no more calls");
+    if (request.signal?.aborted === true) {
+      return refuse(entry, "cancelled", "The call was cancelled before it started");
+    }
     const gate = this.#fair.gate(request.tool, request.perTool ?? this.#perTool);
     const tenant = this.#isTenantCapped ? this.#fair.tenant(request.tenant) : undefined;
-    if (this.#fair.claim(gate, tenant)) return this.#startAtOnce(start, gate, tenant);
-    if (this.#isFull()) return this.#refuseFull(gate, tenant);
-    return this.#wait(request, gate, start);
+    if (this.#fair.claim(gate, tenant)) return startIn(new HeldSlot(this.#release, gate, tenant), entry, 0);
+    if (this.#isFull()) return this.#refuseFull(entry, gate, tenant);
+    this.#wait(request, gate, entry);
   }
 
   /** Takes no more calls. Calls that wait are refused as well, or allowed to run. */
@@ -149,75 +141,59 @@ export class Scheduler {
     return this.#fair.running === 0 && this.#fair.waiting === 0;
   }
 
-  #startAtOnce<T>(start: (queueMs: number) => Promise<T>, gate: Gate, tenant: Tenant | undefined): Promise<T> {
-    const settled = startSafely(start, 0);
-    const release = (): void => {
-      this.#release(gate, tenant);
-      // p-queue knows nothing of this call, so it has to be told that there is a slot again.
-      if (this.#fair.waiting > 0) this.#startWaiting();
-    };
-    // The slot is given back before the caller hears of the result, so a caller who calls again finds it free.
-    void settled.then(release, release);
-    return settled;
-  }
-
-  #startWaited<T>(call: Waiting, start: (queueMs: number) => Promise<T>): Promise<T> {
-    this.#deadlines.remove(call);
-    this.#aborts.remove(call);
-    const settled = startSafely(start, call.startedAtMs - call.enqueuedAtMs);
-    // p-queue looks for the next call by itself once this promise has settled, and after this handler.
-    const release = (): void => this.#release(call.gate, call.flow.tenant);
-    void settled.then(release, release);
-    return settled;
-  }
-
-  #release(gate: Gate, tenant: Tenant | undefined): void {
+  readonly #release = (gate: Gate, tenant: Tenant | undefined): void => {
     this.#completed++;
     this.#fair.release(gate, tenant);
+    if (this.#fair.waiting > 0) this.#startWaiting();
     if (this.#isIdle) this.#announceIdle();
-  }
+  };
 
-  /** Lets p-queue start whatever may start now: setting its concurrency makes it look. */
+  /** Starts whatever may start now. A loop and no recursion, because a start may release its slot before it returns. */
   #startWaiting(): void {
-    this.#queue.concurrency = Infinity;
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    for (let call = this.#fair.take(); call !== undefined; call = this.#fair.take()) {
+      this.#deadlines.remove(call);
+      this.#aborts.remove(call);
+      const slot = new HeldSlot(this.#release, call.gate, call.flow.tenant);
+      startIn(slot, call.entry, call.startedAtMs - call.enqueuedAtMs);
+    }
+    this.#isStarting = false;
   }
 
-  #wait<T>(request: ScheduleRequest, gate: Gate, start: (queueMs: number) => Promise<T>): Promise<T | Refusal> {
+  #wait(request: ScheduleRequest, gate: Gate, entry: Entry): void {
     const nowMs = this.#clock();
     const flow = this.#fair.tenant(request.tenant).flow(clampPriority(request.priority));
-    const call = new Waiting(flow, gate, request.signal, nowMs, request.queueMs);
-    this.#deadlines.add(call);
+    const call = new Waiting(entry, flow, gate, request.signal, nowMs, request.queueMs);
     this.#aborts.add(call);
+    this.#deadlines.add(call);
     if (this.#sweepTimer === undefined) {
       this.#drainRate.begin(this.#completed, nowMs);
       this.#sweepTimer = setInterval(this.#sweep, SWEEP_MS);
     }
-    const task = (): Refusal | Promise<T> => call.refusal ?? this.#startWaited(call, start);
-    return this.#queue.add<T | Refusal>(task, { waiting: call });
+    this.#fair.add(call);
+    this.#startWaiting();
   }
 
   #refuse(call: Waiting, code: RefusalCode, message: string): void {
     this.#deadlines.remove(call);
     this.#aborts.remove(call);
     this.#fair.withdraw(call);
-    call.refusal = new Refusal(code, message, this.#clock() - call.enqueuedAtMs);
-    // p-queue only lets go of a task that has run. This one takes no slot, and only returns its refusal.
-    void call.run?.();
+    call.entry.refuse(new Refusal(code, message, this.#clock() - call.enqueuedAtMs));
     if (this.#isIdle) this.#announceIdle();
   }
 
   #isFull(): boolean {
-    if (this.#fair.waiting < this.#maxQueued) return false;
-    // Between the end of a call and p-queue's next look, a waiting call may be about to start and to make room.
-    if (this.#fair.size > 0) this.#startWaiting();
+    // The call may have raised its tool's cap, which lets others start and make room.
+    if (this.#fair.waiting >= this.#maxQueued) this.#startWaiting();
     return this.#fair.waiting >= this.#maxQueued;
   }
 
-  #refuseFull(gate: Gate, tenant: Tenant | undefined): Promise<Refusal> {
+  #refuseFull(entry: Entry, gate: Gate, tenant: Tenant | undefined): void {
     this.#fair.forget(gate, tenant);
     const queued = this.#fair.waiting;
     const message = `${queued} calls wait already`;
-    return Promise.resolve(new Refusal("queue_full", message, 0, this.#drainRate.retryAfterMs(queued)));
+    entry.refuse(new Refusal("queue_full", message, 0, this.#drainRate.retryAfterMs(queued)));
   }
 
   /** The one timer of all waiting calls. It keeps the process alive, because somebody waits for an answer. */
@@ -241,26 +217,37 @@ export class Scheduler {
   }
 }
 
-function refused(code: RefusalCode, message: string): Promise<Refusal> {
-  return Promise.resolve(new Refusal(code, message, 0));
-}
+class HeldSlot implements Slot {
+  readonly #free: (gate: Gate, tenant: Tenant | undefined) => void;
+  readonly #gate: Gate;
+  readonly #tenant: Tenant | undefined;
+  #isFree = false;
 
-/** A `start` that throws counts as one that rejects, so that its slot comes back the same way. */
-function startSafely<T>(start: (queueMs: number) => Promise<T>, queueMs: number): Promise<T> {
-  try {
-    return start(queueMs);
-  } catch (error) {
-    return Promise.reject(error);
+  constructor(free: (gate: Gate, tenant: Tenant | undefined) => void, gate: Gate, tenant: Tenant | undefined) {
+    this.#free = free;
+    this.#gate = gate;
+    this.#tenant = tenant;
+  }
+
+  release(): void {
+    if (this.#isFree) return;
+    this.#isFree = true;
+    this.#free(this.#gate, this.#tenant);
   }
 }
 
-function returning(queue: FairQueue): new () => FairQueue {
-  return class extends FairQueue {
-    constructor() {
-      super({ concurrency: 1, perTenant: 1, clock: Date.now });
-      return queue;
-    }
-  };
+/** An entry that throws in spite of its promise costs neither its slot nor the others' turn. */
+function startIn(slot: Slot, entry: Entry, queueMs: number): void {
+  try {
+    entry.start(slot, queueMs);
+  } catch (error) {
+    slot.release();
+    process.emitWarning(error instanceof Error ? error : new Error(String(error)), "GloveboxScheduleWarning");
+  }
+}
+
+function refuse(entry: Entry, code: RefusalCode, message: string): void {
+  entry.refuse(new Refusal(code, message, 0));
 }
 
 function requireCount(name: string, value: number, least: number): void {

@@ -45,6 +45,11 @@ export function shownName(name: string): string {
   return name.replace(PREFIX, "");
 }
 
+/** How esbuild reads a file of that name; `undefined` where it is no module. */
+export function loaderOf(file: string): Loader | undefined {
+  return LOADERS[path.extname(file)];
+}
+
 /** Whether an import names a module of Node. */
 export function isNodeBuiltin(specifier: string): boolean {
   return specifier.startsWith("node:") || builtinModules.includes(specifier);
@@ -139,7 +144,7 @@ export class ToolFiles {
     const file = this.#paths.get(args.path);
     if (file === undefined) return refusal("this file is not the tool's to read");
     const asked = args.with["type"];
-    const loader = asked === "text" || asked === "json" ? asked : LOADERS[path.extname(file)];
+    const loader = asked === "text" || asked === "json" ? asked : loaderOf(file);
     if (loader === undefined || (asked !== undefined && asked !== "text" && asked !== "json")) {
       return refusal(
         `${args.path} is no module; import ${Object.keys(LOADERS).join(", ")} or add with { type: "text" }`,

@@ -9,6 +9,18 @@ const CALL = /(?:import|import\.\w+|require)\(\s*(["'`/])/g;
 const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)\s*[),]/y;
 
 /**
+ * What a module must say to import anything, to export something `from` another, or to name what bundling replaces.
+ * None of these words can be spelled in another way, but for escapes; a `from` that counts has a string behind it, or a
+ * comment before the string.
+ */
+const NOT_ALONE = /\b(?:import|require|global|process)\b|\bfrom\s*["'`/<-]|\\u/;
+
+/** Whether a module certainly needs no other. It is `false` also where a word of a comment or a string is all there is. */
+export function isAlone(contents: string): boolean {
+  return !NOT_ALONE.test(contents);
+}
+
+/**
  * What is wrong with a module's `import()` and `require()` calls; `[]` where nothing is.
  *
  * When esbuild bundles a call whose argument begins with a string, such as `import("../" + name)`, it looks for every

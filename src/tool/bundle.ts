@@ -1,11 +1,11 @@
-import { realpath, stat } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { build, stop, type BuildOptions, type BuildResult, type Message } from "esbuild";
 import { GloveboxError } from "../errors.ts";
 import { bundleError, isSyntaxError } from "./bundle-error.ts";
 import { leaveExports } from "./bundle-exports.ts";
-import { MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./bundle-files.ts";
-import { checkImports, TARGET, withoutFileMaps } from "./bundle-imports.ts";
+import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./bundle-files.ts";
+import { checkImports, isAlone, TARGET, withoutFileMaps } from "./bundle-imports.ts";
 
 /** A tool's module: its text, or its file. `name` is the tool's, for messages. */
 export type BundleInput =
@@ -26,6 +26,9 @@ export interface Bundle {
 const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 const DEADLINE_MS = 30_000;
 const ATTEMPTS = 3;
+/** What makes TypeScript likely, in a text too short to end the bundler. */
+const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
+const MAX_GUESSED = 64 * 1024;
 
 const OPTIONS = {
   bundle: true,
@@ -50,6 +53,12 @@ const OPTIONS = {
 } as const satisfies BuildOptions;
 
 /**
+ * For a module that is alone, which is what it was: the plugin and the definitions, which it has no use for, would take
+ * esbuild half as long again. No import may be followed, so that no mistake about a module can make esbuild read a file.
+ */
+const ALONE = { ...OPTIONS, platform: "neutral", define: {}, external: ["*"] } as const satisfies BuildOptions;
+
+/**
  * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and it can read only its own folder and
  * packages. Throws a `GloveboxError` with `load_error` that names the tool's line.
  */
@@ -60,23 +69,32 @@ export async function bundleModule(input: BundleInput, deadlineMs: number = DEAD
   }
   if (input.text.trim() === "") throw emptySource(input.name);
   const root = input.resolveDir === undefined ? undefined : await realpath(input.resolveDir);
+  const contents = withoutFileMaps(input.text);
   const asText = (loader: "js" | "ts"): Promise<Bundle> => {
     const sourcefile = `${input.name.replaceAll(/[^\w.-]/g, "_").slice(0, 128)}.${loader}`;
-    const stdin = { contents: withoutFileMaps(input.text), sourcefile, loader };
-    return bundleWith(new ToolFiles(root), { stdin }, sourcefile, input.name, deadlineMs);
+    const stdin = { contents, sourcefile, loader };
+    return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name, deadlineMs);
   };
   // `a < b > (c)` means one thing in JavaScript and another in TypeScript, so TypeScript is what JavaScript is not.
+  // Where it probably is, both are begun at once; both are waited for, so that nothing is under way after the answer.
+  const asScript = asText("js");
+  const asTyped = looksTyped(contents) ? asText("ts") : undefined;
+  await Promise.allSettled([asScript, asTyped]);
   try {
-    return await asText("js");
+    return await asScript;
   } catch (error) {
     if (!(error instanceof BuildFailedError) || !error.messages.some(isSyntaxError)) throw publicError(error);
     try {
-      return await asText("ts");
+      return await (asTyped ?? asText("ts"));
     } catch (second) {
       const isBetter = second instanceof BuildFailedError && isFurther(second.messages[0], error.messages[0]);
       throw publicError(isBetter ? second : error);
     }
   }
+}
+
+function looksTyped(contents: string): boolean {
+  return contents.length <= MAX_GUESSED && isAlone(contents) && TYPES.test(contents);
 }
 
 /** Ends the bundler's process. The next bundle starts it again. */
@@ -85,8 +103,8 @@ export async function stopBundler(): Promise<void> {
 }
 
 async function bundleFile(file: string, name: string, deadlineMs: number): Promise<Bundle> {
-  const root = await realpath(path.dirname(file)).catch(() => undefined);
-  const real = await realpath(file).catch(() => undefined);
+  const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
+  const [root, real] = await Promise.all(paths);
   if (root === undefined || real === undefined)
     throw loadError(name, `has no file ${path.basename(file)}; check its path`);
   const files = new ToolFiles(root);
@@ -103,30 +121,36 @@ async function bundleFile(file: string, name: string, deadlineMs: number): Promi
     throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
   if (found.size === 0) throw emptySource(name);
   try {
-    return await bundleWith(files, { entryPoints: [entry] }, entry, name, deadlineMs);
+    return await bundleWith(files, entry, await readAlone(real, entry), name, deadlineMs);
   } catch (error) {
     throw publicError(error);
   }
 }
 
+/** A module's text under the name that people are shown. */
+interface Stdin {
+  readonly contents: string;
+  readonly sourcefile: string;
+  readonly loader: "js" | "ts";
+}
+
+/** The text of a file that needs no other: then the bundler need not ask for it. */
+async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
+  const loader = loaderOf(sourcefile);
+  if (loader !== "js" && loader !== "ts") return undefined;
+  const contents = await readFile(file, "utf8").then(withoutFileMaps, () => undefined);
+  return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
+}
+
+/** `stdin` is the text of `entry`, where it is known already. */
 async function bundleWith(
   files: ToolFiles,
-  source: BuildOptions,
   entry: string,
+  stdin: Stdin | undefined,
   name: string,
   deadlineMs: number,
 ): Promise<Bundle> {
-  const { stdin } = source;
-  const plugins = [files.plugin(stdin === undefined ? entry : undefined)];
-  const options: BuildOptions = { ...OPTIONS, ...source, plugins, absWorkingDir: path.parse(process.cwd()).root };
-  const result = await withRetries(name, deadlineMs, async () => {
-    const contents = stdin?.contents;
-    if (typeof contents === "string") {
-      const found = await checkImports(contents, stdin?.loader ?? "js", entry, true);
-      if (found.length > 0) throw new BuildFailedError(name, found);
-    }
-    return build(options);
-  });
+  const result = await withRetries(name, deadlineMs, () => buildOnce(files, entry, stdin, name));
   const [map, script] = ["tool.js.map", "tool.js"].map((file) =>
     result.outputFiles?.find((one) => path.basename(one.path) === file),
   );
@@ -139,6 +163,23 @@ async function bundleWith(
   }
   const shown = files.shownNames();
   return { text, bytes, ...cleanMap(map.text, (one) => one === entry || shown.has(one)) };
+}
+
+/** Has no step before `build` for a module that is alone: so it is under way before this answers. */
+async function buildOnce(
+  files: ToolFiles,
+  entry: string,
+  stdin: Stdin | undefined,
+  name: string,
+): Promise<BuildResult> {
+  const absWorkingDir = path.parse(process.cwd()).root;
+  if (stdin === undefined) {
+    return build({ ...OPTIONS, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
+  }
+  if (isAlone(stdin.contents)) return build({ ...ALONE, absWorkingDir, stdin });
+  const found = await checkImports(stdin.contents, stdin.loader, entry, true);
+  if (found.length > 0) throw new BuildFailedError(name, found);
+  return build({ ...OPTIONS, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
 }
 
 /** A tool's own source map comments may put any text into `sources`. */
@@ -213,8 +254,8 @@ async function withRetries(name: string, deadlineMs: number, work: () => Promise
 async function withDeadline<Result>(name: string, deadlineMs: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const error = loadError(name, `took longer than ${deadlineMs} ms to bundle; import less`);
-    timer = setTimeout(() => reject(error), deadlineMs);
+    const problem = `took longer than ${deadlineMs} ms to bundle; import less`;
+    timer = setTimeout(() => reject(loadError(name, problem)), deadlineMs);
   });
   try {
     return await Promise.race([work, late]);

@@ -4,7 +4,7 @@ import { GloveboxError } from "../errors.ts";
 import type { JsonSchema } from "../json.ts";
 import { resolveLimits, type Limits } from "../limits.ts";
 import type { Inspection, Isolation, ToolScript } from "../protocol/script.ts";
-import { bundleModule, type Bundle } from "./bundle.ts";
+import { bundleModule, type Bundle, type BundleInput } from "./bundle.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition, ToolInfo } from "./definition.ts";
 import { compileSchema, type Validator } from "./schema.ts";
@@ -44,7 +44,9 @@ export interface PrepareContext {
   readonly nextKey: () => string;
 }
 
-type Loaded = Extract<Inspection, { ok: true }>;
+/** What the inspection found, and the key of the script that it left ready in its worker. */
+type Loaded = Extract<Inspection, { ok: true }> & { readonly key: string };
+type Checks = Pick<RegisteredTool, "checkInput" | "checkOutput">;
 
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
 const ANY_ARGUMENTS: JsonSchema = { type: "object" };
@@ -63,17 +65,23 @@ export async function prepareTool(
 async function prepareDefinition(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
   const definition = checkDefinition(given);
   const { name, source, entry = "" } = definition;
-  const bundle = await bundleModule(
-    source === undefined ? { kind: "file", path: entry, name } : { kind: "text", text: source, name },
-  );
-  return finish(definition, bundle, await load(name, bundle, context, definition), context);
+  const module: BundleInput =
+    source === undefined ? { kind: "file", path: entry, name } : { kind: "text", text: source, name };
+  // The bundler is a process of its own: while it works, this one compiles. What it finds wrong is told first.
+  const bundling = bundleModule(module);
+  const compiling = compileChecks(definition);
+  compiling.catch(() => undefined);
+  const bundle = await bundling;
+  const checks = await compiling;
+  return finish(definition, checks, bundle, await load(name, bundle, context, definition), context);
 }
 
 /** A file says in its `spec` what it is: so it is evaluated once, with the defaults, before anything is known of it. */
 async function prepareSource(source: ToolSource, context: PrepareContext): Promise<RegisteredTool> {
   const bundle = await bundleModule({ kind: "file", path: source.path, name: source.name });
   const inspection = await load(source.name, bundle, context);
-  return finish(readSpec(source.name, inspection.spec), bundle, inspection, context);
+  const definition = readSpec(source.name, inspection.spec);
+  return finish(definition, await compileChecks(definition), bundle, inspection, context);
 }
 
 async function load(
@@ -96,7 +104,7 @@ async function load(
   if (inspection.defaultExport !== "function") {
     throw loadError(name, "must export default a function (input, context) => output");
   }
-  return inspection;
+  return { ...inspection, key: script.key };
 }
 
 function readSpec(name: string, text: string): ToolDefinition {
@@ -108,15 +116,20 @@ function readSpec(name: string, text: string): ToolDefinition {
   return checkDefinition({ name, ...spec }, { allowNoSource: true });
 }
 
+/** Asynchronous only so that it fails as a bundle does. */
+async function compileChecks({ name, inputSchema = ANY_ARGUMENTS, outputSchema }: ToolDefinition): Promise<Checks> {
+  const checkInput = compile(name, inputSchema, "inputSchema");
+  return { checkInput, checkOutput: outputSchema === undefined ? null : compile(name, outputSchema, "outputSchema") };
+}
+
 function finish(
   definition: ToolDefinition,
+  checks: Checks,
   bundle: Bundle,
   inspection: Loaded,
   context: PrepareContext,
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
-  const checkInput = compile(name, inputSchema, "inputSchema");
-  const checkOutput = outputSchema === undefined ? null : compile(name, outputSchema, "outputSchema");
   const limits = Object.freeze(resolveLimits(context.limits, definition.limits, context.maxLimits));
   const capabilities = frozenCopy(definition.capabilities ?? {});
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, inspection);
@@ -135,7 +148,7 @@ function finish(
     script: Object.freeze({ bytes: bundle.bytes, evaluationMs: inspection.evaluationMs }),
   });
   const script: ToolScript = Object.freeze({
-    key: context.nextKey(),
+    key: inspection.key,
     name,
     version,
     isolation,
@@ -146,7 +159,6 @@ function finish(
   const retries = definition.retries ?? 0;
   const usage: ToolUsage = { calls: 0, retired: false };
   const toOwnLines = stackMapper(name, bundle.sourceMap);
-  const checks = { checkInput, checkOutput };
   return Object.freeze({ info, script, ...checks, limits, capabilities, retries, usage, mapStack: toOwnLines });
 }
 

@@ -21,11 +21,11 @@ export function schemaError(where: SchemaPlace, pointer: string, problem: string
 }
 
 /**
- * A copy of a schema that nobody else holds: plain JSON of bounded size and depth.
+ * A schema's text, for `readSchema`: JSON of bounded size and depth.
  * Depth and size are checked without recursion and before anything is serialised, since both can be hostile.
  */
-export function copySchema(schema: unknown, where: SchemaPlace): JsonSchema {
-  if (typeof schema === "boolean") return schema;
+export function writeSchema(schema: unknown, where: SchemaPlace): string {
+  if (typeof schema === "boolean") return String(schema);
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
     throw schemaError(where, "", "must be a JSON Schema: an object, true or false");
   }
@@ -39,6 +39,11 @@ export function copySchema(schema: unknown, where: SchemaPlace): JsonSchema {
   if (text === undefined || Buffer.byteLength(text) > MAX_BYTES) {
     throw schemaError(where, "", `is larger than ${MAX_BYTES} bytes as JSON; make it smaller`);
   }
+  return text;
+}
+
+/** A copy of the schema that nobody else holds. */
+export function readSchema(text: string, where: SchemaPlace): JsonSchema {
   const copy: unknown = JSON.parse(text);
   if (!isSchema(copy)) throw schemaError(where, "", "must be a JSON Schema: an object, true or false");
   return copy;

@@ -2,7 +2,7 @@ import { MissingRefError, type Ajv, type ErrorObject, type ValidateFunction } fr
 import type { JsonSchema } from "../json.ts";
 import { PatternError } from "./pattern.ts";
 import { dialectOf, newMeteredAjv, type Dialect } from "./schema-dialect.ts";
-import { copySchema, findPointer, schemaError, type SchemaPlace } from "./schema-text.ts";
+import { findPointer, readSchema, schemaError, writeSchema, type SchemaPlace } from "./schema-text.ts";
 import { boundViolation, toViolations, type Violation } from "./violation.ts";
 import { WorkExceededError, WorkMeter } from "./work-meter.ts";
 
@@ -23,19 +23,46 @@ const MAX_STEPS = 10_000_000;
 const MAX_EXPLAINED_PARTS = 20_000;
 const VALID: readonly Violation[] = Object.freeze([]);
 
+/** Schemas that are remembered, and the longest text of one. */
+const MAX_REMEMBERED = 500;
+const MAX_REMEMBERED_LENGTH = 4 * 1024;
+
+/**
+ * Validators in use, by the texts of their schemas and least recently asked for first. Compiling costs this thread more
+ * than all else about a small tool, and a tool whose code is replaced keeps its schemas. The references are weak, since
+ * a short pattern can take megabytes: a validator goes with the last tool that has it.
+ */
+const inUse = new Map<string, WeakRef<Validator>>();
+
 /** Meta-schemas are compiled once for each dialect. */
 const metaSchemas = new Map<Dialect, Ajv>();
 const metaMeter = new WorkMeter();
 
 /**
  * Compiles a schema; its dialect is read from `$schema`, draft-07 where there is none.
+ * A short schema that is in use already gets the validator that it has: no validator remembers anything of a value.
  * Each schema has a compiler of its own: `$id`s of different tools never meet, and it goes when its validator goes.
  * Nothing is ever loaded: a `$ref` has to point into the schema itself.
  *
  * Throws a `GloveboxError` with `load_error` that points to what is wrong.
  */
 export function compileSchema(schema: JsonSchema, where: SchemaPlace): Validator {
-  const copy = copySchema(schema, where);
+  const text = writeSchema(schema, where);
+  return text.length > MAX_REMEMBERED_LENGTH ? compileText(text, where) : remembered(text, where);
+}
+
+function remembered(text: string, where: SchemaPlace): Validator {
+  const key = `${where} ${text}`;
+  const validator = inUse.get(key)?.deref() ?? compileText(text, where);
+  inUse.delete(key);
+  inUse.set(key, new WeakRef(validator));
+  const [oldest] = inUse.keys();
+  if (inUse.size > MAX_REMEMBERED && oldest !== undefined) inUse.delete(oldest);
+  return validator;
+}
+
+function compileText(text: string, where: SchemaPlace): Validator {
+  const copy = readSchema(text, where);
   const dialect = dialectOf(copy);
   if (dialect === undefined) {
     const problem = "names a dialect that is not supported; use draft-07, 2019-09 or 2020-12, or leave it out";
@@ -100,8 +127,10 @@ class CompiledSchema implements Validator {
   }
 
   #compile(allErrors: boolean): ValidateFunction {
+    // Adding the dialect's own schemas takes longer than compiling most: only references and names can meet them.
+    const meta = findPointer(this.#schema, (key) => key.startsWith("$")) !== "";
     try {
-      return newMeteredAjv(this.#dialect, this.#meter, { allErrors, verbose: true }).compile(this.#schema);
+      return newMeteredAjv(this.#dialect, this.#meter, { allErrors, verbose: true, meta }).compile(this.#schema);
     } catch (error) {
       throw compileError(error, this.#schema, this.#where);
     }

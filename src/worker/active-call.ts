@@ -1,25 +1,30 @@
 import type { Failure, RunMessage } from "../protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
-import type { ToolIsolate } from "./isolates.ts";
+import type { ToolIsolate } from "./tool-isolate.ts";
 
 const LOG_LINES_MAX = 1_000;
+/** A timer set for longer would fire at once. */
+const DELAY_MAX_MS = 2 ** 31 - 1;
 
 /** A call in flight on this worker, with what it has used of its limits. */
 export class ActiveCall {
+  readonly run: number;
+  /** What it was started with. */
   readonly message: RunMessage;
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
   cpuMs = 0;
   /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
   outcome = "";
-  timer: NodeJS.Timeout | null = null;
+  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
   readonly #logs: [level: string, message: string][] = [];
   #logLength = 0;
   #dropped = 0;
   #asks = 0;
   #askLength = 0;
 
-  constructor(message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
+  constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
+    this.run = run;
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
@@ -40,6 +45,11 @@ export class ActiveCall {
     return this.#dropped;
   }
 
+  /** Whether it has nothing to tell but its outcome. */
+  get isQuiet(): boolean {
+    return this.#logs.length === 0 && this.#dropped === 0;
+  }
+
   logsJson(): string {
     return this.#logs.length === 0 ? "" : JSON.stringify(this.#logs);
   }
@@ -51,9 +61,21 @@ export class ActiveCall {
     return ++this.#asks;
   }
 
+  /** Sets the call's one timer. `dueMs` is of the call's own clock. */
+  startTimer(dueMs: number, delayMs: number, onDue: () => void): void {
+    this.stopTimer();
+    const handle = setTimeout(onDue, Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS));
+    this.#timer = { handle, dueMs };
+  }
+
+  /** When the timer is due by the call's own clock, or never. */
+  get dueMs(): number {
+    return this.#timer?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
   stopTimer(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
+    if (this.#timer !== null) clearTimeout(this.#timer.handle);
+    this.#timer = null;
   }
 }
 

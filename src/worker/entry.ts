@@ -1,6 +1,6 @@
-import { queryObjects } from "node:v8";
 import { workerData as poolData } from "node:worker_threads";
 import { TurnSlot } from "../protocol/turn-record.ts";
+import { collectGarbage } from "./garbage.ts";
 import { openLink } from "./link.ts";
 import { Session } from "./session.ts";
 import type { ServeTask, WorkerSettings } from "./settings.ts";
@@ -14,15 +14,12 @@ export default async function serve(task: ServeTask): Promise<void> {
   const link = openLink(task.link);
   const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
   const session = new Session(settings, slot, (text) => link.send(text));
-  link.receive(
-    (line) => session.receive(line),
-    () => session.flush(),
-  );
+  link.receive(session);
   await link.closed;
   session.close();
   // isolated-vm aborts the process when V8 collects a handle of its after the thread's environment has gone, so what
-  // can be collected has to be now. Counting objects makes V8 do that without a flag, which all isolates would see.
-  queryObjects(Session, { format: "count" });
+  // can be collected has to be now.
+  collectGarbage();
 }
 
 /** Piscina wraps the pool's `workerData` into a list of its own. */

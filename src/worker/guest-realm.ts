@@ -1,81 +1,89 @@
 import ivm from "isolated-vm";
-import { type Emit, GLOBAL_NAMES, type Guest, OWN_NAMES, type Pure } from "../guest/host.ts";
+import { type Emit, type Factory, GLOBAL_NAMES, type Guest, OWN_NAMES, type Pure } from "../guest/host.ts";
 import { SCRIPT_EXPORTS, type ToolScript } from "../protocol/script.ts";
+
+/** What every realm of a worker says and asks. */
+export interface RealmHost {
+  readonly emit: ivm.Callback<Emit>;
+  readonly pure: ivm.Callback<Pure>;
+}
 
 /** One V8 context with the guest's prelude in it, as the worker reaches it: entered synchronously, by strings only. */
 export class GuestRealm implements Disposable {
   readonly #context: ivm.Context;
   readonly #face: ivm.Reference<Guest>;
-  readonly #start: ivm.Reference<Guest["start"]>;
-  readonly #startMany: ivm.Reference<Guest["startMany"]>;
-  readonly #settle: ivm.Reference<Guest["settle"]>;
-  readonly #fire: ivm.Reference<Guest["fire"]>;
+  /** The functions of the face that were asked for: to get one takes longer than to call it. */
+  readonly #functions: { [Name in keyof Guest]?: ivm.Reference<Guest[Name]> } = {};
 
   private constructor(context: ivm.Context, face: ivm.Reference<Guest>) {
     this.#context = context;
     this.#face = face;
-    this.#start = face.getSync("start", { reference: true });
-    this.#startMany = face.getSync("startMany", { reference: true });
-    this.#settle = face.getSync("settle", { reference: true });
-    this.#fire = face.getSync("fire", { reference: true });
   }
 
-  /** Opens a context and boots the prelude in it; a hardened realm may serve many calls. */
-  static open(isolate: ivm.Isolate, prelude: ivm.Script, emit: Emit, pure: Pure, hardened: boolean): GuestRealm {
+  /** Opens a context and boots the prelude in it, at once with a tool or for one to come. A hardened realm may serve many calls. */
+  static open(
+    isolate: ivm.Isolate,
+    prelude: ivm.Script,
+    { emit, pure }: RealmHost,
+    hardened: boolean,
+    tool?: LoadedTool,
+  ): GuestRealm {
     const context = isolate.createContextSync();
-    const boot = prelude.runSync(context, { reference: true }) as unknown as ivm.Reference<
-      (...args: unknown[]) => Guest
-    >;
-    const face = boot.applySync(undefined, [new ivm.Callback(emit), new ivm.Callback(pure), hardened], {
+    using boot = new Held(prelude.runSync(context, { reference: true }) as unknown as ivm.Reference);
+    using factory = tool === undefined ? null : evaluate(tool, context);
+    const loading = tool === undefined || factory === null ? [] : tool.arguments(factory.reference);
+    const face = boot.reference.applySync(undefined, [emit, pure, hardened, ...loading], {
       result: { reference: true },
     }) as unknown as ivm.Reference<Guest>;
-    boot.release();
     return new GuestRealm(context, face);
   }
 
   /** Gives the realm its tool. Nothing of the tool runs yet. */
-  load(compiled: ivm.Script, script: ToolScript): void {
-    using factory = new Held(compiled.runSync(this.#context, { reference: true }) as unknown as ivm.Reference);
-    using load = new Held(this.#face.getSync("load", { reference: true }));
-    const facts = JSON.stringify({ name: script.name, version: script.version, config: script.config });
-    const shared = script.isolation === "shared";
-    load.reference.applySync(undefined, [factory.reference.derefInto(), ownNames(script).join(","), facts, shared]);
+  load(tool: LoadedTool): void {
+    using factory = evaluate(tool, this.#context);
+    this.#get("load").applySync(undefined, tool.arguments(factory.reference));
   }
 
-  start(run: number, id: string, args: string, nowMs: number, outputMax: number, timeout: number): string {
-    return this.#start.applySync(undefined, [run, id, args, nowMs, outputMax], { timeout });
+  start(calls: string, timeout: number): string {
+    return this.#get("start").applySync(undefined, [calls], { timeout });
   }
 
-  startMany(batch: string, timeout: number): string {
-    return this.#startMany.applySync(undefined, [batch], { timeout });
+  startNext(timeout: number): string {
+    return this.#get("startNext").applySync(undefined, [], { timeout });
   }
 
   settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number, timeout: number): void {
-    this.#settle.applySync(undefined, [run, ask, ok, payload, nowMs], { timeout });
+    this.#get("settle").applySync(undefined, [run, ask, ok, payload, nowMs], { timeout });
   }
 
   fire(run: number, nowMs: number, timeout: number): void {
-    this.#fire.applySync(undefined, [run, nowMs], { timeout });
+    this.#get("fire").applySync(undefined, [run, nowMs], { timeout });
   }
 
   cancel(run: number, nowMs: number, timeout: number): void {
-    using cancel = new Held(this.#face.getSync("cancel", { reference: true }));
-    cancel.reference.applySync(undefined, [run, nowMs], { timeout });
+    this.#get("cancel").applySync(undefined, [run, nowMs], { timeout });
   }
 
   recover(timeout: number): string {
-    using recover = new Held(this.#face.getSync("recover", { reference: true }));
-    return recover.reference.applySync(undefined, [], { timeout });
+    return this.#get("recover").applySync(undefined, [], { timeout });
   }
 
   inspect(run: number, nowMs: number, timeout: number): string {
-    using inspect = new Held(this.#face.getSync("inspect", { reference: true }));
-    return inspect.reference.applySync(undefined, [run, nowMs], { timeout });
+    return this.#get("inspect").applySync(undefined, [run, nowMs], { timeout });
+  }
+
+  #get<Name extends keyof Guest>(name: Name): ivm.Reference<Guest[Name]> {
+    const known: ivm.Reference<Guest[Name]> | undefined = this.#functions[name];
+    if (known !== undefined) return known;
+    const found: ivm.Reference<Guest[Name]> = this.#face.getSync(name, { reference: true });
+    Object.assign(this.#functions, { [name]: found });
+    return found;
   }
 
   [Symbol.dispose](): void {
-    for (const reference of [this.#start, this.#startMany, this.#settle, this.#fire, this.#face, this.#context])
-      reference.release();
+    for (const reference of Object.values(this.#functions)) reference.release();
+    this.#face.release();
+    this.#context.release();
   }
 }
 
@@ -92,22 +100,70 @@ class Held<T> implements Disposable {
   }
 }
 
-/** Compiles the prelude; `code` is what an earlier isolate of this thread made of it. */
-export function compilePrelude(isolate: ivm.Isolate, text: string, code: ivm.ExternalCopy<ArrayBuffer> | undefined) {
-  const options = { filename: "glovebox:prelude" };
-  return code === undefined
-    ? isolate.compileScriptSync(text, { ...options, produceCachedData: true })
-    : isolate.compileScriptSync(text, { ...options, cachedData: code });
+/** What V8 made of the prelude, for further isolates of this thread. */
+export type PreludeCode = ivm.ExternalCopy<ArrayBuffer>;
+
+const PRELUDE_FILE = { filename: "glovebox:prelude" };
+
+export function compilePrelude(isolate: ivm.Isolate, text: string, code?: PreludeCode): ivm.Script {
+  return isolate.compileScriptSync(text, code === undefined ? PRELUDE_FILE : { ...PRELUDE_FILE, cachedData: code });
 }
 
-/** What of the call's own globals the bundle mentions at all: only these are made for each instance. */
-function ownNames(script: ToolScript): string[] {
-  return OWN_NAMES.filter((name) => script.text.includes(name));
+/**
+ * Opens a realm and makes a call in it for what V8 then has compiled: V8 compiles a function when it is first called,
+ * and in a new isolate that would take longer than all else.
+ */
+export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | undefined {
+  const isolate = new ivm.Isolate();
+  try {
+    const prelude = compilePrelude(isolate, text);
+    const host = { emit: new ivm.Callback(() => 0), pure: new ivm.Callback(() => "") };
+    const realm = GuestRealm.open(isolate, prelude, host, hardened);
+    realm.load(compileTool(isolate, REHEARSED));
+    realm.start('[[1,"",0,9,null]]', REHEARSAL_MS);
+    // V8 knows the text, and so gives what it has of it by now.
+    const again = isolate.compileScriptSync(text, { ...PRELUDE_FILE, produceCachedData: true });
+    return (again as { cachedData?: PreludeCode }).cachedData;
+  } finally {
+    isolate.dispose();
+  }
+}
+
+const REHEARSAL_MS = 1_000;
+const REHEARSED: ToolScript = {
+  key: "",
+  name: "rehearsal",
+  version: "",
+  isolation: "instance",
+  memoryMb: 0,
+  config: "null",
+  text: `const ${SCRIPT_EXPORTS} = { default: () => 0 };`,
+};
+
+/** A tool's bundle as an isolate compiled it, ready to be given to realms. */
+export interface LoadedTool {
+  readonly compiled: ivm.Script;
+  /** What a realm's `load` takes. */
+  arguments(
+    factory: ivm.Reference,
+  ): [factory: ivm.Dereference<Factory>, ownNames: string, facts: string, shared: boolean];
 }
 
 /** Compiles a tool's bundle into a factory. The line offset keeps the lines of errors those of the bundle. */
-export function compileTool(isolate: ivm.Isolate, script: ToolScript): ivm.Script {
-  const parameters = [...GLOBAL_NAMES, ...ownNames(script)].join(", ");
+export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedTool {
+  // What of the call's own globals the bundle mentions at all: only these are made for each instance.
+  const ownNames = OWN_NAMES.filter((name) => script.text.includes(name));
+  const parameters = [...GLOBAL_NAMES, ...ownNames].join(", ");
   const text = `(function (${parameters}) { "use strict";\n${script.text}\nreturn ${SCRIPT_EXPORTS};\n})`;
-  return isolate.compileScriptSync(text, { filename: `tool:${script.name}`, lineOffset: -1 });
+  const { name, version, config } = script;
+  const facts = JSON.stringify({ name, version, config });
+  const shared = script.isolation === "shared";
+  return {
+    compiled: isolate.compileScriptSync(text, { filename: `tool:${name}`, lineOffset: -1 }),
+    arguments: (factory) => [factory.derefInto(), ownNames.join(","), facts, shared],
+  };
+}
+
+function evaluate({ compiled }: LoadedTool, context: ivm.Context): Held<Factory> {
+  return new Held(compiled.runSync(context, { reference: true }) as unknown as ivm.Reference<Factory>);
 }

@@ -2,6 +2,7 @@ import type { Failure } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { toolError } from "../errors.ts";
 import type { Isolates } from "./isolates.ts";
+import type { Blank } from "./tool-isolate.ts";
 import { type Outcome, readOutcome } from "./outcome.ts";
 import type { Turns } from "./turns.ts";
 
@@ -21,16 +22,19 @@ interface Found {
 }
 
 type Attempt =
-  { readonly ok: true; readonly found: Found; readonly ms: number } | { readonly ok: false; readonly failure: Failure };
+  | { readonly ok: true; readonly found: Found; readonly ms: number }
+  /** `isLimit`: it would end the same way in any realm. */
+  | { readonly ok: false; readonly failure: Failure; readonly isLimit: boolean };
 
 /** Evaluates a tool's module, in an isolate of its own, to read what it exports and at which level it loads. */
 export function inspectScript(request: InspectRequest, isolates: Isolates, turns: Turns): Inspection {
   const hardened = attempt(request, true, isolates, turns);
   if (hardened.ok) return describe(hardened, request.script.isolation);
-  if (request.script.isolation === "context" || request.script.isolation === "instance") {
+  const { isolation } = request.script;
+  if (!hardened.isLimit && (isolation === "context" || isolation === "instance")) {
     const open = attempt(request, false, isolates, turns);
     if (open.ok) {
-      const reason = request.script.isolation === "context" ? undefined : hardened.failure.message;
+      const reason = isolation === "context" ? undefined : hardened.failure.message;
       return describe(open, "context", reason);
     }
   }
@@ -48,14 +52,15 @@ function describe(
 }
 
 function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates, turns: Turns): Attempt {
-  let scratch: ReturnType<Isolates["scratch"]>;
+  let scratch: Blank;
   try {
-    scratch = isolates.scratch(request.script, hardened);
+    scratch = turns.around(request.run, request.cpuMs, () => isolates.scratch(request.script, hardened));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return failure("load_error", `the tool's script cannot be compiled: ${message.slice(0, 1_000)}`);
   }
   const { isolate, realm } = scratch;
+  let isKept = false;
   const budget = {
     cpuMs: 0,
     realm,
@@ -70,25 +75,33 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
       realm.inspect(request.run, Date.now(), timeoutMs),
     );
     switch (end.kind) {
-      case "done":
-        return readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
+      case "done": {
+        const found = readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
+        isKept = found.ok && hardened;
+        return found;
+      }
       case "cpu":
-        return failure("load_error", `the tool's module takes more than ${request.cpuMs} ms to evaluate`);
+        return failure("load_error", `the tool's module takes more than ${request.cpuMs} ms to evaluate`, true);
       case "memory":
-        return failure("load_error", `the tool's module needs more than ${request.script.memoryMb} MiB to evaluate`);
+        return failure(
+          "load_error",
+          `the tool's module needs more than ${request.script.memoryMb} MiB to evaluate`,
+          true,
+        );
       case "uncaught":
         return failure("load_error", `the tool's module leaves a rejection behind: ${end.message}`);
       default:
         return end satisfies never;
     }
   } finally {
-    if (!isolate.isDisposed) isolate.dispose();
+    if (isKept) isolates.keep(request.script, scratch);
+    else if (!isolate.isDisposed) isolate.dispose();
   }
 }
 
 /** What the guest found. In a realm that is not frozen the module may have changed what writes it. */
 function readFound({ ok, payload }: Outcome, ms: number): Attempt {
-  if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure };
+  if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure, isLimit: false };
   const found = JSON.parse(payload) as Partial<Found> | null;
   if (typeof found?.spec === "string" && typeof found.defaultExport === "string") {
     try {
@@ -101,6 +114,6 @@ function readFound({ ok, payload }: Outcome, ms: number): Attempt {
   return failure("load_error", "the tool's module changed what describes it");
 }
 
-function failure(code: Failure["code"], message: string): Attempt {
-  return { ok: false, failure: { code, message } };
+function failure(code: Failure["code"], message: string, isLimit = false): Attempt {
+  return { ok: false, failure: { code, message }, isLimit };
 }

@@ -1,103 +1,32 @@
 import ivm from "isolated-vm";
 import type { Emit, Pure } from "../guest/host.ts";
-import type { ToolScript } from "../protocol/script.ts";
-import { compilePrelude, compileTool, GuestRealm } from "./guest-realm.ts";
+import { isHardened, type ToolScript } from "../protocol/script.ts";
+import { type Blank, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
+import {
+  compilePrelude,
+  compileTool,
+  GuestRealm,
+  type LoadedTool,
+  type PreludeCode,
+  type RealmHost,
+  rehearsePrelude,
+} from "./guest-realm.ts";
 
-/** Served calls after which an isolate makes room for a new one. */
-const CALLS_MAX = 100_000;
-/** Share of its memory limit beyond which an isolate is not used again. */
-const HEAP_SHARE_MAX = 0.75;
-/** Turns longer than this are worth reading the heap's size after, in milliseconds. */
-const MEASURE_AFTER_MS = 1;
-const MEASURE_EVERY_CALLS = 64;
 const BLANKS_MAX = 2;
 const BLANK_KINDS_MAX = 2;
+/** Isolates that are kept after an inspection: the tool's first call is likely to follow. */
+const INSPECTED_MAX = 2;
+/** How long, in milliseconds, and how large they may be. */
+const INSPECTED_MS = 5_000;
+const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** One isolate and the tool in it. It is never shared by two tools or two tenants. */
-export class ToolIsolate {
-  readonly tool: string;
-  /** Whether its realm is frozen, so that what the guest says in there is the guest's own. */
-  readonly isHardened: boolean;
-  /** Numbers of the calls in flight. */
-  readonly runs = new Set<number>();
-  readonly #isolate: ivm.Isolate;
-  readonly #open: () => GuestRealm;
-  readonly #script: ToolScript;
-  readonly #compiled: ivm.Script;
-  #realm: GuestRealm | null;
-  readonly #onEnd: (isolate: ToolIsolate) => void;
-  #served = 0;
-  #measureAt = 0;
-  #ended = false;
-  heapBytes = 0;
-  /** No further calls: it is disposed when the last one ends. */
-  retired = false;
-
-  constructor(blank: Blank, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
-    this.#onEnd = onEnd;
-    this.tool = script.name;
-    this.isHardened = isHardened(script);
-    this.#isolate = blank.isolate;
-    this.#open = blank.open;
-    this.#script = script;
-    this.#compiled = compileTool(blank.isolate, script);
-    this.#realm = script.isolation === "context" ? null : blank.realm;
-    if (script.isolation === "context") blank.realm[Symbol.dispose]();
-    this.#realm?.load(this.#compiled, script);
-  }
-
-  /** The realm for one more call: a new one at the `context` level. */
-  enter(run: number): GuestRealm {
-    this.runs.add(run);
-    this.#served++;
-    if (this.#realm !== null) return this.#realm;
-    const realm = this.#open();
-    realm.load(this.#compiled, this.#script);
-    return realm;
-  }
-
-  leave(run: number, realm: GuestRealm): void {
-    this.runs.delete(run);
-    if (this.#ended) return;
-    if (realm !== this.#realm) realm[Symbol.dispose]();
-    if (this.#script.isolation === "isolate" || this.#served >= CALLS_MAX) this.retired = true;
-    if (this.retired && this.runs.size === 0) this.dispose();
-  }
-
-  /** Reads the heap's size if the last time is some calls ago, or if one was long: reading costs as much as a call. */
-  measure(cpuMs: number): void {
-    if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
-    this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
-    const { used_heap_size: used, externally_allocated_size: external } = this.#isolate.getHeapStatisticsSync();
-    this.heapBytes = used + external;
-    if (this.heapBytes > this.#script.memoryMb * 1024 * 1024 * HEAP_SHARE_MAX) this.retired = true;
-  }
-
-  /** Disposed, by us or by V8 at the memory limit: asked for only where a turn failed, for asking is slow. */
-  get dead(): boolean {
-    return this.#isolate.isDisposed;
-  }
-
-  dispose(): void {
-    this.retired = true;
-    if (!this.dead) this.#isolate.dispose();
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#onEnd(this);
-  }
-}
-
-/** An isolate with a realm and no tool yet. */
-interface Blank {
-  readonly isolate: ivm.Isolate;
-  readonly realm: GuestRealm;
-  /** Opens a further realm, which is not hardened. */
-  readonly open: () => GuestRealm;
-}
-
-/** A realm that serves many calls is frozen; one that serves a single call is its tool's to change. */
-export function isHardened({ isolation }: ToolScript): boolean {
-  return isolation === "instance" || isolation === "shared";
+/** An isolate in which a module was evaluated, and which no call has used yet. */
+interface Inspected {
+  readonly key: string;
+  readonly text: string;
+  readonly memoryMb: number;
+  readonly blank: Blank;
+  readonly keptAtMs: number;
 }
 
 /** What blanks differ in. A realm is hardened where calls share it; one that serves a single call stays open. */
@@ -109,14 +38,17 @@ interface BlankKind {
 /** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a shelf of blanks. */
 export class Isolates {
   readonly #prelude: string;
-  readonly #emit: Emit;
-  readonly #pure: Pure;
+  readonly #host: RealmHost;
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
   readonly #live = new Set<ToolIsolate>();
+  /** The isolate whose tool was called last. */
+  #latest: ToolIsolate | null = null;
   /** Blanks of the kinds that were used last, least recently used first. */
   readonly #shelf = new Map<string, { readonly kind: BlankKind; readonly blanks: Blank[] }>();
-  #preludeCode: ivm.ExternalCopy<ArrayBuffer> | undefined;
+  readonly #inspected: Inspected[] = [];
+  /** What V8 made of the prelude, by whether it was for a hardened realm. */
+  readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
@@ -125,8 +57,7 @@ export class Isolates {
   constructor(prelude: string, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
     this.#prelude = prelude;
     this.#warmMax = warmMax;
-    this.#emit = emit;
-    this.#pure = pure;
+    this.#host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
     this.#reserve = reserve;
   }
 
@@ -136,20 +67,26 @@ export class Isolates {
     return warm !== undefined && !warm.retired;
   }
 
-  /** The isolate for a call of this tool and tenant. Throws where the bundle cannot be compiled. */
-  get(script: ToolScript, tenant: string): ToolIsolate {
+  /**
+   * The isolate for calls of this tool and tenant; one of its own where the call must have one, except where calls share
+   * the module's state. Throws where the bundle cannot be compiled.
+   */
+  get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
     if (script.isolation === "isolate") return this.#start(script);
+    if (own && script.isolation !== "shared") return this.#startForOne(script);
     const key = `${script.key} ${tenant}`;
     const warm = this.#warm.get(key);
     if (warm !== undefined) {
       this.#warm.delete(key);
       if (!warm.retired) {
         this.#warm.set(key, warm);
+        this.#latest = warm;
         return warm;
       }
       if (warm.runs.size === 0) warm.dispose();
     }
     const fresh = this.#start(script);
+    this.#latest = fresh;
     this.#warm.set(key, fresh);
     this.#evict();
     return fresh;
@@ -157,6 +94,7 @@ export class Isolates {
 
   /** Drops the warm isolates of a tool that is gone; calls in flight end on theirs. */
   forget(key: string): void {
+    this.#dropInspected((inspected) => inspected.key === key);
     for (const [warmKey, isolate] of this.#warm) {
       if (!warmKey.startsWith(`${key} `)) continue;
       this.#warm.delete(warmKey);
@@ -164,18 +102,61 @@ export class Isolates {
     }
   }
 
-  /** A blank for an inspection; the caller disposes of it. */
-  scratch(script: ToolScript, hardened: boolean): { readonly isolate: ivm.Isolate; readonly realm: GuestRealm } {
+  /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
+  scratch(script: ToolScript, hardened: boolean): Blank {
     const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened });
-    blank.realm.load(compileTool(blank.isolate, script), script);
-    return blank;
+    try {
+      blank.realm.load(compileTool(blank.isolate, script));
+      return blank;
+    } catch (error) {
+      if (!blank.isolate.isDisposed) blank.isolate.dispose();
+      throw error;
+    }
   }
 
-  /** Puts a blank on the shelf, for when the worker has nothing to do; says whether another may be wanted. */
+  /**
+   * Keeps the isolate of an inspection that went well for the first tenant that calls the tool: to have evaluated the
+   * module in a realm that is frozen leaves no more behind than a call does.
+   */
+  keep({ key, text, memoryMb }: ToolScript, blank: Blank): void {
+    if (heapBytesOf(blank.isolate) > INSPECTED_BYTES_MAX) return blank.isolate.dispose();
+    this.#reserve((this.#reservedMb += memoryMb));
+    this.#inspected.push({ key, text, memoryMb, blank, keptAtMs: performance.now() });
+    const [oldest] = this.#inspected;
+    if (this.#inspected.length > INSPECTED_MAX) this.#dropInspected((inspected) => inspected === oldest);
+  }
+
+  /** Drops isolates of inspections whose tool was not called soon after. */
+  dropStale(): void {
+    const nowMs = performance.now();
+    this.#dropInspected(({ keptAtMs }) => nowMs - keptAtMs > INSPECTED_MS);
+  }
+
+  #dropInspected(isDropped: (inspected: Inspected) => boolean): void {
+    for (const inspected of this.#inspected.filter(isDropped)) this.#takeOut(inspected).isolate.dispose();
+  }
+
+  /** An isolate of an inspection that is kept no longer. */
+  #takeOut(inspected: Inspected): Blank {
+    this.#inspected.splice(this.#inspected.indexOf(inspected), 1);
+    this.#reserve((this.#reservedMb -= inspected.memoryMb));
+    return inspected.blank;
+  }
+
+  /** Whether there is something to prepare. */
+  get isWanting(): boolean {
+    if (this.#latest?.isWanting === true) return true;
+    for (const { blanks } of this.#shelf.values()) if (blanks.length < BLANKS_MAX) return true;
+    return false;
+  }
+
+  /** Prepares something, for when the worker has nothing to do; says whether there may be more to prepare. */
   refill(): boolean {
+    if (this.#latest?.prepare() === true) return true;
     for (const { kind, blanks } of this.#shelf.values()) {
       if (blanks.length >= BLANKS_MAX) continue;
-      blanks.push(this.#createBlank(kind));
+      if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#createBlank(kind));
+      else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude, kind.hardened));
       return true;
     }
     return false;
@@ -204,12 +185,14 @@ export class Isolates {
 
   dispose(): void {
     for (const isolate of this.#live) isolate.dispose();
+    for (const { blank } of this.#inspected) blank.isolate.dispose();
     for (const { blanks } of this.#shelf.values()) for (const blank of blanks) blank.isolate.dispose();
     this.#shelf.clear();
   }
 
   #start(script: ToolScript): ToolIsolate {
-    const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened: isHardened(script) });
+    const blank =
+      this.#takeInspected(script) ?? this.#takeBlank({ memoryMb: script.memoryMb, hardened: isHardened(script) });
     try {
       const isolate = new ToolIsolate(blank, script, (dead) => {
         this.#live.delete(dead);
@@ -225,12 +208,26 @@ export class Isolates {
     }
   }
 
+  /** An isolate that ends with its only call. */
+  #startForOne(script: ToolScript): ToolIsolate {
+    const isolate = this.#start(script);
+    isolate.retired = true;
+    return isolate;
+  }
+
   #evict(): void {
     for (const [key, isolate] of this.#warm) {
       if (this.#warm.size <= this.#warmMax) return;
       this.#warm.delete(key);
       retire(isolate);
     }
+  }
+
+  #takeInspected(script: ToolScript): Blank | undefined {
+    if (!isHardened(script)) return undefined;
+    const fitting = ({ text, memoryMb }: Inspected) => text === script.text && memoryMb === script.memoryMb;
+    const inspected = this.#inspected.find(fitting);
+    return inspected === undefined ? undefined : this.#takeOut(inspected);
   }
 
   #takeBlank(kind: BlankKind): Blank {
@@ -248,15 +245,13 @@ export class Isolates {
 
   #createBlank({ memoryMb, hardened }: BlankKind): Blank {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb });
-    const prelude = compilePrelude(isolate, this.#prelude, this.#preludeCode);
-    this.#preludeCode ??= (prelude as { cachedData?: ivm.ExternalCopy<ArrayBuffer> }).cachedData;
-    const openRealm = (harden: boolean) => GuestRealm.open(isolate, prelude, this.#emit, this.#pure, harden);
+    const prelude = compilePrelude(isolate, this.#prelude, this.#preludeCode.get(hardened));
     this.#count("blank");
-    const open = () => {
+    const open = (tool: LoadedTool) => {
       this.#count("context");
-      return openRealm(false);
+      return GuestRealm.open(isolate, prelude, this.#host, false, tool);
     };
-    return { isolate, realm: openRealm(hardened), open };
+    return { isolate, realm: GuestRealm.open(isolate, prelude, this.#host, hardened), open };
   }
 
   #count(kind: string): void {

@@ -26,14 +26,25 @@ const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 const TEXT_MAX = 10_000;
+/** Longest failure that a guest writes, in characters: its message, its type and its stack, all of it escaped. */
+const FAILURE_MAX = 128 * 1024;
 
 /** `checked` has the output parsed once more: for realms that are not frozen. */
 export function readOutcome(said: string, outputMax: number, checked: boolean): Outcome {
   const payload = said.slice(1);
-  if (said.startsWith("-")) return failed(readFailure(payload));
+  // Lengths come first: a giant takes seconds to read, and outside a turn no watch would know whose they are.
+  if (said.startsWith("-")) return failed(payload.length > FAILURE_MAX ? TAMPERED : readFailure(payload));
+  if (said.startsWith("+") && payload.length > outputMax) {
+    return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
+  }
   if (!said.startsWith("+") || !isOneLine(payload) || (checked && !isJson(payload))) return failed(TAMPERED);
-  if (payload.length <= outputMax) return { ok: true, payload };
-  return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
+  return { ok: true, payload };
+}
+
+/** The same as one text, which fits among others into a message. */
+export function cleanOutcome(said: string, outputMax: number, checked: boolean): string {
+  const { ok, payload } = readOutcome(said, outputMax, checked);
+  return ok && !payload.includes("\t") ? `+${payload}` : `-${ok ? JSON.stringify(TAMPERED) : payload}`;
 }
 
 /** Whether a text is one line, as a message's last field has to be. */

@@ -1,13 +1,18 @@
+import { getHeapStatistics } from "node:v8";
 import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
 import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { TurnSlot } from "../protocol/turn-record.ts";
 import { decodeToWorker, encodeToHost } from "../protocol/wire.ts";
 import { ActiveCall, failed } from "./active-call.ts";
+import { collectGarbage } from "./garbage.ts";
 import { inspectScript } from "./inspect.ts";
-import { Isolates, type ToolIsolate } from "./isolates.ts";
+import { Isolates } from "./isolates.ts";
+import type { ToolIsolate } from "./tool-isolate.ts";
+import type { LinkListener } from "./link.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
+import { Preparation } from "./preparation.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
@@ -17,20 +22,25 @@ const CANCEL_CPU_MS = 50;
 /** Replies wait for the rest of the batch at most so long, in milliseconds. */
 const REPLY_DELAY_MS = 0.05;
 const STATS_EVERY_MS = 500;
+/** What isolates have said lies outside this thread's heap, where V8 sees no reason to collect it. */
+const OUTSIDE_MAX_BYTES = 8 * 1024 * 1024;
 
 /** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
-export class Session {
+export class Session implements LinkListener {
   readonly #send: (text: string) => void;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
   readonly #isolates: Isolates;
   readonly #starter: Starter;
+  readonly #preparation: Preparation;
   readonly #scripts = new Map<string, ToolScript>();
   readonly #calls = new Map<number, ActiveCall>();
   readonly #statsTimer: NodeJS.Timeout;
+  /** Calls that ended in the turn that runs now, whosever it is: at the `shared` level they wait for each other. */
+  #ended: ActiveCall[] = [];
   #outbox = "";
   #outboxSinceMs = 0;
-  #isBusy = false;
+  #hasInspected = false;
   #lastStats = "";
 
   constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
@@ -40,10 +50,11 @@ export class Session {
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
-      (kind, run, a, b, c) => this.#onEmit(kind, run, a, b, c),
+      (kind, run, a, b, c, nowMs) => this.#onEmit(kind, run, a, b, c, nowMs),
       createPure(settings.entropyKey),
       (memoryMb) => slot.reserve(memoryMb),
     );
+    this.#preparation = new Preparation(this.#isolates);
     this.#starter = new Starter({
       isolates: this.#isolates,
       turns: this.#turns,
@@ -53,11 +64,12 @@ export class Session {
       abandon: (isolate) => this.#abandon(isolate),
     });
     this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
+    // Its first words tell the host that the worker runs.
+    this.#sendStats();
   }
 
-  receive(line: string): void {
+  onLine(line: string): void {
     const message = decodeToWorker(line);
-    if (message.kind !== "run") this.#starter.flush();
     switch (message.kind) {
       case "run":
         return this.#start(message);
@@ -72,24 +84,29 @@ export class Session {
         this.#scripts.delete(message.key);
         return this.#isolates.forget(message.key);
       case "inspect": {
+        this.#hasInspected = true;
         const inspection = inspectScript(message, this.#isolates, this.#turns);
         return this.#post({ kind: "inspected", run: message.run, payload: JSON.stringify(inspection) });
       }
     }
   }
 
+  /** Nothing runs, and nothing is being prepared. */
+  get isIdle(): boolean {
+    return this.#calls.size === 0 && !this.#preparation.isPending;
+  }
+
   /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
-  flush(): void {
-    this.#starter.flush();
+  onPause(): void {
     if (this.#outbox !== "") this.#sendOutbox();
     this.#slot.rest();
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    setImmediate(() => this.#prepare());
+    this.#preparation.begin(this.#hasInspected);
+    this.#hasInspected = false;
   }
 
   close(): void {
     clearInterval(this.#statsTimer);
+    this.#preparation.stop();
     for (const call of this.#calls.values()) call.stopTimer();
     this.#calls.clear();
     this.#isolates.dispose();
@@ -99,25 +116,33 @@ export class Session {
     const script = this.#scripts.get(message.key);
     if (script === undefined) this.#lose(message.run, "the worker does not know the tool");
     else this.#starter.start(message, script);
+    this.#completeEnded();
   }
 
   #settle({ run, ask, ok, payload, nowMs }: SettleMessage): void {
+    // What was due before the answer came happens before it. So the order is the same again where a call is run again
+    // and its answers come at once.
+    for (let call = this.#calls.get(run); call !== undefined && call.dueMs <= nowMs; call = this.#calls.get(run)) {
+      this.#fire(call);
+    }
     const call = this.#calls.get(run);
     if (call === undefined) return;
     this.#afterTurn(
       call,
       this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
     );
+    this.#completeEnded();
   }
 
-  #fire(call: ActiveCall, dueMs: number): void {
-    call.timer = null;
-    const nowMs = Math.max(dueMs, Date.now());
+  /** The call's clock then shows when its timer was due, however late it is: a call that is run again sees that again. */
+  #fire(call: ActiveCall): void {
+    const { dueMs } = call;
+    call.stopTimer();
     this.#afterTurn(
       call,
-      this.#enter(call, (timeoutMs) => call.realm.fire(call.message.run, nowMs, timeoutMs)),
+      this.#enter(call, (timeoutMs) => call.realm.fire(call.run, dueMs, timeoutMs)),
     );
-    this.flush();
+    this.#completeEnded();
   }
 
   #cancel(run: number): void {
@@ -129,10 +154,11 @@ export class Session {
     );
     call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
     this.#afterTurn(call, end);
+    this.#completeEnded();
   }
 
   #enter(call: ActiveCall, body: (timeoutMs: number) => string | void): TurnEnd {
-    return this.#turns.enter(call.message.run, call, call.message.cpuMs, body);
+    return this.#turns.enter(call.run, call, call.message.cpuMs, body);
   }
 
   #afterTurn(call: ActiveCall, end: TurnEnd): void {
@@ -154,7 +180,6 @@ export class Session {
   #condemn(call: ActiveCall, code: "cpu_limit" | "memory_limit", message: string): void {
     const { isolate } = call;
     call.outcome = failed({ code, message });
-    this.#starter.distrust(call.message.key);
     isolate.dispose();
     this.#complete(call);
     this.#abandon(isolate);
@@ -174,10 +199,16 @@ export class Session {
     this.#post({ kind: "lost", run, payload: JSON.stringify(reason) });
   }
 
+  #completeEnded(): void {
+    if (this.#ended.length === 0) return;
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const call of ended) if (this.#calls.get(call.run) === call) this.#complete(call);
+  }
+
   #complete(call: ActiveCall): void {
-    const { isolate, message } = call;
+    const { isolate, message, run } = call;
     const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
-    const { run } = message;
     this.#calls.delete(run);
     call.stopTimer();
     isolate.measure(call.cpuMs);
@@ -198,26 +229,31 @@ export class Session {
    * What a guest says during its turn: numbers and strings, though perhaps not in the places where they belong.
    * Nothing may be thrown into the isolate, and nothing long may be kept.
    */
-  #onEmit(kind: number, run: number, a: string | number, b: string, c: string): number {
-    const call = this.#calls.get(run);
+  #onEmit(kind: number, run: number, a: string | number, b: string, c: string, nowMs: number): number {
+    if (kind === EMIT_DONE && !this.#calls.has(run) && this.#starter.ends(run, String(a))) return 0;
+    const call = this.#calls.get(run) ?? this.#starter.starting(run);
     // A tool that got hold of its own call may have put another's number into it.
     if (call === undefined || call.outcome !== "" || call.realm !== this.#turns.realm) return 0;
     switch (kind) {
       case EMIT_DONE:
         call.outcome = String(a);
+        this.#ended.push(call);
         return 0;
       case EMIT_LOG:
         this.#log(call, String(a), String(b));
         return 0;
       case EMIT_TIMER:
-        call.stopTimer();
-        call.timer = setTimeout(() => this.#fire(call, Number(a)), delayUntil(Number(a)));
+        call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
+          this.#fire(call);
+          this.onPause();
+        });
         return 0;
       case EMIT_ASK: {
         const [capability, method, payload] = [String(a), String(b), String(c)];
         if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(payload)) return 0;
         const ask = call.nextAsk(payload.length);
-        if (ask > 0) this.#post({ kind: "ask", run, ask, capability, method, payload });
+        const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
+        if (ask > 0) this.#post({ kind: "ask", run, ask, nowMs: askedMs, capability, method, payload });
         return ask;
       }
       default:
@@ -227,7 +263,7 @@ export class Session {
 
   #log(call: ActiveCall, level: string, message: string): void {
     if (!call.log(level, message) || !call.message.stream) return;
-    this.#post({ kind: "log", run: call.message.run, payload: JSON.stringify([level, message]) });
+    this.#post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
   }
 
   #post(message: ToHost): void {
@@ -240,16 +276,14 @@ export class Session {
   #sendOutbox(): void {
     const text = this.#outbox;
     this.#outbox = "";
+    // Before the host hears of a turn's end, it is said to run no more.
+    if (this.#turns.realm === null) this.#slot.rest();
     this.#send(text);
   }
 
-  /** A little of the preparation at a time, so that a call that comes meanwhile waits for one isolate at most. */
-  #prepare(): void {
-    this.#isBusy = false;
-    if (this.#isolates.refill()) this.flush();
-  }
-
   #sendStats(): void {
+    this.#isolates.dropStale();
+    if (getHeapStatistics().external_memory > OUTSIDE_MAX_BYTES) collectGarbage();
     const stats: WorkerStats = {
       ...this.#isolates.counts(),
       starts: this.#isolates.starts,
@@ -259,13 +293,6 @@ export class Session {
     if (payload === this.#lastStats) return;
     this.#lastStats = payload;
     this.#post({ kind: "stats", payload });
-    this.flush();
+    this.onPause();
   }
-}
-
-/** A timer set for longer would fire at once. */
-const DELAY_MAX_MS = 2 ** 31 - 1;
-
-function delayUntil(dueMs: number): number {
-  return Math.min(Math.max(0, dueMs - Date.now() || 0), DELAY_MAX_MS);
 }

@@ -16,5 +16,12 @@ export interface WorkerSettings {
 /** What the one long task of a worker gets: its number, and its end of the link to the host. */
 export interface ServeTask {
   readonly worker: number;
-  readonly link: { readonly kind: "port"; readonly port: MessagePort } | { readonly kind: "pipe"; readonly fd: number };
+  readonly link:
+    | {
+        readonly kind: "port";
+        readonly port: MessagePort;
+        /** One number, which the host counts up and notifies with every message. */
+        readonly bell: SharedArrayBuffer;
+      }
+    | { readonly kind: "pipe"; readonly fd: number };
 }

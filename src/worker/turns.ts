@@ -55,7 +55,7 @@ export class Turns {
       // Rounded up: isolated-vm takes whole milliseconds, and none would mean no limit.
       return { kind: "done", value: body(Math.ceil(leftMs)) ?? "" };
     } catch (error) {
-      return classify(error, budget.isolate.dead);
+      return classify(error, budget.isolate.dead, performance.now() - startMs >= leftMs - 1);
     } finally {
       this.#realm = null;
       budget.cpuMs += performance.now() - startMs;
@@ -64,9 +64,9 @@ export class Turns {
   }
 }
 
-/** The text of `error` may be the tool's own, so a disposed isolate speaks before it does. */
-function classify(error: unknown, dead: boolean): TurnEnd {
+/** The text of `error` may be the tool's own, so a disposed isolate and the clock speak before it does. */
+function classify(error: unknown, dead: boolean, isOver: boolean): TurnEnd {
   if (dead) return { kind: "memory" };
   const message = error instanceof Error ? error.message : String(error);
-  return message === TIMED_OUT ? { kind: "cpu" } : { kind: "uncaught", message: message.slice(0, 1_000) };
+  return isOver && message === TIMED_OUT ? { kind: "cpu" } : { kind: "uncaught", message: message.slice(0, 1_000) };
 }

@@ -1,6 +1,15 @@
-import type { Answer, Ask, Executor, ExecutorEvent, Job } from "../../src/executor/executor.ts";
+import type {
+  Answer,
+  Ask,
+  Executor,
+  ExecutorEvents,
+  Job,
+  Recycling,
+  Reply,
+  TellExecutorEvent,
+} from "../../src/executor/executor.ts";
 import { bundlePrelude } from "../../src/executor/prelude.ts";
-import { ProcessExecutor } from "../../src/executor/process/process-executor.ts";
+import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/limits.ts";
 import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/protocol/script.ts";
@@ -8,8 +17,20 @@ import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/proto
 /** An executor under test, with what it told and a way to make jobs for it. */
 export interface Bench extends AsyncDisposable {
   readonly executor: Executor;
-  readonly events: ExecutorEvent[];
-  job(script: ToolScript, args?: unknown, extra?: JobExtra): Job;
+  readonly events: TestEvent[];
+  /** How many calls went together, batch by batch. */
+  readonly batches: number[];
+  job(script: ToolScript, args?: unknown, extra?: JobExtra): TestJob;
+  /** Runs a job and waits for its reply. */
+  run(job: TestJob): Promise<Reply>;
+}
+
+/** What an executor told: the event, and its name. */
+export type TestEvent = { readonly name: keyof ExecutorEvents } & { readonly [key: string]: unknown };
+
+/** A job whose reply can be waited for. */
+interface TestJob extends Job {
+  readonly reply: Promise<Reply>;
 }
 
 interface JobExtra {
@@ -21,37 +42,69 @@ interface JobExtra {
 
 export type Kind = "threads" | "process";
 
-export async function startExecutor(kind: Kind, workers = 1): Promise<Bench> {
-  const events: ExecutorEvent[] = [];
+/** Processes that never make room. */
+export const NEVER: Recycling = { ageMs: Infinity, calls: Infinity, rssMb: Infinity };
+
+export async function startExecutor(kind: Kind, workers = 1, more: Partial<ProcessOptions> = {}): Promise<Bench> {
+  const events: TestEvent[] = [];
+  const batches: number[] = [];
   let lastRun = 0;
   const nextRun = () => ++lastRun;
+  const tell: TellExecutorEvent = (name, event) => {
+    if ("size" in event) batches.push(event.size);
+    else events.push({ name, ...event });
+  };
   const common = {
     workers,
     prelude: await bundlePrelude(),
     entropyKey: "a key for tests",
     warmIsolates: 16,
     nextRun,
-    onEvent: (event: ExecutorEvent) => void (event.kind === "batch" || events.push(event)),
+    tell,
   };
   const executor =
-    kind === "threads" ? new ThreadsExecutor(common) : new ProcessExecutor({ ...common, rssMaxMb: 2_048, spare: true });
+    kind === "threads"
+      ? new ThreadsExecutor(common)
+      : new ProcessExecutor({ ...common, rssMaxMb: 2_048, spare: true, recycle: NEVER, sandbox: "auto", ...more });
   await executor.start();
   return {
     executor,
     events,
+    batches,
+    run: (job) => {
+      executor.run(job);
+      return job.reply;
+    },
     job: (script, args = {}, { limits, tenant = "", ask = refuse, onLog } = {}) => ({
+      ...settling(),
       run: nextRun(),
       script,
       tenant,
       callId: "call",
       args: JSON.stringify(args),
-      limits: { ...DEFAULT_LIMITS, ...limits },
+      limits: limitsOf(limits),
+      waitMs: limitsOf(limits).queueMs,
       stream: onLog !== undefined,
       ask,
       onLog: onLog ?? (() => undefined),
     }),
     [Symbol.asyncDispose]: () => executor.close(),
   };
+}
+
+const known = new WeakMap<Partial<Limits>, Limits>();
+
+/** The same object for the same wishes, as calls of a tool have it: only such calls go together. */
+function limitsOf(limits: Partial<Limits> | undefined): Limits {
+  if (limits === undefined) return DEFAULT_LIMITS;
+  const whole = known.get(limits) ?? { ...DEFAULT_LIMITS, ...limits };
+  known.set(limits, whole);
+  return whole;
+}
+
+function settling() {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  return { reply: promise, settle: resolve };
 }
 
 let keys = 0;

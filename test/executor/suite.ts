@@ -11,7 +11,7 @@ export function executorSuite(kind: Kind): void {
     });
     afterAll(() => bench[Symbol.asyncDispose]());
 
-    const run = (...args: Parameters<Bench["job"]>) => bench.executor.run(bench.job(...args));
+    const run = (...args: Parameters<Bench["job"]>) => bench.run(bench.job(...args));
     const output = async (...args: Parameters<Bench["job"]>): Promise<unknown> => {
       const { outcome } = await run(...args);
       return outcome.ok ? JSON.parse(outcome.json) : outcome.failure;
@@ -117,7 +117,7 @@ export function executorSuite(kind: Kind): void {
 
     test("cancels a call that runs", async () => {
       const job = bench.job(script("() => new Promise(() => {})"));
-      const reply = bench.executor.run(job);
+      const reply = bench.run(job);
       bench.executor.cancel(job.run, "cancelled", "the test wants it");
       expect((await reply).outcome).toMatchObject({ ok: false, failure: { code: "cancelled" } });
     });
@@ -135,7 +135,7 @@ export function executorSuite(kind: Kind): void {
         return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "null" });
       };
       const job = bench.job(tool, {}, { ask });
-      const reply = bench.executor.run(job);
+      const reply = bench.run(job);
       await ready;
       bench.executor.cancel(job.run, "cancelled", "the test wants it");
       await reply;
@@ -153,8 +153,8 @@ export function executorSuite(kind: Kind): void {
       );
       expect(await output(tool, {}, { ask })).toEqual([10, 20]);
       expect(asked).toEqual([
-        { step: 1, capability: "counter", method: "add", args: '{"by":1}' },
-        { step: 2, capability: "counter", method: "add", args: '{"by":2}' },
+        { step: 1, attempt: 1, nowMs: expect.any(Number), capability: "counter", method: "add", args: '{"by":1}' },
+        { step: 2, attempt: 1, nowMs: expect.any(Number), capability: "counter", method: "add", args: '{"by":2}' },
       ]);
     });
 
@@ -194,7 +194,7 @@ export function executorSuite(kind: Kind): void {
         "cannot speak for another call, at the %s level",
         async (isolation) => {
           const victim = bench.job(script("() => new Promise((done) => setTimeout(done, 150, 'mine'))"));
-          const reply = bench.executor.run(victim);
+          const reply = bench.run(victim);
           const lies = `JSON.stringify = () => ${forged(victim.run)};`;
           const output = await run(script(`() => { ${lies} return 1; }`, { isolation }));
           expect(output.outcome).toMatchObject({ ok: false, failure: { code: "invalid_output" } });
@@ -206,7 +206,7 @@ export function executorSuite(kind: Kind): void {
 
       test.each(["context", "isolate"] as const)("cannot end another call, at the %s level", async (isolation) => {
         const victim = bench.job(script("() => new Promise((done) => setTimeout(done, 150, 'mine'))"));
-        const reply = bench.executor.run(victim);
+        const reply = bench.run(victim);
         const steal = `async () => {
           const calls = [];
           const { set } = Map.prototype;
@@ -264,6 +264,100 @@ export function executorSuite(kind: Kind): void {
       });
     });
 
+    describe("calls that go together", () => {
+      /** Runs a tool until it is known to be quick, and then many calls of it at once. */
+      async function together(body: string, inputs: readonly unknown[], extra = {}) {
+        const tool = script(body);
+        // A busy machine may make a quick call look slow: it is tried until calls do go together.
+        for (bench.batches.length = 0; Math.max(0, ...bench.batches) < 2;) {
+          for (let n = 0; n < 12; n++) await run(tool, { n: 0, warm: true }, extra);
+          await Promise.all([1, 2, 3, 4].map(() => run(tool, { n: 0, warm: true }, extra)));
+        }
+        return Promise.all(inputs.map((input) => run(tool, input, extra)));
+      }
+      const numbers = Array.from({ length: 100 }, (_, n) => n);
+      const inputs = numbers.map((n) => ({ n }));
+      const expected = numbers.map((n) => ({ ok: true, json: `${n * 2}` }));
+
+      test.each([
+        ["end at once", "({ n }) => n * 2"],
+        ["are asynchronous and await nothing", "async ({ n }) => n * 2"],
+        ["await what is there already", "async ({ n }) => { await null; await null; return n * 2; }"],
+        ["await a timer", "async ({ n }) => { await new Promise((done) => setTimeout(done, 5)); return n * 2; }"],
+        [
+          "await now and then",
+          "({ n }) => n % 3 === 0 ? new Promise((done) => setTimeout(() => done(n * 2), 3)) : n * 2",
+        ],
+      ])("get each its own answer where they %s", async (_how, body) => {
+        const replies = await together(body, inputs);
+        expect(replies.map(({ outcome }) => outcome)).toEqual(expected);
+        expect(new Set(replies.map(({ attempts }) => attempts))).toEqual(new Set([1]));
+      });
+
+      test.each([
+        ["throw", "({ n }) => { if (n % 7 === 3) throw new RangeError(`no ${n}`); return n; }"],
+        ["reject", "async ({ n }) => { if (n % 7 === 3) throw new RangeError(`no ${n}`); return n; }"],
+      ])("keep their errors to themselves where some %s", async (_how, body) => {
+        for (const [n, { outcome }] of (await together(body, inputs)).entries()) {
+          if (n % 7 === 3)
+            expect(outcome).toMatchObject({ ok: false, failure: { code: "tool_error", message: `no ${n}` } });
+          else expect(outcome).toEqual({ ok: true, json: `${n}` });
+        }
+      });
+
+      test("log each to its own lines", async () => {
+        const replies = await together("({ n }) => { if (n % 5 === 0) console.log('line', n); return n; }", inputs);
+        for (const [n, { logs, outcome }] of replies.entries()) {
+          expect(outcome).toEqual({ ok: true, json: `${n}` });
+          expect(logs).toBe(n % 5 === 0 ? `[["log","line ${n}"]]` : "");
+        }
+      });
+
+      test("ask each for themselves", async () => {
+        const ask = ({ args }: Ask): Promise<Answer> =>
+          Promise.resolve({ kind: "value", nowMs: Date.now(), json: `${(JSON.parse(args) as { n: number }).n * 2}` });
+        const replies = await together("async ({ n }, { host }) => host.math.double({ n })", inputs, { ask });
+        expect(replies.map(({ outcome }) => outcome)).toEqual(expected);
+      });
+
+      test.each([
+        "({ n }) => { if (n === 42) for (;;); return n * 2; }",
+        "async ({ n }) => { if (n === 42) for (;;); return n * 2; }",
+      ])("end all but the one that does not end: %s", async (body) => {
+        const replies = await together(body, inputs, { limits: { cpuMs: 300 } });
+        for (const [n, { outcome }] of replies.entries()) {
+          if (n === 42) expect(outcome).toMatchObject({ ok: false, failure: { code: "cpu_limit" } });
+          else expect(outcome).toEqual({ ok: true, json: `${n * 2}` });
+        }
+      });
+
+      test("leave nothing behind that runs as another: what a call did not wait for has no console and no say", async () => {
+        const body = `({ n }) => {
+          if (n % 2 === 0) return new Promise((done) => setTimeout(() => done(n * 2), 2));
+          let later = Promise.resolve();
+          for (let hop = 0; hop < 9; hop++) {
+            later = later.then(() => {
+              new Function("return console")().log("left by", n);
+              const target = new EventTarget();
+              target.addEventListener("x", () => { throw new Error("left by " + n); });
+              target.dispatchEvent(new Event("x"));
+            });
+          }
+          return n * 2;
+        }`;
+        const replies = await together(body, inputs);
+        expect(replies.map(({ outcome }) => outcome)).toEqual(expected);
+        for (const [n, { logs }] of replies.entries()) if (n % 2 === 0) expect(logs).toBe("");
+      });
+
+      test("answer at length without making a message too long", async () => {
+        const replies = await together("({ warm }) => warm ? 0 : 'x'.repeat(500_000)", inputs);
+        expect(new Set(replies.map(({ outcome }) => (outcome.ok ? outcome.json.length : outcome)))).toEqual(
+          new Set([500_002]),
+        );
+      });
+    });
+
     test("starts every call of an instance tool with a fresh module", async () => {
       const tool = script("() => ++count", { before: "let count = 0;" });
       expect([await output(tool), await output(tool)]).toEqual([1, 1]);
@@ -304,6 +398,19 @@ export function executorSuite(kind: Kind): void {
       const tool = script("() => { const at = Date.now(); for (let i = 0; i < 1e6; i++); return Date.now() - at; }");
       expect(await output(tool)).toBe(0);
     });
+
+    test.each(["instance", "shared"] as const)(
+      "gives the first call nothing of its inspection, at the %s level",
+      async (isolation) => {
+        const tool = script("() => [++count, typeof globalThis.left]", {
+          isolation,
+          before: "let count = 0; globalThis.left = 1; Promise.resolve().then(() => { count = 10; });",
+        });
+        expect(await bench.executor.inspect(tool)).toMatchObject({ ok: true });
+        const [count] = (await output(tool)) as [number];
+        expect(count).toBe(1);
+      },
+    );
 
     test("inspects a module without calling it", async () => {
       expect(await bench.executor.inspect(script("() => 1"))).toMatchObject({
@@ -387,7 +494,7 @@ export function executorSuite(kind: Kind): void {
 
     test("ends calls in flight with engine_closed when it closes, and closes twice without harm", async () => {
       await using other = await startExecutor(kind);
-      const reply = other.executor.run(other.job(script("() => new Promise(() => {})")));
+      const reply = other.run(other.job(script("() => new Promise(() => {})")));
       await other.executor.close();
       await other.executor.close();
       expect((await reply).outcome).toMatchObject({ ok: false, failure: { code: "engine_closed" } });

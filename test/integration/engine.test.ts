@@ -85,6 +85,31 @@ describe("a call", () => {
     expect(result.metadata.attempts).toBe(0);
   });
 
+  test.each([
+    [
+      "a name",
+      {
+        get name(): string {
+          throw new Error("no");
+        },
+        arguments: {},
+      },
+    ],
+    [
+      "arguments",
+      {
+        name: "any",
+        get arguments(): Record<string, unknown> {
+          throw new Error("no");
+        },
+      },
+    ],
+  ])("answers a call whose %s cannot be read", async (what, hostile) => {
+    const name = await tool("export default () => 1;");
+    const given = what === "arguments" ? Object.defineProperty(hostile, "name", { value: name }) : hostile;
+    expect(codeOf(await engine.execute(given))).toBe("invalid_arguments");
+  });
+
   test("fills in defaults without touching the caller's object", async () => {
     const inputSchema = { type: "object", properties: { unit: { type: "string", default: "km" } } };
     const args = {};
@@ -125,6 +150,17 @@ describe("a call", () => {
     expect(codeOf(await engine.execute({ name, arguments: {} }, { signal: abort.signal }))).toBe("cancelled");
   });
 
+  test.each([
+    ["signal", { signal: new AbortController() }],
+    ["tenant", { tenant: 7 }],
+    ["onLog", { onLog: "loud" }],
+  ])("is refused where its %s is none, and costs no slot", async (option, options) => {
+    const name = await tool("export default () => 1;");
+    const refused = await engine.execute({ name, arguments: {} }, options as never);
+    expect(refused.error).toMatchObject({ code: "invalid_arguments", message: expect.stringContaining(option) });
+    expect(engine.stats()).toMatchObject({ running: 0, queued: 0 });
+  });
+
   test("has its limits narrowed by the caller, and never widened beyond the ceiling", async () => {
     const name = await tool("export default () => { for (;;); };");
     expect(codeOf(await engine.execute({ name, arguments: {} }, { limits: { cpuMs: 20 } }))).toBe("cpu_limit");
@@ -156,6 +192,11 @@ describe("a call", () => {
 });
 
 describe("bad input", () => {
+  test("answers a call whose options are none", async () => {
+    const name = await tool("export default () => 1");
+    expect(codeOf(await engine.execute({ name, arguments: {} }, null as never))).toBe("invalid_arguments");
+  });
+
   const bad: [what: string, source: string, code: string][] = [
     ["a cyclic result", "export default () => { const a = {}; a.a = a; return a; };", "invalid_output"],
     ["a BigInt result", "export default () => ({ n: 1n });", "invalid_output"],

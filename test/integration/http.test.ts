@@ -266,7 +266,7 @@ describe("a server", () => {
     const alive = await get("/healthz");
     expect({ status: alive.status, body: await alive.json() }).toEqual({ status: 200, body: { status: "alive" } });
     const ready = await get("/readyz");
-    const body = { status: "ready", executor: { kind: "process", ready: true } };
+    const body = { status: "ready", executor: { kind: "process", ready: true, sandbox: expect.any(String) } };
     expect({ status: ready.status, body: await ready.json() }).toEqual({ status: 200, body });
   });
 
@@ -290,6 +290,14 @@ describe("a server", () => {
     ]) {
       expectFailure(await post(bench, body), 400, "invalid_arguments");
     }
+  });
+
+  test("refuses a body of nothing but brackets before it is read", async () => {
+    const depth = 400_000;
+    const nested = await post(bench, `{"name":"echo","arguments":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`);
+    expect(nested.status).toBe(400);
+    const flat = await post(bench, `{"name":"echo","arguments":{"a":[${"0,".repeat(300_000)}0]}}`);
+    expect(flat.status).not.toBe(400);
   });
 
   test("survives arguments and outputs that are nested without end", async () => {

@@ -3,7 +3,7 @@
  * and reports every breach of one.
  */
 import { vi } from "vitest";
-import type { ScheduleRequest, Scheduler } from "../../src/schedule/scheduler.ts";
+import type { ScheduleRequest, SchedulerStats } from "../../src/schedule/scheduler.ts";
 import { Refusal } from "../../src/schedule/refusal.ts";
 
 // Taken before the simulation replaces the timers.
@@ -18,7 +18,10 @@ const MOST_LATE_MS = 2 * 20 + STEP_MS;
 const PATIENCE_MS = 5_000;
 
 /** What the harness needs of a scheduler: a broken one for the canary has no more. */
-export type Subject = Pick<Scheduler, "run" | "stats">;
+export interface Subject {
+  run<T>(request: ScheduleRequest, start: (queueMs: number) => Promise<T>): Promise<T | Refusal>;
+  stats(): SchedulerStats;
+}
 
 export interface World {
   readonly calls: number;

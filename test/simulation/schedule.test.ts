@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { Scheduler } from "../../src/schedule/scheduler.ts";
 import { Refusal } from "../../src/schedule/refusal.ts";
+import { run } from "../unit/schedule/run.ts";
 import { simulate, type Subject, type World } from "./schedule-harness.ts";
 
 /** One seed when it is given, to play a failure again; else some that never change, and one that always does. */
@@ -29,8 +30,9 @@ const worlds: Record<string, World> = {
   "with capped tools and capped tenants": { ...calm, arrivalMs: 3, perTool: 2, perTenant: 2, tenants: 6 },
 };
 
-function realScheduler(world: World): Scheduler {
-  return new Scheduler({ ...world, clock: () => performance.now() });
+function realScheduler(world: World): Subject {
+  const scheduler = new Scheduler({ ...world, clock: () => performance.now() });
+  return { run: (request, start) => run(scheduler, request, start), stats: () => scheduler.stats() };
 }
 
 test.each(Object.keys(worlds))("a world %s is played without a breach of a rule", async (name) => {
@@ -132,7 +134,7 @@ test.each([
   ["a short queue", { maxQueued: 3 }, "calls wait at"],
 ])("the harness notices a scheduler that does not know of %s", async (_name, limits, breach) => {
   const world = { ...calm, arrivalMs: 3, calls: 600 };
-  const ignorant = (): Scheduler => realScheduler(world);
+  const ignorant = (): Subject => realScheduler(world);
   const { breaches } = await simulate(1, { ...world, ...limits }, ignorant);
   expect(breaches.some((text) => text.includes(breach))).toBe(true);
 });

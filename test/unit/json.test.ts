@@ -1,18 +1,19 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isNestedTooDeeply, NESTING_MAX } from "../../src/json.ts";
+import { describeExcess, NESTING_MAX, VALUES_MAX } from "../../src/json.ts";
 
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
 test("a text nested to the limit passes, and one level more does not", () => {
-  expect([isNestedTooDeeply(nested(NESTING_MAX)), isNestedTooDeeply(nested(NESTING_MAX + 1))]).toEqual([false, true]);
+  expect(describeExcess(nested(NESTING_MAX))).toBe(null);
+  expect(describeExcess(nested(NESTING_MAX + 1))).toContain("nested deeper");
 });
 
 test("brackets within strings do not count, however the strings are escaped", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom("[", '"', "\\", "a") }), (piece) => {
       const text = JSON.stringify([piece, "[".repeat(3 * NESTING_MAX), { [piece]: piece }]);
-      expect(isNestedTooDeeply(text)).toBe(false);
+      expect(describeExcess(text)).toBe(null);
     }),
   );
 });
@@ -20,7 +21,14 @@ test("brackets within strings do not count, however the strings are escaped", ()
 test("a deep value is found behind any strings", () => {
   fc.assert(
     fc.property(fc.string(), (piece) => {
-      expect(isNestedTooDeeply(`[${JSON.stringify(piece)},${nested(NESTING_MAX)}]`)).toBe(true);
+      expect(describeExcess(`[${JSON.stringify(piece)},${nested(NESTING_MAX)}]`)).toContain("nested deeper");
     }),
   );
+});
+
+test("a text of as many values as may be passes, and one of more does not, however short it is", () => {
+  // The list is a value as well, and so is each of its items.
+  expect(describeExcess(`[${"0,".repeat(VALUES_MAX - 2)}0]`)).toBe(null);
+  expect(describeExcess(`[${"0,".repeat(VALUES_MAX - 1)}0]`)).toContain("more than");
+  expect(describeExcess(`["${",".repeat(VALUES_MAX)}"]`)).toBe(null);
 });

@@ -1,4 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { ChildInit, FromChild } from "../../protocol/control.ts";
@@ -6,6 +8,8 @@ import { type Channel, Lane, type LaneListener } from "../lane.ts";
 import type { Death } from "./blame.ts";
 import { Mirror } from "./mirror.ts";
 import { executorFlags } from "./permissions.ts";
+import { withLimits } from "./rlimits.ts";
+import { type Sandbox, writeFilter } from "./sandbox.ts";
 
 export interface ChildOptions {
   readonly workers: number;
@@ -13,14 +17,29 @@ export interface ChildOptions {
   readonly entropyKey: string;
   readonly warmIsolates: number;
   readonly rssMaxMb: number;
+  readonly sandbox: Sandbox;
 }
 
+const { signals } = constants;
 const FIRST_PIPE_FD = 5;
 const STDERR_MAX = 8_192;
 const START_MS = 20_000;
 /** Beats come four times a second; so many missed ones in a row mean that the process does not answer. */
 const BEATS_MISSED_MAX = 20;
 const BEAT_CHECK_MS = 250;
+/**
+ * All that a process sees of an environment. With its own thresholds glibc raises them as it goes, and keeps what was
+ * freed: tools that end at their memory limit would leave it behind with the process.
+ */
+const ENVIRONMENT = {
+  TZ: "UTC",
+  LANG: "en_US.UTF-8",
+  MALLOC_ARENA_MAX: "4",
+  MALLOC_MMAP_THRESHOLD_: "131072",
+  MALLOC_TRIM_THRESHOLD_: "131072",
+};
+/** How long what is around a process that was killed may take to notice. */
+const KILL_MS = 2_000;
 
 /**
  * One executor process as its supervisor sees it. It is started with nothing of this process's environment, and
@@ -32,39 +51,44 @@ export class ChildHandle {
   readonly ready: Promise<void>;
   /** Resolves when the process has ended, with all that is known about why. */
   readonly death: Promise<Death>;
+  /** Of the outermost process: the one that stands for all that are inside a sandbox. */
   readonly pid: number;
   rssBytes = 0;
   readonly #process: ChildProcess;
   readonly #workers: number;
+  readonly #isSandboxed: boolean;
   readonly #mirror: Mirror | null;
-  readonly #beatTimer: NodeJS.Timeout;
+  #beatTimer: NodeJS.Timeout | null = null;
   #beatsMissed = 0;
   #stderr = "";
   #report: Death["report"] = null;
   #killedFor: Death["killedFor"] = null;
 
   constructor(options: ChildOptions, listener: LaneListener) {
-    const { workers } = options;
+    const { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox } = options;
     this.#workers = workers;
+    this.#isSandboxed = sandbox.filter !== null;
     this.#mirror = Mirror.create();
-    const pipes = Array.from({ length: workers }, () => "pipe" as const);
-    this.#process = spawn(process.execPath, [...executorFlags(), childEntry()], {
-      stdio: ["ignore", "ignore", "pipe", "ipc", this.#mirror?.fd ?? "ignore", ...pipes],
-      env: { TZ: "UTC", LANG: "en_US.UTF-8" },
-    });
+    this.#process = this.#spawn(options);
+    // First of all: a process that cannot be started says so with an event that has to be heard.
+    this.death = this.#awaitDeath();
+    if (sandbox.filter !== null) writeFilter(this.#pipe(FIRST_PIPE_FD + workers), sandbox.filter);
     this.pid = this.#process.pid ?? 0;
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
     });
     this.lanes = this.#openLanes(listener);
-    this.death = this.#awaitDeath();
     this.ready = this.#awaitReady();
     // A start that fails is reported by `death` as well; nobody has to wait for both.
     this.ready.catch(() => undefined);
-    this.#beatTimer = setInterval(() => this.#checkBeat(), BEAT_CHECK_MS).unref();
+    this.#process.on("message", (message: FromChild) => this.#onMessage(message));
     const init: ChildInit = {
       kind: "init",
-      ...options,
+      workers,
+      prelude,
+      entropyKey,
+      warmIsolates,
+      rssMaxMb,
       firstPipeFd: FIRST_PIPE_FD,
       mirrorFd: this.#mirror === null ? null : FIRST_PIPE_FD - 1,
     };
@@ -73,35 +97,56 @@ export class ChildHandle {
 
   kill(reason: Death["killedFor"]): void {
     this.#killedFor ??= reason;
-    this.#process.kill("SIGKILL");
+    if (this.#isSandboxed && killInside(this.pid)) {
+      // What is outside ends when it has seen the end of what is inside; if not, then with it.
+      setTimeout(() => this.#process.kill("SIGKILL"), KILL_MS).unref();
+    } else this.#process.kill("SIGKILL");
+  }
+
+  #spawn({ workers, sandbox }: ChildOptions): ChildProcess {
+    const { filter } = sandbox;
+    const filterFd = FIRST_PIPE_FD + workers;
+    const node = [process.execPath, ...executorFlags(), childEntry()];
+    const [file = "", ...args] = withLimits(sandbox.wrap(node, filterFd));
+    const pipes = Array.from({ length: filter === null ? workers : workers + 1 }, () => "pipe" as const);
+    return spawn(file, args, {
+      stdio: ["ignore", "ignore", "pipe", "ipc", this.#mirror?.fd ?? "ignore", ...pipes],
+      env: ENVIRONMENT,
+    });
+  }
+
+  /** There is none where the system could not start the process, whatever its types say. */
+  #pipe(fd: number): Duplex | undefined {
+    const stdio: ChildProcess["stdio"] | undefined = this.#process.stdio;
+    return (stdio?.[fd] ?? undefined) as Duplex | undefined;
   }
 
   /** None where the system could not start the process: it then has no pipes, and its death follows at once. */
   #openLanes(listener: LaneListener): Lane[] {
-    const pipes = this.#process.pid === undefined ? [] : this.#process.stdio.slice(FIRST_PIPE_FD);
-    return pipes.map((pipe, worker) => new Lane(worker, pipeChannel(pipe as Duplex), listener));
+    const lanes: Lane[] = [];
+    for (let worker = 0; worker < this.#workers; worker++) {
+      const pipe = this.#pipe(FIRST_PIPE_FD + worker);
+      if (pipe !== undefined) lanes.push(new Lane(worker, pipeChannel(pipe), listener));
+    }
+    return lanes;
   }
 
-  #awaitReady(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.kill("heartbeat");
-        reject(new Error("the executor process did not become ready in time"));
-      }, START_MS);
-      this.#process.on("message", (message: FromChild) => {
-        if (message.kind === "ready") {
-          clearTimeout(timer);
-          resolve();
-        } else this.#onMessage(message);
-      });
-      void this.death.then((death) => {
-        clearTimeout(timer);
-        reject(new Error(`the executor process ended at its start: ${lastLine(death)}`));
-      });
+  async #awaitReady(): Promise<void> {
+    const timer = setTimeout(() => this.kill("heartbeat"), START_MS);
+    const ended = this.death.then((death) => {
+      throw new Error(`the executor process ended at its start: ${lastLine(death)}`);
     });
+    try {
+      // Without a process there are no lanes to wait for, and its death is on its way.
+      if (this.pid === 0) await ended;
+      await Promise.race([Promise.all(this.lanes.map(({ opened }) => opened)), ended]);
+      this.#beatTimer = setInterval(() => this.#checkBeat(), BEAT_CHECK_MS).unref();
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
-  #onMessage(message: Exclude<FromChild, { kind: "ready" }>): void {
+  #onMessage(message: FromChild): void {
     switch (message.kind) {
       case "beat":
         this.#beatsMissed = 0;
@@ -120,11 +165,13 @@ export class ChildHandle {
       let exitCode: number | null = null;
       let signal: NodeJS.Signals | null = null;
       const settle = () => {
-        clearInterval(this.#beatTimer);
+        if (this.#beatTimer !== null) clearInterval(this.#beatTimer);
         const turns = this.#mirror?.read(this.#workers) ?? null;
         this.#mirror?.[Symbol.dispose]();
         for (const lane of this.lanes) lane.close();
         this.#process.removeAllListeners("message");
+        // Whoever outlived what stands around it, because it was only just being set up, ends itself at that.
+        if (this.#process.connected) this.#process.disconnect();
         resolve({ report: this.#report, killedFor: this.#killedFor, signal, exitCode, turns, stderr: this.#stderr });
       };
       this.#process.once("error", (error) => {
@@ -133,8 +180,8 @@ export class ChildHandle {
         if (this.#process.pid === undefined) settle();
       });
       this.#process.once("exit", (code, by) => {
-        exitCode = code;
-        signal = by;
+        signal = by ?? (this.#isSandboxed ? signalInside(code) : null);
+        exitCode = signal === null ? code : null;
         settle();
       });
     });
@@ -152,12 +199,34 @@ function childEntry(): string {
   return fileURLToPath(new URL(`./child.${extension}`, import.meta.url));
 }
 
+/** bubblewrap tells by its own exit code, as shells do, which signal ended what it ran. */
+function signalInside(exitCode: number | null): NodeJS.Signals | null {
+  const number = (exitCode ?? 0) - 128;
+  const found = Object.entries(signals).find(([, each]) => each === number);
+  return found === undefined ? null : (found[0] as NodeJS.Signals);
+}
+
+/**
+ * Kills the first process inside a sandbox, and with it all others there. When the outer one, which waits for it, has
+ * ended, nothing is left; the other way round it would be the orphan of a process that may not care for orphans.
+ */
+function killInside(outerPid: number): boolean {
+  try {
+    // The outer process is not waited for yet, so its children's numbers are nobody else's.
+    const children = readFileSync(`/proc/${outerPid}/task/${outerPid}/children`, "utf8").trim();
+    if (children === "") return false;
+    for (const pid of children.split(" ")) process.kill(Number(pid), "SIGKILL");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function pipeChannel(pipe: Duplex): Channel {
   pipe.setEncoding("utf8");
   // A broken pipe is followed by the process's exit, where it is dealt with.
   pipe.on("error", () => undefined);
   return {
-    isPiecemeal: false,
     write: (text) => void pipe.write(text),
     onText: (handler) => void pipe.on("data", handler),
     close: () => void pipe.destroy(),
@@ -166,6 +235,6 @@ function pipeChannel(pipe: Duplex): Channel {
 
 /** What the operator may see: no paths and no stack of the host. */
 function lastLine(death: Death): string {
-  const line = death.stderr.split("\n").find((text) => /error/i.test(text)) ?? "";
+  const line = death.stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)) ?? "";
   return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, 300) || `exit code ${death.exitCode}`;
 }

@@ -25,17 +25,16 @@ function start(init: ChildInit): void {
   const pool = new WorkerPool({
     workers,
     settings: mirrorFd === null ? settings : { ...settings, mirrorFd },
-    onEnd: (_worker, error) => tell({ kind: "worker-lost", message: error?.message ?? "its link was closed" }, true),
+    onEnd: (worker) => tell({ kind: "worker-lost", worker }, true),
   });
   for (let worker = 0; worker < workers; worker++) {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
   new Watch(turnRecord, init.rssMaxMb, {
     overrun: (run, elapsedMs) => tell({ kind: "overrun", run, elapsedMs }, true),
-    memory: (runs, rssMb) => tell({ kind: "memory", runs, rssMb }, true),
+    memory: (turns, rssMb) => tell({ kind: "memory", turns, rssMb }, true),
   });
   setInterval(() => tell({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
-  tell({ kind: "ready" }, false);
 }
 
 let told = false;

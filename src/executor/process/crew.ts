@@ -1,109 +1,198 @@
+import type { Recycling, RecycleReason } from "../executor.ts";
 import type { Lane, LaneListener } from "../lane.ts";
+import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
 import { ChildHandle, type ChildOptions } from "./child-handle.ts";
+import { recycleReason } from "./recycling.ts";
+
+/**
+ * What a process of a crew is for: it serves calls, stands by, or ends its last calls. One that has left has ended
+ * them, and is killed.
+ */
+export type Role = "active" | "spare" | "leaving" | "left";
 
 export interface CrewOptions {
   readonly child: ChildOptions;
   /** Whether a second process is kept running, so that work goes on at once when the first is lost. */
   readonly spare: boolean;
+  readonly recycling: Recycling;
+  /** Whether the last process has nothing to do now, and may go: it is started again for the next call. */
+  readonly mayRest: () => boolean;
+  /** What the isolates behind some lanes hold, and may be expected to need besides. */
+  readonly knownBytes: (lanes: readonly Lane[]) => number;
   readonly listener: LaneListener;
+  /** A process went to work. */
   onActive(child: ChildHandle): void;
-  /** A spare that dies has no calls to answer for. */
-  onDeath(child: ChildHandle, death: Death, wasActive: boolean): void;
+  /** The process takes no more calls; `release` it when it has ended those that it has. */
+  onLeave(child: ChildHandle, reason: RecycleReason): void;
+  onDeath(child: ChildHandle, death: Death): void;
+  /** Processes are lost so fast that the next one waits. */
+  onDelay(delayMs: number): void;
 }
 
-const BACKOFF_FIRST_MS = 50;
-const BACKOFF_MAX_MS = 10_000;
+interface Member {
+  readonly child: ChildHandle;
+  readonly startedMs: number;
+  role: Role;
+  isReady: boolean;
+}
 
-/** Keeps one executor process at work, and a spare behind it. Restarts back off when processes die at their start. */
+const CHECK_EVERY_MS = 1_000;
+/** Checks in a row that found nothing to do, after which a process that may rest does. */
+const IDLE_CHECKS = 5;
+/** How long a process may take to end its last calls before they are moved to the next one. */
+const LEAVE_MS = 30_000;
+
+/** Keeps one executor process at work, and a spare behind it. */
 export class Crew {
   readonly #options: CrewOptions;
-  #active: ChildHandle | null = null;
-  #spare: ChildHandle | null = null;
-  readonly #alive = new Set<ChildHandle>();
-  #backoffMs = 0;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #backoff = new Backoff();
+  readonly #members = new Map<ChildHandle, Member>();
+  #active: Member | null = null;
+  #spare: Member | null = null;
+  /** Whether it was ever started: what nobody needs is not replaced. */
+  #isWanted = false;
+  #retry: NodeJS.Timeout | null = null;
+  readonly #check: NodeJS.Timeout;
+  #idleChecks = 0;
   #closed = false;
 
   constructor(options: CrewOptions) {
     this.#options = options;
+    this.#check = setInterval(() => this.#recycle(), CHECK_EVERY_MS).unref();
   }
 
-  get active(): ChildHandle | null {
-    return this.#active;
+  /** Whether a process is at work. */
+  get isReady(): boolean {
+    return this.#active?.isReady === true;
+  }
+
+  get isSpareReady(): boolean {
+    return this.#spare?.isReady === true;
   }
 
   get rssBytes(): number {
     let rssBytes = 0;
-    for (const child of this.#alive) rssBytes += child.rssBytes;
+    for (const child of this.#members.keys()) rssBytes += child.rssBytes;
     return rssBytes;
   }
 
   /** Resolves when the first process is at work; rejects with its error where it cannot be started. */
   async start(): Promise<void> {
-    if (this.#active === null) this.#replace();
-    await this.#active?.ready;
+    this.#isWanted = true;
+    // After losses the next process waits, whoever asks for it.
+    if (this.#active === null && this.#retry === null && !this.#closed) this.#complete();
+    await this.#active?.child.ready;
   }
 
   /** The process at the other end of a lane. */
   owner(lane: Lane): ChildHandle | null {
-    for (const child of this.#alive) if (child.lanes.includes(lane)) return child;
+    for (const child of this.#members.keys()) if (child.lanes.includes(lane)) return child;
     return null;
+  }
+
+  /** Ends a process that has ended its last calls. */
+  release(child: ChildHandle): void {
+    const member = this.#members.get(child);
+    if (member?.role !== "leaving") return;
+    member.role = "left";
+    child.kill(null);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    const deaths = [...this.#alive].map((child) => child.death);
-    for (const child of this.#alive) child.kill(null);
+    clearInterval(this.#check);
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    const deaths = [...this.#members.keys()].map((child) => child.death);
+    for (const child of this.#members.keys()) child.kill(null);
     await Promise.all(deaths);
   }
 
-  /** Puts the spare to work, or a new process: what is sent to one that is still starting waits in its pipes. */
-  #replace(): void {
-    const next = this.#spare ?? this.#spawn();
-    this.#spare = null;
+  /** Puts a process to work: one that is still starting goes to work when it has started. */
+  #promote(next: Member): void {
+    if (next === this.#spare) this.#spare = null;
+    next.role = "active";
     this.#active = next;
-    this.#options.onActive(next);
-    if (this.#options.spare) this.#spare = this.#spawn();
+    if (next.isReady) this.#options.onActive(next.child);
   }
 
-  #spawn(): ChildHandle {
+  #spawn(): Member {
     const child = new ChildHandle(this.#options.child, this.#options.listener);
-    this.#alive.add(child);
-    let started = false;
+    const member: Member = { child, startedMs: performance.now(), role: "spare", isReady: false };
+    this.#members.set(child, member);
     child.ready.then(
       () => {
-        started = true;
-        this.#backoffMs = 0;
+        member.isReady = true;
+        this.#backoff.started();
+        if (member.role === "active" && !this.#closed) this.#options.onActive(child);
       },
       () => undefined,
     );
     void child.death.then((death) => {
-      this.#alive.delete(child);
-      if (!this.#closed) this.#onDeath(child, death, started);
+      this.#members.delete(child);
+      if (!this.#closed) this.#onDeath(member, death);
     });
-    return child;
+    return member;
   }
 
-  #onDeath(child: ChildHandle, death: Death, started: boolean): void {
-    if (!started) this.#backoffMs = Math.min(BACKOFF_MAX_MS, this.#backoffMs * 2 || BACKOFF_FIRST_MS);
-    if (child === this.#spare) this.#spare = null;
-    const wasActive = child === this.#active;
-    if (wasActive) {
+  #onDeath(member: Member, death: Death): void {
+    const { child, role, isReady } = member;
+    if (role === "left") return;
+    const delayMs = this.#backoff.lost(isReady);
+    if (member === this.#spare) this.#spare = null;
+    if (member === this.#active) {
       this.#active = null;
       // The next process comes first, so that calls that run again find its lanes.
-      if (this.#spare !== null || this.#backoffMs === 0) this.#replace();
+      if (this.#spare !== null) this.#promote(this.#spare);
     }
-    this.#options.onDeath(child, death, wasActive);
-    this.#timer ??= setTimeout(() => this.#complete(), this.#backoffMs);
+    this.#options.onDeath(child, death);
+    if (delayMs > 0) this.#options.onDelay(delayMs);
+    this.#completeSoon(delayMs);
   }
 
-  /** Starts what is missing after a death. */
+  #completeSoon(delayMs: number): void {
+    this.#retry ??= setTimeout(() => this.#complete(), delayMs);
+  }
+
+  /** Starts what is missing. */
   #complete(): void {
-    this.#timer = null;
-    if (this.#closed) return;
-    if (this.#active === null) this.#replace();
-    else if (this.#options.spare) this.#spare ??= this.#spawn();
+    this.#retry = null;
+    if (this.#closed || !this.#isWanted) return;
+    if (this.#active === null) this.#promote(this.#spare ?? this.#spawn());
+    if (this.#options.spare) this.#spare ??= this.#spawn();
+  }
+
+  /** Has the process at work make room for a fresh one where it has served long enough. */
+  #recycle(): void {
+    const old = this.#active;
+    if (old === null || !old.isReady || this.#closed) return;
+    const { child, startedMs } = old;
+    let calls = 0;
+    for (const lane of child.lanes) calls += lane.served;
+    const { rssBytes, lanes } = child;
+    const knownBytes = this.#options.knownBytes(lanes);
+    const service = { ageMs: performance.now() - startedMs, calls, rssBytes, knownBytes };
+    this.#idleChecks = this.#options.mayRest() ? this.#idleChecks + 1 : 0;
+    if (this.#idleChecks >= IDLE_CHECKS) {
+      this.#isWanted = false;
+      this.#active = null;
+      return this.#leave(old, "idle");
+    }
+    const reason = recycleReason(this.#options.recycling, service);
+    if (reason === null) return;
+    // Nobody waits for it: the old process serves until the new one can.
+    this.#spare ??= this.#spawn();
+    if (!this.#spare.isReady) return;
+    this.#promote(this.#spare);
+    this.#completeSoon(0);
+    this.#leave(old, reason);
+  }
+
+  #leave(member: Member, reason: RecycleReason): void {
+    const { child } = member;
+    member.role = "leaving";
+    const timer = setTimeout(() => child.kill("retired"), LEAVE_MS);
+    void child.death.then(() => clearTimeout(timer));
+    this.#options.onLeave(child, reason);
   }
 }

@@ -2,28 +2,41 @@ import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { V8_FLAGS } from "../v8-flags.ts";
 
-/** Packages that an executor process loads, the last on behalf of isolated-vm. */
-const PACKAGES = ["piscina", "isolated-vm", "node-gyp-build"];
+/** Packages that an executor process loads itself. */
+const PACKAGES = ["piscina", "isolated-vm"];
+/** And the one that isolated-vm loads, which strict package managers let nobody else find. */
+const ADDON_LOADER = "node-gyp-build";
 
 /**
- * Flags of an executor process: no files but this package's code, no network, no children; and the V8 flags without
- * which some ordinary loops cannot be interrupted.
+ * Flags of an executor process: no files but this package's code, no network, no children; and the V8 flags that
+ * tools need.
  */
 export function executorFlags(): string[] {
-  // The last is what node-gyp-build looks for to tell which libc it runs on.
-  const readable = new Set([packagePath("../../"), packagePath("../../../package.json"), "/etc/alpine-release"]);
-  const require = createRequire(import.meta.url);
-  for (const name of PACKAGES) for (const folder of modulesFolders(require, name)) readable.add(folder);
   return [
     "--permission",
     "--allow-worker",
     "--allow-addons",
-    ...[...readable].map((path) => `--allow-fs-read=${path}`),
+    ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
     "--no-node-snapshot",
-    "--no-turboshaft-loop-unrolling",
+    ...V8_FLAGS,
     "--no-warnings",
   ];
+}
+
+/** The files and folders that an executor process may read; a folder's path ends with a separator. */
+export function readablePaths(): Set<string> {
+  // The last is what node-gyp-build looks for to tell which libc it runs on.
+  const readable = new Set([packagePath("../../"), packagePath("../../../package.json"), "/etc/alpine-release"]);
+  const require = createRequire(import.meta.url);
+  const addonRequire = createRequire(realpathSync(require.resolve("isolated-vm")));
+  const folders = [
+    ...PACKAGES.flatMap((name) => modulesFolders(require, name)),
+    ...modulesFolders(addonRequire, ADDON_LOADER),
+  ];
+  for (const folder of folders) readable.add(folder);
+  return readable;
 }
 
 /** `src/` or `dist/`, and the `package.json` above it that makes its files modules. */
@@ -34,12 +47,8 @@ function packagePath(relative: string): string {
 /** The folders through which a package is found, and the one where it really lies: links are common. */
 function modulesFolders(require: NodeJS.Require, name: string): string[] {
   const folders = (require.resolve.paths(name) ?? []).filter((folder) => existsSync(join(folder, name)));
-  try {
-    const file = realpathSync(require.resolve(name));
-    const at = file.lastIndexOf(`${sep}node_modules${sep}`);
-    if (at >= 0) folders.push(file.slice(0, at + `${sep}node_modules`.length));
-  } catch {
-    // Not every layout shows a dependency's own dependency from here; its folder is then within the others'.
-  }
+  const file = realpathSync(require.resolve(name));
+  const at = file.lastIndexOf(`${sep}node_modules${sep}`);
+  if (at >= 0) folders.push(file.slice(0, at + `${sep}node_modules`.length));
   return folders.map((folder) => `${folder}${sep}`);
 }

@@ -4,9 +4,10 @@ import type { ErrorCode } from "../../errors.ts";
 import type { Inspection, ToolScript } from "../../protocol/script.ts";
 import { turnRecordBuffer } from "../../protocol/turn-record.ts";
 import { Dispatcher } from "../dispatcher.ts";
-import type { Executor, ExecutorEvent, ExecutorStats, Job, Reply } from "../executor.ts";
+import type { Executor, ExecutorStats, Job, SandboxState, TellExecutorEvent } from "../executor.ts";
 import { type Channel, Lane } from "../lane.ts";
-import { collectStats } from "../stats.ts";
+import { sumUp } from "../stats.ts";
+import { V8_FLAGS } from "../v8-flags.ts";
 import { Watch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
@@ -15,9 +16,11 @@ export interface ThreadsOptions {
   readonly prelude: string;
   readonly entropyKey: string;
   readonly warmIsolates: number;
-  readonly onEvent: (event: ExecutorEvent) => void;
+  readonly tell: TellExecutorEvent;
   readonly nextRun: () => number;
 }
+
+const NO_SANDBOX: SandboxState = { kind: "off", reason: "threads of this process cannot have one" };
 
 /**
  * Isolates on threads of this process: the fastest executor, for tools that are trusted not to attack V8 itself.
@@ -30,19 +33,20 @@ export class ThreadsExecutor implements Executor {
   readonly #dispatcher: Dispatcher;
   readonly #watch: Watch;
   readonly #lanes: (Lane | null)[];
-  readonly #onEvent: (event: ExecutorEvent) => void;
+  readonly #tell: TellExecutorEvent;
   #closed = false;
 
   constructor(options: ThreadsOptions) {
-    // Without this V8 compiles some ordinary loops so that nothing can interrupt them.
-    setFlagsFromString("--no-turboshaft-loop-unrolling");
+    // They hold for this whole process.
+    for (const flag of V8_FLAGS) setFlagsFromString(flag);
     const { workers, prelude, entropyKey, warmIsolates } = options;
-    this.#onEvent = options.onEvent;
+    this.#tell = options.tell;
     const turnRecord = turnRecordBuffer(workers);
     this.#dispatcher = new Dispatcher(
       {
-        onBatch: (size) => options.onEvent({ kind: "batch", size }),
+        tell: options.tell,
         onBroken: (lane) => this.#replace(lane, "protocol"),
+        onLeft: () => undefined,
       },
       options.nextRun,
     );
@@ -65,8 +69,8 @@ export class ThreadsExecutor implements Executor {
     for (let worker = 0; worker < this.#lanes.length; worker++) this.#openLane(worker);
   }
 
-  run(job: Job): Promise<Reply> {
-    return this.#dispatcher.run(job);
+  run(job: Job): void {
+    this.#dispatcher.run(job);
   }
 
   cancel(run: number, code: ErrorCode, message: string): void {
@@ -86,7 +90,14 @@ export class ThreadsExecutor implements Executor {
   }
 
   stats(): ExecutorStats {
-    return collectStats([this.#dispatcher], process.memoryUsage.rss(), !this.#closed, []);
+    return {
+      ...sumUp([this.#dispatcher.roster]),
+      rssBytes: process.memoryUsage.rss(),
+      ready: !this.#closed,
+      spareReady: false,
+      quarantined: [],
+      sandbox: NO_SANDBOX,
+    };
   }
 
   async close(): Promise<void> {
@@ -100,41 +111,52 @@ export class ThreadsExecutor implements Executor {
 
   #openLane(worker: number): void {
     const { port1, port2 } = new MessageChannel();
-    const lane = new Lane(worker, portChannel(port1), this.#dispatcher);
+    const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const lane = new Lane(worker, portChannel(port1, new Int32Array(bell)), this.#dispatcher);
     this.#lanes[worker] = lane;
-    this.#pool.serve({ worker, link: { kind: "port", port: port2 } }, [port2]);
+    this.#pool.serve({ worker, link: { kind: "port", port: port2, bell } }, [port2]);
     this.#dispatcher.attach(lane);
   }
 
   #onOverrun(run: number, elapsedMs: number): void {
-    const flight = this.#dispatcher.flight(Math.abs(run));
-    const lane = flight?.lane;
-    if (!flight || !lane) return;
+    const lane = this.#dispatcher.roster.laneOf(Math.abs(run));
+    if (lane === undefined) return;
     // Calls that went together start again, each alone: then there is no doubt.
-    if (run < 0) return this.#replace(lane, "overrun");
-    const { cpuMs } = flight.job.limits;
-    const message = `the call used more than ${cpuMs} ms of processor time and could not be interrupted`;
-    this.#dispatcher.end(run, { code: "cpu_limit", message }, elapsedMs);
-    this.#replace(lane, "overrun");
+    const limits = run < 0 ? undefined : this.#dispatcher.flight(run)?.job.limits;
+    if (limits !== undefined) {
+      const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
+      this.#dispatcher.end(run, { code: "cpu_limit", message }, elapsedMs);
+    }
+    this.#replace(lane, "overrun", limits !== undefined);
   }
 
-  /** Gives up a worker, and starts the calls that it leaves behind again on the others. */
-  #replace(lane: Lane, reason: "overrun" | "crash" | "protocol"): void {
+  /** Gives up a worker, and starts the calls that it leaves behind again. `isKnown`: whose fault it was. */
+  #replace(lane: Lane, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
     if (this.#closed || this.#lanes[lane.worker] !== lane) return;
-    this.#onEvent({ kind: "lost", reason, culprits: [] });
     const open = this.#dispatcher.detach(lane);
+    this.#tell("executor:lost", { pid: process.pid, ward: "main", reason, culprits: [], restarted: open.length });
     lane.close();
     this.#pool.abandon(lane.worker);
     this.#openLane(lane.worker);
-    for (const run of open) this.#dispatcher.restart(run, "its worker thread was given up");
+    for (const run of open) this.#dispatcher.restart(run, "its worker thread was given up", isKnown);
   }
 }
 
-function portChannel(port: MessagePort): Channel {
+/** Rings the bell for whatever is done: the thread may sleep where only that wakes it. */
+function portChannel(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Channel {
+  const ring = (): void => {
+    Atomics.add(bell, 0, 1);
+    Atomics.notify(bell, 0);
+  };
   return {
-    isPiecemeal: true,
-    write: (text) => port.postMessage(text),
+    write: (text) => {
+      port.postMessage(text);
+      ring();
+    },
     onText: (handler) => void port.on("message", handler),
-    close: () => port.close(),
+    close: () => {
+      port.close();
+      ring();
+    },
   };
 }

@@ -7,8 +7,6 @@ import { createEventClasses } from "./events.ts";
 import { createStructuredClone } from "./structured-clone.ts";
 import { createUrlClasses, type ParseUrl, type UpdateUrl } from "./url.ts";
 
-export { createConsole } from "./console.ts";
-
 /** What the web's classes leave to the host. */
 export interface WebHost {
   readonly parseUrl: ParseUrl;
@@ -23,26 +21,6 @@ export interface WebHost {
 
 /** The globals that tools know from the web, by name. */
 export type WebGlobals = ReturnType<typeof buildGlobals>;
-
-/** Their names, for a realm that makes them only when they are asked for. */
-export const WEB_NAMES = [
-  "DOMException",
-  "Event",
-  "CustomEvent",
-  "EventTarget",
-  "AbortController",
-  "AbortSignal",
-  "TextEncoder",
-  "TextDecoder",
-  "atob",
-  "btoa",
-  "URL",
-  "URLSearchParams",
-  "structuredClone",
-  "crypto",
-  "Crypto",
-  "SubtleCrypto",
-] as const satisfies readonly (keyof WebGlobals)[];
 
 /** Makes the web's globals for a realm. */
 export function createWebGlobals(host: WebHost): WebGlobals {

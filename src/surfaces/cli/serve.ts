@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { ExecutorKind } from "../../index.ts";
+import type { Engine, ExecutorKind, SandboxMode } from "../../index.ts";
+import { SANDBOX_MODES, WORKERS_DEFAULT } from "../../options.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine } from "./open-engine.ts";
@@ -11,8 +12,12 @@ interface Options {
   readonly port: number;
   readonly workers: number;
   readonly executor: ExecutorKind;
+  readonly sandbox: SandboxMode;
   readonly drainMs: number;
+  readonly logLevel: string;
 }
+
+const LOG_LEVELS = ["info", "warn", "silent"];
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
@@ -25,16 +30,24 @@ export function serveCommand(): Command {
     .option("--tools <dir>", "folder of tools (default: the samples)")
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--port <number>", "port to listen on, 0 for any that is free", wholeNumber(0, 65_535), 8_080)
-    .option("--workers <number>", "isolate threads", wholeNumber(1, 64), 2)
+    .option("--workers <number>", "isolate threads", wholeNumber(1, 64), WORKERS_DEFAULT)
     .addOption(
       new Option("--executor <kind>", "where isolates live").choices(["process", "threads"]).default("process"),
     )
+    .addOption(
+      new Option("--sandbox <mode>", "the system's walls around executors").choices(SANDBOX_MODES).default("auto"),
+    )
     .option("--drain-ms <number>", "how long calls may go on after a signal", wholeNumber(0, 3_600_000), 5_000)
+    .addOption(
+      new Option("--log-level <level>", "what is logged, as JSON lines on stderr").choices(LOG_LEVELS).default("warn"),
+    )
     .action(serve);
 }
 
-async function serve({ tools, host, port, workers, executor, drainMs }: Options): Promise<void> {
-  const engine = await openEngine(tools, { workers, executor });
+async function serve({ tools, host, port, workers, executor, sandbox, drainMs, logLevel }: Options): Promise<void> {
+  const { pino } = await import("pino");
+  const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
+  const engine = await openEngine(tools, { workers, executor: { kind: executor, sandbox }, logger });
   const { createServer } = await import("../http/server.ts");
   let server: Server;
   try {
@@ -48,7 +61,14 @@ async function serve({ tools, host, port, workers, executor, drainMs }: Options)
   if (!isLoopback(host)) {
     say(`glovebox: warning: there is no authentication yet, and whoever reaches ${server.url} may call every tool`);
   }
+  if (executor === "process") say(`glovebox: ${describeSandbox(engine)}`);
   print(`glovebox listening on ${server.url}`);
+}
+
+function describeSandbox(engine: Engine): string {
+  const { sandbox } = engine.stats().executor;
+  if (sandbox.kind === "off") return `executors run without a sandbox of the operating system: ${sandbox.reason}`;
+  return `executors run inside ${sandbox.kind}`;
 }
 
 function stopOnSignal(server: Server): void {

@@ -53,10 +53,13 @@ function addHealth(app: FastifyInstance, engine: Engine, isDraining: () => boole
 
   app.get("/readyz", (_request, reply) => {
     const { state, executor } = engine.stats();
-    const { kind, ready } = executor;
+    const { kind, ready, sandbox } = executor;
     const isOpen = state === "open" && !isDraining();
     const status = isOpen ? (ready ? "ready" : "waiting for an executor") : "draining";
-    return sendJson(reply, status === "ready" ? 200 : 503, { status, executor: { kind, ready } });
+    return sendJson(reply, status === "ready" ? 200 : 503, {
+      status,
+      executor: { kind, ready, sandbox: sandbox.kind },
+    });
   });
   refuseOthers(app, "/readyz", ["GET", "HEAD"]);
 }

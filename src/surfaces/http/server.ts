@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { fastify, type FastifyError, type FastifyInstance } from "fastify";
 import type { Engine } from "../../engine.ts";
+import { describeExcess } from "../../json.ts";
 import { MAX_LIMITS } from "../../limits.ts";
 import { sendError, sendNotFound } from "./answers.ts";
 import { addRoutes } from "./routes.ts";
@@ -79,6 +80,12 @@ function createApp(bodyBytes: number): FastifyInstance {
     return503OnClosing: false,
     routerOptions: { maxParamLength: NAME_LENGTH_MAX },
     frameworkErrors: (error, _request, reply) => void sendError(reply, error, bodyBytes),
+  });
+  // A body of nothing but brackets would hold this thread for seconds, and take thirty times its size.
+  const readJson = app.getDefaultJsonParser("ignore", "ignore");
+  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (describeExcess(body) === null) return void readJson(request, body, done);
+    done(Object.assign(new Error("the body has too many values, or too deep ones"), { statusCode: 400 }));
   });
   // A page of another site may send text without asking, JSON it may not.
   app.removeContentTypeParser("text/plain");

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { type Death, judge } from "../../../src/executor/process/blame.ts";
-import { Quarantine } from "../../../src/executor/process/quarantine.ts";
 
 const turn = (run: number) => ({ run, startMs: 1, budgetMs: 100 });
 
@@ -8,8 +7,13 @@ function death(more: Partial<Death>): Death {
   return { report: null, killedFor: null, signal: "SIGABRT", exitCode: null, turns: [], stderr: "", ...more };
 }
 
+/** Calls may have 64 MiB here, and others run in the same process. */
+function blame(more: Partial<Death>) {
+  return judge(death(more), false, () => 64);
+}
+
 test("an overrun is the reported call's, whatever else ran", () => {
-  const verdict = judge(death({ report: { kind: "overrun", run: 4, elapsedMs: 400 }, turns: [turn(4), turn(5)] }));
+  const verdict = blame({ report: { kind: "overrun", run: 4, elapsedMs: 400 }, turns: [turn(4), turn(5)] });
   expect(verdict).toMatchObject({
     reason: "overrun",
     culprit: { run: 4, failure: { code: "cpu_limit" } },
@@ -17,75 +21,66 @@ test("an overrun is the reported call's, whatever else ran", () => {
   });
 });
 
-test("too much memory is the call's that was in its turn alone", () => {
-  const verdict = judge(death({ report: { kind: "memory", runs: [4], rssMb: 900 } }));
+test("too much memory is the call's that has taken more than it may since its turn began", () => {
+  const turns = [
+    { run: 4, grownMb: 65 },
+    { run: 5, grownMb: 64 },
+  ];
+  const verdict = blame({ report: { kind: "memory", turns, rssMb: 900 } });
   expect(verdict).toMatchObject({ reason: "memory", culprit: { run: 4, failure: { code: "memory_limit" } } });
 });
 
-test("too much memory in two turns at once makes suspects, not a culprit", () => {
-  const verdict = judge(death({ report: { kind: "memory", runs: [4, 5], rssMb: 900 } }));
-  expect(verdict).toMatchObject({ culprit: null, suspects: [4, 5] });
+test.each([
+  ["none", 64, 64],
+  ["two", 65, 65],
+])("too much memory when %s of the turns took more than its call may makes suspects of all", (_, first, second) => {
+  const turns = [
+    { run: 4, grownMb: first },
+    { run: 5, grownMb: second },
+  ];
+  const verdict = blame({ report: { kind: "memory", turns, rssMb: 900 } });
+  expect(verdict).toMatchObject({ reason: "memory", culprit: null, suspects: [4, 5] });
+});
+
+test("too much memory in quarantine is the call's whose turn it is, however slowly it took it", () => {
+  const report = { kind: "memory", turns: [{ run: 4, grownMb: 1 }], rssMb: 900 } as const;
+  expect(judge(death({ report }), true, () => 64)).toMatchObject({ culprit: { run: 4 } });
 });
 
 test("a crash is the call's whose turn it was", () => {
-  const verdict = judge(death({ turns: [null, turn(9)] }));
+  const verdict = blame({ turns: [null, turn(9)] });
   expect(verdict).toMatchObject({ reason: "crash", culprit: { run: 9, failure: { code: "executor_crashed" } } });
 });
 
 test("a turn in which calls went together makes suspects of them", () => {
   const report = { kind: "overrun", run: -4, elapsedMs: 400 } as const;
-  expect(judge(death({ report }))).toEqual({ reason: "overrun", culprit: null, suspects: [-4] });
-  expect(judge(death({ turns: [turn(-4)] }))).toEqual({ reason: "crash", culprit: null, suspects: [-4] });
+  expect(blame({ report })).toEqual({ reason: "overrun", culprit: null, suspects: [-4], killed: [] });
+  expect(blame({ turns: [turn(-4)] })).toEqual({ reason: "crash", culprit: null, suspects: [-4], killed: [] });
 });
 
 test("a crash for want of memory is told as such", () => {
-  const verdict = judge(death({ turns: [turn(9)], stderr: "FATAL ERROR: JavaScript heap out of memory" }));
+  const verdict = blame({ turns: [turn(9)], stderr: "FATAL ERROR: JavaScript heap out of memory" });
   expect(verdict.culprit?.failure.code).toBe("memory_limit");
 });
 
 test("a crash outside every turn is nobody's", () => {
-  expect(judge(death({ turns: [null] }))).toMatchObject({ reason: "crash", culprit: null, suspects: [] });
+  expect(blame({ turns: [null] })).toMatchObject({ reason: "crash", culprit: null, suspects: [] });
 });
 
-test.each(["SIGKILL", "SIGTERM"] as const)("a %s from outside is nobody's, even in the middle of a turn", (signal) => {
-  expect(judge(death({ signal, turns: [turn(9)] }))).toEqual({ reason: "killed", culprit: null, suspects: [] });
+test.each(["SIGKILL", "SIGTERM"] as const)("a %s from outside is nobody's, but says whose turn it was", (signal) => {
+  expect(blame({ signal, turns: [turn(9)] })).toEqual({ reason: "killed", culprit: null, suspects: [], killed: [9] });
 });
 
 test("a process that was killed because it was silent blames nobody", () => {
-  expect(judge(death({ killedFor: "heartbeat", signal: "SIGKILL", turns: [turn(9)] }))).toMatchObject({
+  expect(blame({ killedFor: "heartbeat", signal: "SIGKILL", turns: [turn(9)] })).toMatchObject({
     reason: "heartbeat",
     culprit: null,
   });
 });
 
-test("the quarantine refuses a tool after three strikes, and lets it try again later", () => {
-  let nowMs = 0;
-  const quarantine = new Quarantine(() => nowMs);
-  expect(quarantine.holds("tool")).toBe(false);
-  quarantine.strike("tool");
-  expect(quarantine.holds("tool")).toBe(true);
-  expect(quarantine.refusedForMs("tool")).toBe(0);
-  quarantine.strike("tool");
-  quarantine.strike("tool");
-  expect(quarantine.refusedForMs("tool")).toBeGreaterThan(0);
-  nowMs += 30_001;
-  expect(quarantine.refusedForMs("tool")).toBe(0);
-  quarantine.strike("tool");
-  expect(quarantine.refusedForMs("tool")).toBeGreaterThan(0);
-});
-
-test("the quarantine forgets strikes that lie too far back", () => {
-  let nowMs = 0;
-  const quarantine = new Quarantine(() => nowMs);
-  for (let strike = 0; strike < 10; strike++) {
-    expect(quarantine.strike("tool")).toBe(1);
-    nowMs += 60_001;
-  }
-});
-
-test("the quarantine lets a tool go after enough clean calls", () => {
-  const quarantine = new Quarantine(() => 0);
-  quarantine.strike("tool");
-  for (let call = 0; call < 20; call++) quarantine.clean("tool");
-  expect(quarantine.holds("tool")).toBe(false);
+test("a thread that ended by itself leaves the turns of the others alone", () => {
+  const report = { kind: "worker-lost", worker: 1 } as const;
+  const turns = [turn(4), turn(5)];
+  expect(blame({ report, turns })).toMatchObject({ reason: "crash", culprit: { run: 5 }, suspects: [] });
+  expect(blame({ report, turns: [turn(4), null] })).toMatchObject({ culprit: null, suspects: [] });
 });

@@ -15,8 +15,9 @@ export async function openRealm(body: string, { hardened = true, before = "" } =
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const emitted: unknown[][] = [];
   const emit = (...said: unknown[]): number => emitted.push(said);
-  const prelude = compilePrelude(isolate, await bundlePrelude(), undefined);
-  const realm = GuestRealm.open(isolate, prelude, emit, createPure("a key for tests"), hardened);
+  const prelude = compilePrelude(isolate, await bundlePrelude());
+  const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests")) };
+  const realm = GuestRealm.open(isolate, prelude, host, hardened);
   const script: ToolScript = {
     key: "1",
     name: "tool",
@@ -26,12 +27,13 @@ export async function openRealm(body: string, { hardened = true, before = "" } =
     config: "null",
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
   };
-  realm.load(compileTool(isolate, script), script);
+  realm.load(compileTool(isolate, script));
   let run = 0;
   return {
     emitted,
     call(input = null, nowMs = 1_000) {
-      const outcome = realm.start(++run, "call", JSON.stringify(input), nowMs, 1e6, 5_000);
+      const answer = realm.start(JSON.stringify([[++run, "call", nowMs, 1e6, input]]), 5_000);
+      const outcome = answer.slice(0, -1);
       const said = outcome === "" ? (emitted.findLast(([kind]) => kind === 0)?.[2] as string) : outcome;
       if (said.startsWith("+")) return JSON.parse(said.slice(1)) as unknown;
       throw new Error(said);

@@ -39,6 +39,19 @@ describe("a hardened realm", () => {
     expect(seen).toBeGreaterThan(1_000);
   });
 
+  test("is frozen also where it was made on a full stack", async () => {
+    const touch = "const touch = () => [URL, crypto, performance, typeof Temporal, new Date(0).toTemporalInstant?.()];";
+    const dig = "function dig() { try { return dig(); } catch { return touch(); } }";
+    using realm = await openRealm(`() => { ${touch} ${dig} dig(); return (${OPEN_OBJECTS})(); }`);
+    expect(realm.call()).toMatchObject({ open: [] });
+  });
+
+  test("gives dates one prototype, whatever they are made for", async () => {
+    const made = "Reflect.construct(Date, [0], Object.assign(function () {}, { prototype: null }))";
+    using realm = await openRealm(`() => Object.getPrototypeOf(${made}) === Date.prototype`);
+    expect(realm.call()).toBe(true);
+  });
+
   test.each([
     ["assigning toString to an object", "const o = {}; o.toString = () => 'mine'; return `${o}`;", "mine"],
     [
@@ -158,7 +171,7 @@ describe("a hardened realm", () => {
   test("gives code made by Function the console of the call it runs in", async () => {
     using realm = await openRealm("() => { Function('console.log(\"from within\")')(); return 1; }");
     realm.call();
-    expect(realm.emitted).toContainEqual([1, 1, "log", "from within", ""]);
+    expect(realm.emitted).toContainEqual([1, 1, "log", "from within", "", 0]);
   });
 });
 
@@ -172,13 +185,32 @@ describe("time in a realm", () => {
   });
 
   // Node 24's V8 has no Temporal yet.
-  test.runIf("Temporal" in globalThis)("is the turn's for Temporal too", async () => {
-    const tool = `() => [Temporal.Now.instant().epochMilliseconds, Temporal.Now.zonedDateTimeISO("UTC").epochMilliseconds,
-      Temporal.Now.plainDateISO("UTC").toString(), typeof Temporal.Now.timeZoneId()]`;
-    using realm = await openRealm(tool);
-    const now = Date.UTC(2020, 1, 3);
-    expect(realm.call(null, now)).toEqual([now, now, "2020-02-03", "string"]);
-  });
+  describe.runIf("Temporal" in globalThis).each([true, false])(
+    "for Temporal, in a realm that is hardened: %s",
+    (hardened) => {
+      test("is the turn's", async () => {
+        const tool = `() => [Temporal.Now.instant().epochMilliseconds, Temporal.Now.zonedDateTimeISO("UTC").epochMilliseconds,
+        Temporal.Now.plainDateISO("UTC").toString(), typeof Temporal.Now.timeZoneId()]`;
+        using realm = await openRealm(tool, { hardened });
+        const now = Date.UTC(2020, 1, 3);
+        expect(realm.call(null, now)).toEqual([now, now, "2020-02-03", "string"]);
+      });
+
+      test("comes with all that the language has", async () => {
+        const namesOf = (temporal: typeof Temporal) =>
+          [temporal, temporal.Now].map((object) => Reflect.ownKeys(object).map(String).toSorted());
+        using realm = await openRealm(`() => (${String(namesOf)})(Temporal)`, { hardened });
+        expect(realm.call()).toEqual(namesOf(Temporal));
+      });
+
+      test("lets its classes be used as usual", async () => {
+        const tool = `() => [new Temporal.PlainDate(2020, 2, 3).add({ days: 1 }).toString(), new Date(0).toTemporalInstant().toString(),
+        new Date(0).toTemporalInstant() instanceof Temporal.Instant, Object.prototype.toString.call(Temporal)]`;
+        using realm = await openRealm(tool, { hardened });
+        expect(realm.call()).toEqual(["2020-02-04", "1970-01-01T00:00:00Z", true, "[object Temporal]"]);
+      });
+    },
+  );
 
   test("makes dates as the language does", async () => {
     using realm = await openRealm(
@@ -228,4 +260,32 @@ describe("an open realm", () => {
     });
     expect(realm.call()).toEqual([2, 2]);
   });
+
+  test("gives V8's own classes to nobody who changes what calls them", async () => {
+    const tool = `() => {
+      const given = [];
+      for (const name of ["construct", "apply", "get"]) {
+        const was = Reflect[name];
+        Reflect[name] = (...args) => { given.push(args[0]); return was(...args); };
+      }
+      for (const name of ["call", "apply", "bind"]) Function.prototype[name] = function () { given.push(this); };
+      const made = [Date(), new Date(), new Intl.DateTimeFormat("en").format(), new Intl.DateTimeFormat("en").formatToParts(),
+        new ArrayBuffer(1), performance.now(), Math.random()];
+      return [given.length, made.length];
+    }`;
+    using realm = await openRealm(tool, { hardened: false });
+    expect(realm.call()).toEqual([0, 7]);
+  });
+});
+
+test.each([
+  ["the tool's function", "function () { return typeof this; }", ""],
+  ["a direct eval in it", "function () { return typeof eval('this'); }", ""],
+  ["the module's top level", "() => typeof top", "const top = eval('this');"],
+  ["an arrow function of the module", "() => arrow()", "const arrow = () => typeof eval('this');"],
+])("`this` is nothing in %s", async (_where, body, before) => {
+  for (const hardened of [true, false]) {
+    using realm = await openRealm(body, { hardened, before });
+    expect(realm.call()).toBe("undefined");
+  }
 });

@@ -27,22 +27,22 @@ const script = fc.record({
 });
 
 const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
-  fc.record({
-    kind: fc.constant("run"),
-    run,
-    key,
-    tenant: text,
-    callId: text,
-    nowMs: amount,
-    cpuMs: amount,
-    outputBytes: amount,
-    logBytes: amount,
-    capabilityCalls: amount,
-    capabilityBytes: amount,
-    stream: fc.boolean(),
-    alone: fc.boolean(),
-    args: json,
-  }),
+  fc
+    .record({
+      kind: fc.constant("run"),
+      runs: fc.array(run, { minLength: 1 }),
+      key,
+      tenant: text,
+      cpuMs: amount,
+      outputBytes: amount,
+      logBytes: amount,
+      capabilityCalls: amount,
+      capabilityBytes: amount,
+      stream: fc.boolean(),
+      ownIsolate: fc.boolean(),
+      calls: json,
+    })
+    .map((message) => ({ ...message, run: message.runs[0], runs: message.runs.join(",") })),
   fc.record({ kind: fc.constant("settle"), run, ask: run, ok: fc.boolean(), nowMs: amount, payload: json }),
   fc.record({ kind: fc.constant("load"), script }),
   fc.record({ kind: fc.constant("unload"), key }),
@@ -51,6 +51,14 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
 ) as fc.Arbitrary<ToWorker>;
 
 const toHost: fc.Arbitrary<ToHost> = fc.oneof(
+  fc.record({
+    kind: fc.constant("ran"),
+    run,
+    cpuMs: amount,
+    heapBytes: run,
+    outcomes: fc.array(json.map((each) => `+${each}\t`)).map((each) => each.join("")),
+  }),
+  fc.record({ kind: fc.constant("cut"), run }),
   fc.record({
     kind: fc.constant("done"),
     run,
@@ -61,7 +69,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     logs: fc.oneof(fc.constant(""), json),
     payload: json,
   }),
-  fc.record({ kind: fc.constant("ask"), run, ask: run, capability: text, method: text, payload: json }),
+  fc.record({ kind: fc.constant("ask"), run, ask: run, nowMs: amount, capability: text, method: text, payload: json }),
   fc.record({ kind: fc.constantFrom("log", "lost", "inspected"), run, payload: json }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
@@ -102,7 +110,7 @@ describe("messages on the wire", () => {
       fc.property(
         fc.oneof(
           text,
-          fc.tuple(fc.stringMatching(/^[rslucidagxnt]$/), text).map((part) => part.join("\t")),
+          fc.tuple(fc.stringMatching(/^[rslucideakgxnt]$/), text).map((part) => part.join("\t")),
         ),
         (line) => {
           for (const decode of [decodeToHost, decodeToWorker]) {

@@ -3,11 +3,13 @@ import { expect, test } from "vitest";
 import { DeadlineWheel } from "../../../src/schedule/deadline-wheel.ts";
 import { Gate, Tenant, Waiting } from "../../../src/schedule/lanes.ts";
 
+const idle = { start: () => undefined, refuse: () => undefined };
+
 const flow = new Tenant("tenant").flow(0);
 const gate = new Gate("", Infinity);
 
 function due(deadlineMs: number): Waiting {
-  return new Waiting(flow, gate, undefined, 0, deadlineMs);
+  return new Waiting(idle, flow, gate, undefined, 0, deadlineMs);
 }
 
 test("a call whose deadline has passed is handed over once", () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Scheduler } from "../../../src/schedule/scheduler.ts";
 import { Refusal } from "../../../src/schedule/refusal.ts";
 import { flush, pass } from "./support.ts";
+import { run } from "./run.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -62,7 +63,7 @@ async function play({ caps, bursts }: Scenario) {
         peaks.change(names, -1);
         return id;
       };
-      results.push(scheduler.run({ tool, tenant, priority, queueMs, signal: controller.signal }, start));
+      results.push(run(scheduler, { tool, tenant, priority, queueMs, signal: controller.signal }, start));
       if (isCancelled) controllers.push(controller);
       mostQueued = Math.max(mostQueued, scheduler.stats().queued);
     }

@@ -1,10 +1,10 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FairQueue } from "../../../src/schedule/fair-queue.ts";
 import { Tenant } from "../../../src/schedule/lanes.ts";
-import { Refusal } from "../../../src/schedule/refusal.ts";
 import { Scheduler } from "../../../src/schedule/scheduler.ts";
 import { Desk, flush, pass } from "./support.ts";
+import type { Slot } from "../../../src/schedule/entry.ts";
+import { run } from "./run.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -54,13 +54,13 @@ test("`run` rejects with what `start` rejects with, and the slot is free again",
   expect(desk.running).toEqual(["c"]);
 });
 
-test("a `start` that throws is a rejection, and the slot is free again", async () => {
+test("work that throws is a rejection, and the slot is free again", async () => {
   const { scheduler } = new Desk();
   const boom = (): Promise<never> => {
     throw new Error("boom");
   };
-  await expect(scheduler.run(request, boom)).rejects.toThrow("boom");
-  const calls = [scheduler.run(request, boom), scheduler.run(request, boom)];
+  await expect(run(scheduler, request, boom)).rejects.toThrow("boom");
+  const calls = [run(scheduler, request, boom), run(scheduler, request, boom)];
   expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(scheduler.stats().running).toBe(0);
 });
@@ -70,24 +70,15 @@ test("ten thousand waiting calls that all throw do not exhaust the stack", async
   const boom = (): Promise<never> => {
     throw new Error("boom");
   };
-  const calls = Array.from({ length: 10_000 }, () => scheduler.run(request, boom));
+  const calls = Array.from({ length: 10_000 }, () => run(scheduler, request, boom));
   const outcomes = await Promise.allSettled(calls);
   expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
 });
 
 test("the slot of a call is free when its caller hears of the result", async () => {
   const { scheduler } = new Desk();
-  await scheduler.run(request, () => Promise.resolve(1));
+  await run(scheduler, request, () => Promise.resolve(1));
   expect(scheduler.stats().running).toBe(0);
-});
-
-test("a call that had to wait runs in the async context of its caller", async () => {
-  const { scheduler } = new Desk();
-  const context = new AsyncLocalStorage<string>();
-  const seen: (string | undefined)[] = [];
-  const look = (): Promise<unknown> => Promise.resolve(seen.push(context.getStore()));
-  await Promise.all(["a", "b", "c"].map((name) => context.run(name, () => scheduler.run(request, look))));
-  expect(seen).toEqual(["a", "b", "c"]);
 });
 
 test("a call is refused at once when as many wait as may", async () => {
@@ -122,11 +113,11 @@ test("the place of a call that has just got its slot is free for another", async
   const { scheduler } = new Desk({ maxQueued: 1 });
   const order: string[] = [];
   const note = (name: string) => (): Promise<number> => Promise.resolve(order.push(name));
-  // The third comes when the first has ended and p-queue has not looked for the next one yet.
+  // The third comes when the first has ended, and the second has its slot.
   await Promise.all([
-    scheduler.run(request, note("first")),
-    scheduler.run(request, note("second")),
-    Promise.resolve().then(() => scheduler.run(request, note("third"))),
+    run(scheduler, request, note("first")),
+    run(scheduler, request, note("second")),
+    Promise.resolve().then(() => run(scheduler, request, note("third"))),
   ]);
   expect(order).toEqual(["first", "second", "third"]);
 });
@@ -248,26 +239,46 @@ test("`idle` resolves when the last call has ended, for everyone who asked", asy
   expect(told).toBe(3);
 });
 
-test("`idle` resolves when the last waiting call is refused between two looks of p-queue", async () => {
+test("an entry that throws at its start costs neither its slot nor the others' turns", async () => {
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+  const desk = new Desk();
+  const boom = (): void => {
+    throw new Error("boom");
+  };
+  desk.scheduler.add(request, { start: boom, refuse: () => undefined });
+  desk.call("a");
+  desk.scheduler.add(request, { start: boom, refuse: () => undefined });
+  desk.call("b");
+  await desk.finish("a");
+  await desk.finish("b");
+  expect(desk.started).toEqual(["a", "b"]);
+  expect(desk.scheduler.stats()).toMatchObject({ queued: 0, running: 0 });
+  expect(warned).toHaveBeenCalledTimes(2);
+  warned.mockRestore();
+});
+
+test("a slot that is released in its own start goes to the next, however many there are", () => {
   const { scheduler } = new Desk();
-  const gates = [Promise.withResolvers<number>(), Promise.withResolvers<number>()];
-  const [first, second] = gates.map((gate) => scheduler.run(request, () => gate.promise));
-  const third = scheduler.run(request, () => Promise.resolve(3));
-  gates[0]?.resolve(1);
-  await first;
-  // This handler comes after the scheduler's, which frees the slot, and before p-queue looks for the next call.
-  void gates[1]?.promise.then(() => scheduler.close({ refuseWaiting: true }));
-  const idle = scheduler.idle();
-  gates[1]?.resolve(2);
-  expect(await second).toBe(2);
-  expect(await third).toBeInstanceOf(Refusal);
-  await expect(idle).resolves.toBeUndefined();
+  let held: Slot | undefined;
+  let started = 0;
+  scheduler.add(request, { start: (slot) => (held = slot), refuse: () => undefined });
+  for (let index = 0; index < 50_000; index++) {
+    const start = (slot: Slot) => {
+      started++;
+      slot.release();
+      slot.release();
+    };
+    scheduler.add(request, { start, refuse: () => undefined });
+  }
+  held?.release();
+  expect(started).toBe(50_000);
+  expect(scheduler.stats()).toMatchObject({ queued: 0, running: 0 });
 });
 
 test("a scheduler without a clock of its own measures with the process's", async () => {
   const scheduler = new Scheduler({ maxQueued: 1, concurrency: 1, perTool: 1, perTenant: 1 });
   const first = Promise.withResolvers<number>();
-  const calls = [scheduler.run(request, () => first.promise), scheduler.run(request, (ms) => Promise.resolve(ms))];
+  const calls = [run(scheduler, request, () => first.promise), run(scheduler, request, (ms) => Promise.resolve(ms))];
   await pass(30);
   first.resolve(1);
   expect(await Promise.all(calls)).toEqual([1, 30]);

@@ -2,6 +2,7 @@ import { vi } from "vitest";
 import type { ScheduleRequest } from "../../../src/schedule/scheduler.ts";
 import { Scheduler, type SchedulerOptions } from "../../../src/schedule/scheduler.ts";
 import { Refusal } from "../../../src/schedule/refusal.ts";
+import { run } from "./run.ts";
 
 // Taken before any test replaces the timers.
 const { setImmediate: realSetImmediate } = globalThis;
@@ -47,7 +48,7 @@ export class Desk {
       this.waitedMs.set(name, queueMs);
       return new Promise((resolve, reject) => this.#open.set(name, { resolve, reject }));
     };
-    void this.scheduler.run(whole, start).then(
+    void run(this.scheduler, whole, start).then(
       (value) => {
         this.outcomes.set(name, value instanceof Refusal ? value.code : value);
         if (value instanceof Refusal) this.refusals.set(name, value);

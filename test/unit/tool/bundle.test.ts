@@ -6,6 +6,7 @@ import vm from "node:vm";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/protocol/script.ts";
 import { bundleModule, stopBundler, type Bundle } from "../../../src/tool/bundle.ts";
+import { mapStack } from "../../../src/tool/stack.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
 
 afterAll(stopBundler);
@@ -136,6 +137,78 @@ describe("what a bundle is", () => {
   });
 });
 
+describe("a module that is bundled alone", () => {
+  /** A word that could be an import, in a comment that no bundle keeps: the module is bundled with plugins then. */
+  const WITH_PLUGINS = "\n// import";
+
+  const MODULES = [
+    "export default ({ a, b }) => ({ sum: a + b });",
+    "export const spec = { name: 'x' };\n\nexport default async function run() {}\nexport let n = 1; n++;",
+    "export const spec = { late: LATER }; const LATER = 1; export default () => spec",
+    "const a = 1; export { a as 'a name', a as default };",
+    "export default class { static #x = 1; static { this.y = this.#x; } }",
+    "export default () => { using x = open(); return /(?i:a)/v.test(x); };",
+    "export default () => [this, typeof module, arguments];",
+    "const unused = 1; export default () => { label: for (;;) break label; };",
+    "#!/usr/bin/env node\n'use strict';\nexport default () => 'é\u2028😀';",
+    "\ufeffexport default () => `\nexport { `;",
+    "module.exports = (input) => input;",
+    "exports.default = () => this;",
+    "export default 1; module.exports = 2;",
+    "console.log(1);",
+    "enum Sign { Plus = 2 }\nexport default (n: number): number => n * Sign.Plus;",
+    "interface Input { n: number }\nabstract class A<T> { constructor(readonly x: T) {} }\nexport default (i: Input) => new (class extends A<number> {})(i.n);",
+    "export default @(x => x) class A {}",
+    "namespace N { export const a = 1; }\nexport default N.a as number;",
+    "export = 3",
+    "export default 1\n//# sourceMappingURL=tool.js.map",
+    "export default 1\n//# sourceMappingURL=/etc/hostname",
+    "const a = 1;\nconst b = ;",
+    "const a = 1; a = 2; export default a;",
+    "await 1; export default 1;",
+    "export default 1; export default 2;",
+    "with (a) {}",
+    "<!-- x\nexport default 010;",
+    "type A = string;\nexport default (a: A) => { return ; ) };",
+    "export { missing };",
+    "export default a, b",
+  ];
+
+  const answer = (bundling: Promise<Bundle>) =>
+    bundling.then(
+      // Plugins have a space of names of their own.
+      ({ text, sourceMap, sources }) => ({ text: text.replaceAll("tool:tool.", "tool."), sourceMap, sources }),
+      ({ message, details }: { message: string; details: unknown }) => ({ message, details }),
+    );
+
+  test.each(MODULES)("is the same as one that is bundled with plugins: %s", async (text) => {
+    expect(await answer(fromText(text))).toEqual(await answer(fromText(text + WITH_PLUGINS)));
+    for (const entry of ["tool.js", "tool.ts"]) {
+      const map = `{"version":3,"sources":["read-from-disk.ts"],"mappings":"AAAA","names":[]}`;
+      const bundled = (contents: string) => fromFiles({ [entry]: contents, "tool.js.map": map }, entry);
+      expect(await answer(bundled(text))).toEqual(await answer(bundled(text + WITH_PLUGINS)));
+    }
+  });
+
+  test("points at the same lines in its stacks", async () => {
+    const text =
+      "type N = number;\n\n/** Fails. */\nexport default function fail(n: N) {\n\n  throw new Error(String(n));\n}";
+    const frames = async (source: string) => {
+      const bundle = await fromText(source);
+      const line = bundle.text.split("\n").findIndex((one) => one.includes("throw new")) + 1;
+      return mapStack(`Error: 1\n    at fail (tool:add:${line}:9)`, bundle.sourceMap, "tool:add");
+    };
+    expect(await frames(text)).toBe("Error: 1\n    at fail (add.ts:6:9)");
+    expect(await frames(text + WITH_PLUGINS)).toBe(await frames(text));
+  });
+
+  test("is read as JavaScript where it is both, although it looks like TypeScript", async () => {
+    const bundle = await fromText("/* type of: string */ const a = 1, b = 2, c = 0; export default () => a<b>(c);");
+    expect(evaluate(bundle).default()).toBe(true);
+    expect(bundle.sources).toEqual(["add.js"]);
+  });
+});
+
 describe("what is refused", () => {
   test.each(["node:fs", "fs", "path", "node:child_process", "fs/promises", "worker_threads"])(
     "the Node built-in %s, by name and line",
@@ -179,6 +252,13 @@ describe("what is refused", () => {
     expect((await refusalOf(fromText(`import a from "/etc/hostname" with { type: "text" }`))).message).toContain(
       "no folder",
     );
+    for (const text of [
+      "export * from './a.js'",
+      "export{default}from/**/'./a.js'",
+      "export * as a from\n//\n'./a.js'",
+    ]) {
+      expect((await refusalOf(fromText(text))).message).toContain('imports "./a.js"');
+    }
   });
 
   test("a syntax error, with line, column and the line itself", async () => {

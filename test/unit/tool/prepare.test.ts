@@ -143,12 +143,13 @@ describe("a tool from a definition", () => {
     }
   });
 
-  test("gets another key every time it is registered", async () => {
+  test("gets another key every time it is registered, and keeps that of its inspection", async () => {
     const context = newContext();
     const keys = [await prepareTool(definition, context), await prepareTool(definition, context)].map(
       (one) => one.script.key,
     );
-    expect(new Set([...keys, ...context.scripts.map((script) => script.key)]).size).toBe(4);
+    expect(new Set(keys).size).toBe(2);
+    expect(context.scripts.map((script) => script.key)).toEqual(keys);
   });
 
   test("maps stacks to its own lines", async () => {
@@ -289,6 +290,9 @@ describe("a tool is refused", () => {
     const context = newContext();
     await refusalOf(prepareTool({ ...definition, name: "a b" }, context));
     await refusalOf(prepareTool({ ...definition, source: "export default (" }, context));
+    await refusalOf(prepareTool({ ...definition, inputSchema: { type: "int" } }, context));
+    await refusalOf(prepareTool({ ...definition, outputSchema: { $ref: "#/none" } }, context));
+    await refusalOf(prepareTool({ ...definition, source: "export default (", inputSchema: { type: "int" } }, context));
     expect(context.scripts).toEqual([]);
   });
 });

@@ -84,6 +84,16 @@ describe("schemas that compile", () => {
     expect(check(tree, { next: { other: {} } })).toMatchObject([{ pointer: "/next/other" }]);
   });
 
+  test.each([
+    "http://json-schema.org/draft-07/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+  ])("a $ref to %s checks schemas", ($schema) => {
+    const schema = { $schema, properties: { a: { $ref: $schema } } };
+    expect(check(schema, { a: { type: "string" } })).toEqual([]);
+    expect(check(schema, { a: { type: "int" } })).not.toEqual([]);
+  });
+
   test("the schema that was given may change afterwards without effect", () => {
     const schema = { type: "object", required: ["a"] };
     const validator = compileSchema(schema, "inputSchema");
@@ -93,6 +103,36 @@ describe("schemas that compile", () => {
 
   test("what every object inherits does not count as present", () => {
     expect(check({ type: "object", required: ["toString"] }, {})).toMatchObject([{ pointer: "/toString" }]);
+  });
+});
+
+describe("a schema that is in use already", () => {
+  const schema = () => ({ type: "object", properties: { a: { type: "integer" } }, title: "in use" });
+
+  test("has its validator shared, and the values of one tool are nothing to the others", () => {
+    const [one, two] = [compileSchema(schema(), "inputSchema"), compileSchema(schema(), "inputSchema")];
+    expect(two).toBe(one);
+    expect(one.check({ a: "x" })).toHaveLength(1);
+    expect(two.check({ a: 1 })).toEqual([]);
+    expect(one.check({ a: 1 })).toEqual([]);
+  });
+
+  test("is not shared where anything about it differs", () => {
+    const validator = compileSchema(schema(), "inputSchema");
+    const dialect = { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema() };
+    expect(compileSchema(schema(), "outputSchema")).not.toBe(validator);
+    expect(compileSchema(dialect, "inputSchema")).not.toBe(validator);
+    expect(compileSchema({ ...schema(), required: ["a"] }, "inputSchema").check({})).toHaveLength(1);
+  });
+
+  test("is refused again where it was refused before", () => {
+    for (let count = 0; count < 2; count++) expect(refusal({ type: "int" }).message).toContain("/type is not valid");
+  });
+
+  test("is told from all others, also where there are more of them than are remembered", () => {
+    for (let count = 0; count < 600; count++) {
+      expect(check({ const: count }, count)).toEqual([]);
+    }
   });
 });
 

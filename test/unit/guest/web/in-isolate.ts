@@ -13,7 +13,8 @@ const SOURCES = fileURLToPath(new URL("../../../../src/guest/web/", import.meta.
 
 /** Installs the globals as a prelude would, over the host's functions that the harness put into `host`. */
 const PRELUDE = `
-  import { createConsole, createWebGlobals } from "./index.ts";
+  import { createConsole } from "./console.ts";
+  import { createWebGlobals } from "./index.ts";
   const host = globalThis.host;
   delete globalThis.host;
   const timers = [];

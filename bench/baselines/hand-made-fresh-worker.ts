@@ -2,22 +2,15 @@
  * What one writes in an afternoon: piscina and isolated-vm, a fresh context for each call, JSON text both ways, and a
  * timeout. It releases everything it makes and compiles the script once, without which it would not survive a minute.
  */
-import { queryObjects } from "node:v8";
-import ivm from "isolated-vm";
 import { ADD_FUNCTION, END } from "../tools.ts";
+import { end, isolate, TIMEOUT_MS } from "./hand-made-isolate.ts";
+import { wrap } from "./raw-isolates.ts";
 
-const MEMORY_MB = 64;
-const TIMEOUT_MS = 1_000;
-
-const isolate = new ivm.Isolate({ memoryLimit: MEMORY_MB });
-const script = isolate.compileScriptSync(
-  `"use strict"; ((tool) => (json) => JSON.stringify(tool(JSON.parse(json))))(${ADD_FUNCTION})`,
-);
+const script = isolate.compileScriptSync(wrap(ADD_FUNCTION));
 
 export default function run(json: string): string {
   if (json === END) {
-    isolate.dispose();
-    queryObjects(Date, { format: "count" });
+    end();
     return json;
   }
   const context = isolate.createContextSync();

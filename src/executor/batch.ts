@@ -1,0 +1,53 @@
+import type { RunMessage } from "../protocol/messages.ts";
+import type { ToolScript } from "../protocol/script.ts";
+import type { Flight } from "./flight.ts";
+import type { Load } from "./load.ts";
+import type { Pace } from "./pace.ts";
+
+/** Calls of one tool and tenant on their way to a worker, where they enter their isolate together. */
+export class Batch implements Load {
+  readonly script: ToolScript;
+  readonly tenant: string;
+  readonly pace: Pace;
+  readonly flights: readonly Flight[];
+  readonly expectedMs: number;
+  readonly isLong: boolean;
+  readonly isSlow: boolean;
+
+  constructor(script: ToolScript, tenant: string, pace: Pace, flights: readonly Flight[]) {
+    this.script = script;
+    this.tenant = tenant;
+    this.pace = pace;
+    this.flights = flights;
+    this.expectedMs = pace.expectMs(flights.length);
+    this.isSlow = pace.isSlow;
+    this.isLong = pace.isLong || flights[0]?.alone === true;
+  }
+
+  get size(): number {
+    return this.flights.length;
+  }
+
+  get runs(): number[] {
+    return this.flights.map(({ run }) => run);
+  }
+
+  /** `null` where no call is in it. */
+  message(): RunMessage | null {
+    const [first] = this.flights;
+    if (first === undefined) return null;
+    let runs = "";
+    let calls = "";
+    for (const { run, job, nowMs } of this.flights) {
+      runs += runs === "" ? run : `,${run}`;
+      const before = calls === "" ? "" : ",";
+      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}]`;
+    }
+    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
+    const { script, tenant } = this;
+    const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
+    const { stream } = first.job;
+    const { run, ownIsolate } = first;
+    return { kind: "run", run, runs, key: script.key, tenant, ...limits, stream, ownIsolate, calls: `[${calls}]` };
+  }
+}

@@ -1,0 +1,34 @@
+import { overridable } from "./harden.ts";
+
+// As it is before a tool can change it.
+const { defineProperty } = Object;
+
+/** Defines a global that is made when it is first asked for. `isFrozen` says that the realm is going to be. */
+export function defineLazily(realm: object, name: string, make: () => unknown, isFrozen: boolean): void {
+  // A realm that is frozen cannot put the value in the accessor's place.
+  if (isFrozen) defineProperty(realm, name, { ...overridable(realm, name, {}), get: make });
+  else {
+    const get = () => {
+      const value = make();
+      replace(realm, name, value);
+      return value;
+    };
+    defineReplaceable(realm, name, get);
+  }
+}
+
+/** Defines a global that a tool may replace by assigning to it. */
+export function defineReplaceable(realm: object, name: string, get: () => unknown): void {
+  const set = (value: unknown) => replace(realm, name, value);
+  defineProperty(realm, name, { get, set, enumerable: false, configurable: true });
+}
+
+function replace(realm: object, name: string, value: unknown): void {
+  defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
+}
+
+/** Makes it when it is first asked for; again where an exception, such as a full stack, came in between. */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
+}

@@ -1,0 +1,70 @@
+import type { Clock } from "./clock.ts";
+
+const { defineProperty, getOwnPropertyDescriptor } = Object;
+
+/**
+ * `Temporal`, put together from its classes, with a `Now` that knows no clock but the call's. V8's own namespace is
+ * taken away unseen: looking at it would make V8 build all of it at once, and its `Now` reads the real clock. Every
+ * class is found from the instant of a date.
+ */
+export function createTemporal(RealDate: DateConstructor, clock: Clock): object {
+  const { toTemporalInstant } = RealDate.prototype;
+  const instantAt = (ms: number) => Reflect.apply(toTemporalInstant, new RealDate(ms), []);
+  const instant = instantAt(0);
+  const zoned = instant.toZonedDateTimeISO("UTC");
+  const date = zoned.toPlainDate();
+  return namespace("Temporal", {
+    Now: createNow(() => instantAt(Math.floor(clock.nowMs()))),
+    PlainDate: date.constructor,
+    PlainTime: zoned.toPlainTime().constructor,
+    PlainDateTime: zoned.toPlainDateTime().constructor,
+    ZonedDateTime: zoned.constructor,
+    Duration: instant.since(instant).constructor,
+    Instant: instant.constructor,
+    PlainYearMonth: date.toPlainYearMonth().constructor,
+    PlainMonthDay: date.toPlainMonthDay().constructor,
+  });
+}
+
+function createNow(instant: () => Temporal.Instant): object {
+  const timeZoneId = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zoned = (zone: Temporal.TimeZoneLike = timeZoneId()) => instant().toZonedDateTimeISO(zone);
+  return namespace("Temporal.Now", {
+    instant,
+    timeZoneId,
+    plainDateTimeISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone).toPlainDateTime(),
+    zonedDateTimeISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone),
+    plainDateISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone).toPlainDate(),
+    plainTimeISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone).toPlainTime(),
+  });
+}
+
+/** An object as the language makes its namespaces: what is in it can be changed, but is not enumerated. */
+function namespace(tag: string, members: Readonly<Record<string, unknown>>): object {
+  const made = {};
+  for (const [name, value] of Object.entries(members)) {
+    defineProperty(made, name, { value, writable: true, enumerable: false, configurable: true });
+  }
+  defineProperty(made, Symbol.toStringTag, { value: tag, configurable: true });
+  return made;
+}
+
+/**
+ * A prototype for the dates of a realm that is to be frozen. V8's own has the method that makes V8 build Temporal, so
+ * it stays hidden, and this one's method calls it once Temporal has been `prepared`.
+ */
+export function separateDates(RealDate: DateConstructor, prepareTemporal: () => object): Date {
+  const hidden = RealDate.prototype;
+  const dates = {
+    toTemporalInstant(this: Date): Temporal.Instant {
+      prepareTemporal();
+      return hidden.toTemporalInstant.call(this);
+    },
+  };
+  defineProperty(dates, "toTemporalInstant", { enumerable: false });
+  for (const key of Reflect.ownKeys(hidden)) {
+    if (key === "toTemporalInstant") continue;
+    defineProperty(dates, key, getOwnPropertyDescriptor(hidden, key) ?? {});
+  }
+  return dates as Date;
+}

@@ -1,0 +1,28 @@
+import type { Events } from "./events.ts";
+
+/** Takes log lines: pino's own shape, so that a pino logger is one. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+/**
+ * Writes a line for each thing that happens to an engine's executors and tools: as rare as they are, an operator wants
+ * to read of all of them. Calls are not among them.
+ */
+export function logEvents(events: Events, logger: Logger): void {
+  events.on("executor:start", (event) => logger.info(event, "an executor process went to work"));
+  events.on("executor:lost", (event) => logger.warn(event, "an executor was lost and replaced"));
+  events.on("executor:recycle", (event) => logger.info(event, "an executor process makes room for a fresh one"));
+  events.on("executor:delay", (event) => logger.warn(event, "executors are lost so fast that the next one waits"));
+  events.on("call:restart", (event) => logger.info(event, "a call starts again that lost its executor"));
+  events.on("tool:quarantine", (event) => logger.warn(event, "a tool ended an executor and runs apart from now on"));
+  events.on("tool:refuse", (event) => logger.warn(event, "a tool is refused for a while to whom it ended executors"));
+  events.on("tool:probe", (event) => logger.info(event, "one call shows whether a tool ends executors still"));
+  events.on("tool:clear", (event) => logger.info(event, "a tool runs among the others again"));
+  events.on("tool:register", ({ info: { name, version, isolation }, replaced }) =>
+    logger.info({ tool: name, version, isolation, replaced }, "a tool was registered"),
+  );
+  events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
+  events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
+}

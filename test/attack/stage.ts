@@ -1,0 +1,163 @@
+import { createEngine, defineCapability, type Engine, GloveboxError, type ToolResult } from "../../src/index.ts";
+import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
+import { type End, GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
+
+/** Calls that are not answered by then never will be: the engine has broken its promise. */
+const PATIENCE_MS = 25_000;
+
+/** Waits as tools do that ask somebody else, so it is in flight whatever happens beside it. */
+const INNOCENT = `export default async ({ n }) => {
+  await new Promise((done) => setTimeout(done, 200));
+  let sum = 0;
+  for (let i = 1; i <= n; i++) sum += i;
+  return { n, sum };
+};`;
+
+/** Describes the world that a tool finds: what another tool has done to it would show. */
+const WITNESS = `export default () => [Object, Array, Function, Promise, String, RegExp, Error, Map, Symbol, JSON, Math, Reflect]
+  .flatMap((each) => [each, each.prototype ?? {}])
+  .map((each) => Reflect.ownKeys(each).map((key) => String(key)).join())
+  .concat(Object.getOwnPropertyNames(globalThis), JSON.stringify({ a: [1] }), typeof process)
+  .join("|");`;
+
+/** What a tool is registered with besides its source. */
+export type Extras = Pick<Hazard, "limits" | "isolation" | "retries">;
+export type Outcome = ToolResult | GloveboxError | "registered" | undefined;
+
+/** How long an attack took, where that is not the time of everything that it did, and its limit. */
+export interface Act {
+  readonly outcome: Outcome;
+  readonly timed?: { readonly ms: number; readonly limits: Hazard["limits"]; readonly idles: boolean };
+}
+
+/** An engine with a capability, on which attacks are played among innocent calls. */
+export class Stage {
+  readonly engine: Engine;
+  /** What scenes have opened: closed with the stage. */
+  readonly props = new AsyncDisposableStack();
+  readonly #pulse = new Pulse();
+  readonly #familyPulse = new Pulse();
+  #world: unknown;
+  #start: Memory = { hostMb: 0, executorsMb: [] };
+  #registered = 0;
+
+  private constructor(engine: Engine) {
+    this.engine = engine;
+  }
+
+  static async open(): Promise<Stage> {
+    let failures = 0;
+    const vault = defineCapability({
+      name: "vault",
+      methods: {
+        echo: { handler: (args: unknown) => args },
+        slow: { handler: (args: unknown) => new Promise((done) => setTimeout(done, 300, args)) },
+        fails: { handler: () => Promise.reject(new Error("the vault is shut")) },
+        sometimes: { handler: () => (failures++ % 3 === 2 ? "open" : Promise.reject(new Error("not yet"))) },
+      },
+    });
+    const stage = new Stage(
+      await createEngine({
+        executor: "process",
+        workers: 2,
+        capabilities: [vault],
+        policy: { rules: [{ tools: ["*"], allow: { vault: true } }] },
+      }),
+    );
+    await stage.#warmUp();
+    return stage;
+  }
+
+  async #warmUp(): Promise<void> {
+    await this.engine.register({ name: "innocent", description: "sums", source: INNOCENT });
+    await this.engine.register({ name: "witness", description: "looks", source: WITNESS });
+    this.#world = (await this.engine.execute({ name: "witness", arguments: {} })).output;
+    // The spare is at work, and what a first call needs has been made.
+    await Promise.all(Array.from({ length: INNOCENTS }, (_, n) => this.#innocent(n, [])));
+    await new Promise((done) => setTimeout(done, 1_000));
+    this.#start = measureMemory();
+    this.#pulse.take();
+    this.#familyPulse.take();
+  }
+
+  /** Registers a source as a tool of its own, so that no tool is refused for what another attack did. */
+  async put(source: string, { limits, isolation, retries }: Extras = {}): Promise<string> {
+    const name = `tool-${++this.#registered}`;
+    await this.engine.register({
+      name,
+      description: "attacks",
+      source,
+      limits: { ...LIMITS, ...limits },
+      capabilities: { vault: true },
+      ...(isolation === undefined ? {} : { isolation }),
+      ...(retries === undefined ? {} : { retries }),
+    });
+    return name;
+  }
+
+  /** Attacks while innocent calls are in flight, and sees to it that they, and one more afterwards, are answered rightly. */
+  async among(name: string, shape: string, act: (harm: string[]) => Promise<Act>): Promise<void> {
+    const harm: string[] = [];
+    this.#pulse.take();
+    const innocents = Array.from({ length: INNOCENTS }, (_, n) => this.#innocent(n + 1, harm));
+    const startMs = performance.now();
+    const { outcome, timed } = await act(harm);
+    const ms = Math.round(performance.now() - startMs);
+    await Promise.all([...innocents, this.#innocent(100, harm)]);
+    const seen = await settled(this.engine.execute({ name: "witness", arguments: {} }));
+    if (seen?.output !== this.#world) harm.push(`another tool sees another world: ${wordsOf(seen)}`);
+    const delay = this.#pulse.take();
+    const growth = await settledGrowth(this.#start, GROWTH_MB);
+    const run: Run = { name, shape, ms, harm, delay, growth, overdueMs: overdue(outcome, timed), ...describe(outcome) };
+    console.log(JSON.stringify(run));
+  }
+
+  async #innocent(n: number, harm: string[]): Promise<void> {
+    const result = await settled(this.engine.execute({ name: "innocent", arguments: { n } }));
+    const { sum } = (result?.output ?? {}) as { sum?: number };
+    if (sum !== (n * (n + 1)) / 2) harm.push(`innocent call ${n}: ${wordsOf(result)}`);
+  }
+
+  get familyDelay(): Run["delay"] {
+    return this.#familyPulse.read();
+  }
+}
+
+/** How long after its limit a call ended; 0 where it did before. */
+function overdue(outcome: Outcome, timed: Act["timed"]): number {
+  if (timed === undefined || outcome === undefined || outcome === "registered") return 0;
+  const { cpuMs, wallMs } = { ...LIMITS, ...timed.limits };
+  const code = outcome instanceof GloveboxError ? outcome.code : outcome.error?.code;
+  const limitMs = timed.idles || code === "wall_limit" ? wallMs : cpuMs;
+  return code === undefined ? 0 : Math.max(0, Math.round(timed.ms - limitMs));
+}
+
+function describe(outcome: Outcome): Pick<Run, "end" | "message" | "output" | "dropped"> {
+  const none = { message: "", output: null, dropped: 0 };
+  if (outcome === undefined) return { ...none, end: "hung" };
+  if (outcome === "registered") return { ...none, end: "registered" };
+  if (outcome instanceof GloveboxError) return { ...none, end: outcome.code, message: outcome.message };
+  const { error, output, metadata } = outcome;
+  const end: End = error?.code ?? "ok";
+  return { end, output, message: error?.message.slice(0, 300) ?? "", dropped: metadata.truncated?.logs ?? 0 };
+}
+
+/** Anything but the engine's own error is an end that no test allows. */
+export function refusalOf(error: unknown): GloveboxError {
+  return error instanceof GloveboxError ? error : new GloveboxError("executor_lost", String(error));
+}
+
+export function wordsOf(result: ToolResult | undefined): string {
+  return result === undefined ? "no answer" : JSON.stringify(result.error ?? result.output).slice(0, 300);
+}
+
+/** What a promise gives, or nothing when it takes longer than anything may. */
+export async function settled<T>(promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS, undefined)));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test, vi } from "vitest";
+import type { Plan } from "./plan.ts";
+
+const FOLDER = fileURLToPath(new URL(".", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const SELF = "threat-model.test.ts";
+
+/** The plans of all families, which are not carried out here. */
+const plans = vi.hoisted(() => [] as Plan[]);
+vi.mock("./harness.ts", () => ({ attack: (_family: string, plan: Plan) => plans.push(plan) }));
+
+interface Row {
+  readonly defences: readonly string[];
+  readonly file: string;
+  readonly test: string;
+}
+
+/** The rows of all tables, each under a heading; a cell that is empty says the same as the one above it. */
+function readRows(): Row[] {
+  const rows: Row[] = [];
+  for (const line of readFileSync(`${FOLDER}threat-model.md`, "utf8").split("\n")) {
+    const cells = line.split("|").map((cell) => cell.trim());
+    const [, , defence = "", file = "", name = ""] = cells;
+    if (!line.startsWith("|") || /^(?:defence|-+)$/.test(defence)) continue;
+    const last = rows.at(-1);
+    const defences = codeSpans(defence).filter((span) => span.startsWith("src/") || span.startsWith("test/"));
+    rows.push({
+      defences: defence === "" ? (last?.defences ?? []) : defences,
+      file: file === "" ? (last?.file ?? "") : (codeSpans(file)[0] ?? ""),
+      test: codeSpans(name)[0] ?? "",
+    });
+  }
+  return rows;
+}
+
+function codeSpans(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+}
+
+/** What the files of this folder test: the attacks of their plans, by file and name. */
+async function readTests(): Promise<string[]> {
+  const tests: string[] = [];
+  for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".test.ts"))) {
+    if (file === SELF) continue;
+    plans.length = 0;
+    await import(/* @vite-ignore */ `./${file}`);
+    for (const { hazards = [], modules = [], batches = [], sieges = [], scenes } of plans) {
+      const attacks = [...hazards, ...modules, ...batches, ...sieges].map(({ name }) => name);
+      tests.push(...[...attacks, ...(scenes?.names ?? [])].map((name) => `${file}: ${name}`));
+    }
+  }
+  return tests;
+}
+
+const rows = readRows();
+const tests = await readTests();
+
+test("every row of the threat model names a test that exists, and a defence that is a file", () => {
+  expect(rows.length).toBeGreaterThan(0);
+  const known = new Set(tests);
+  const isKnown = ({ file, test: name }: Row) =>
+    file.startsWith("../") ? readFileSync(FOLDER + file, "utf8").includes(`"${name}"`) : known.has(`${file}: ${name}`);
+  expect(rows.filter((row) => row.file !== SELF && !isKnown(row)).map(({ file, test: name }) => [file, name])).toEqual(
+    [],
+  );
+  expect(rows.filter(({ defences }) => defences.length === 0)).toEqual([]);
+  expect(rows.flatMap(({ defences }) => defences).filter((path) => !existsSync(ROOT + path))).toEqual([]);
+});
+
+test("every test of this folder has exactly one row in the threat model", () => {
+  const proved = rows.map((row) => `${row.file}: ${row.test}`);
+  expect(tests.filter((name) => !proved.includes(name))).toEqual([]);
+  expect(proved.filter((name, at) => proved.indexOf(name) !== at)).toEqual([]);
+  expect(tests.filter((name, at) => tests.indexOf(name) !== at)).toEqual([]);
+});

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
+
+let engine: Engine;
+/** The processes that are at work: a call that is killed more than once may go on in the other one. */
+const pids = new Map<string, number>();
+/** What the counter was told, by whatever call. */
+const counted: unknown[] = [];
+let killsLeft = 0;
+
+const counter = defineCapability({
+  name: "counter",
+  methods: {
+    add: { handler: (args: unknown) => counted.push(args) },
+    later: {
+      handler: async ({ ms }: { ms: number }) => {
+        await new Promise((done) => setTimeout(done, ms));
+        return counted.push(ms);
+      },
+    },
+  },
+});
+
+/** Has the tools of these tests end their own executor, at a step of which the test can be sure. */
+const kill = defineCapability({
+  name: "kill",
+  methods: {
+    now: {
+      handler: () => {
+        if (killsLeft-- <= 0) return false;
+        const lost = Promise.all([...pids.values()].map((pid) => deathOf(pid)));
+        for (const pid of pids.values()) process.kill(pid, "SIGKILL");
+        // A call goes on for as long as its process does, which the system ends in its own time.
+        return lost.then(() => true);
+      },
+    },
+  },
+});
+
+beforeAll(async () => {
+  engine = await createEngine({
+    workers: 1,
+    capabilities: [counter, kill],
+    policy: { rules: [{ allow: { counter: true, kill: true } }] },
+  });
+  engine.on("executor:start", ({ ward, pid }) => pids.set(ward, pid));
+  engine.on("executor:lost", ({ ward, pid }) => pids.get(ward) === pid && pids.delete(ward));
+  engine.on("executor:recycle", ({ ward }) => pids.delete(ward));
+  // The process that was at work before anybody listened is replaced by one that is known.
+  await call("export default (i, { host }) => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }", {
+    limits: { cpuMs: 20 },
+  });
+});
+afterAll(() => engine.close());
+
+beforeEach(() => {
+  counted.length = 0;
+  killsLeft = 1;
+});
+
+function deathOf(pid: number): Promise<void> {
+  return new Promise((resolve) => {
+    const onLost = (lost: { readonly pid: number }) => {
+      if (lost.pid !== pid) return;
+      engine.off("executor:lost", onLost);
+      resolve();
+    };
+    engine.on("executor:lost", onLost);
+  });
+}
+
+let names = 0;
+
+async function call(source: string, more: Partial<ToolDefinition> = {}) {
+  const name = `tool-${++names}`;
+  await engine.register({ name, description: "d", source, capabilities: { counter: true, kill: true }, ...more });
+  return engine.execute({ name, arguments: {} });
+}
+
+test("a call whose executor is killed between two effects has each of them once", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const first = await host.counter.add("first");
+    const killed = await host.kill.now();
+    return [first, killed, await host.counter.add("second")];
+  }`);
+  expect(result).toMatchObject({ success: true, output: [1, true, 2], metadata: { attempts: 2 } });
+  expect(counted).toEqual(["first", "second"]);
+});
+
+test("a call that is killed several times does so too", async () => {
+  killsLeft = 3;
+  const result = await call(`export default async (i, { host }) => {
+    for (let n = 0; n < 5; n++) {
+      await host.counter.add(n);
+      await host.kill.now();
+    }
+    return "done";
+  }`);
+  expect(result).toMatchObject({ output: "done", metadata: { attempts: 4 } });
+  expect(counted).toEqual([0, 1, 2, 3, 4]);
+});
+
+test("a call sees the same times and the same chances again", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    await new Promise((done) => setTimeout(done, 7));
+    await host.counter.add([Date.now(), performance.now(), Math.random(), crypto.randomUUID()]);
+    await host.kill.now();
+    await new Promise((done) => setTimeout(done, 3));
+    await host.counter.add([Date.now() % 1000 < 1001, Math.random()]);
+    return "done";
+  }`);
+  expect(result).toMatchObject({ output: "done", metadata: { attempts: 2 } });
+  expect(counted).toHaveLength(2);
+});
+
+test("a call whose answers came in another order than it asked goes the same way again", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const follow = async (ms) => { await host.counter.later({ ms }); await host.counter.add("after " + ms); };
+    await Promise.all([follow(60), follow(5), follow(30)]);
+    await host.kill.now();
+    return "done";
+  }`);
+  expect(result).toMatchObject({ output: "done", metadata: { attempts: 2 } });
+  expect(counted).toEqual([5, "after 5", 30, "after 30", 60, "after 60"]);
+});
+
+test("a call whose timer fired before an answer came goes the same way again", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const slow = host.counter.later({ ms: 60 });
+    const patience = new Promise((done) => setTimeout(done, 10, "too slow"));
+    const winner = await Promise.race([slow, patience]);
+    await host.counter.add(winner);
+    await slow;
+    await host.kill.now();
+    return winner;
+  }`);
+  expect(result).toMatchObject({ output: "too slow", metadata: { attempts: 2 } });
+  expect(counted).toEqual(["too slow", 60]);
+});
+
+test("a handler that was at work when the executor was lost answers the call's next run", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const slow = host.counter.later({ ms: 100 });
+    await host.kill.now();
+    return slow;
+  }`);
+  expect(result).toMatchObject({ output: 1, metadata: { attempts: 2 } });
+  expect(counted).toEqual([100]);
+});
+
+test("a call that goes another way the second time ends with executor_lost, which says that it had effects", async () => {
+  const result = await call(
+    `let seen = 0;
+    export default async (i, { host }) => {
+      seen++;
+      if (!i.warm) {
+        await host.counter.add("a" + seen);
+        await host.kill.now();
+        await host.counter.add("b");
+      }
+    }`,
+    // The state of a shared module is lost with its process.
+    { isolation: "shared", retries: 2 },
+  );
+  expect(result.success).toBe(true);
+  const { name } = engine.list().at(-1) ?? { name: "" };
+  counted.length = 0;
+  killsLeft = 1;
+  const again = await engine.execute({ name, arguments: {} });
+  expect(again).toMatchObject({ success: false, error: { code: "executor_lost", retryable: false } });
+  expect(again.error?.message).toContain("2 of its capability calls had been carried out");
+  expect(again.error?.details).toEqual({ effects: 2 });
+  expect(counted).toHaveLength(1);
+});
+
+test("a call that comes to its end with less than it has done ends with executor_lost", async () => {
+  const source = `let seen = 0;
+    export default async (i, { host }) => {
+      if (seen++ === 1) await host.counter.add("paid");
+      if (seen === 2) await host.kill.now();
+      return "done";
+    }`;
+  await call(source, { isolation: "shared" });
+  const { name } = engine.list().at(-1) ?? { name: "" };
+  expect(counted).toEqual([]);
+  expect(await engine.execute({ name, arguments: {} })).toMatchObject({
+    success: false,
+    error: { code: "executor_lost", details: { effects: 2 } },
+  });
+  expect(counted).toEqual(["paid"]);
+});
+
+test("a retry is not ended by what is still said of the try before", async () => {
+  killsLeft = 0;
+  let tries = 0;
+  const flaky = await createEngine({
+    workers: 1,
+    capabilities: [
+      defineCapability({
+        name: "flaky",
+        methods: {
+          get: {
+            handler: () => {
+              if (++tries < 3) throw new Error("not yet");
+              return tries;
+            },
+          },
+        },
+      }),
+    ],
+    policy: { rules: [{ allow: { flaky: true } }] },
+    tools: [
+      {
+        name: "patient",
+        description: "d",
+        source: `export default async (i, { host, signal }) => {
+          signal.addEventListener("abort", () => { throw new Error("too late"); });
+          setTimeout(() => {}, 50);
+          return host.flaky.get();
+        }`,
+        capabilities: { flaky: true },
+        retries: 5,
+      },
+    ],
+  });
+  try {
+    expect(await flaky.execute({ name: "patient", arguments: {} })).toMatchObject({
+      output: 3,
+      metadata: { attempts: 3 },
+    });
+  } finally {
+    await flaky.close();
+  }
+});
+
+test("calls of a shared module that wait for one promise all end", async () => {
+  killsLeft = 0;
+  const source = `let table;
+    export default async ({ n }, { host }) => { table ??= host.counter.later({ ms: 100 }); return [n, await table]; }`;
+  const results = await Promise.all(await shared(source, [1, 2, 3]));
+  expect(results.map(({ output }) => output)).toEqual([1, 2, 3].map((n) => [n, 1]));
+});
+
+/** Calls of one shared module, all at once. */
+async function shared(source: string, inputs: readonly number[]) {
+  const name = `tool-${++names}`;
+  await engine.register({ name, description: "d", source, capabilities: { counter: true }, isolation: "shared" });
+  return inputs.map((n) => engine.execute({ name, arguments: { n } }));
+}
+
+test("a short timeout of a call's own is not over before its time, however late its timers were", async () => {
+  killsLeft = 0;
+  const result = await call(`export default async (i, { host }) => {
+    for (let n = 0; n < 100; n++) await new Promise((done) => setTimeout(done, 1));
+    return Promise.race([host.counter.add("quick"), new Promise((done) => setTimeout(done, 2_000, "too late"))]);
+  }`);
+  expect(result.output).toBe(1);
+});
+
+test("nor where the call started again in the meantime", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    await host.kill.now();
+    return Promise.race([host.counter.add("quick"), new Promise((done) => setTimeout(done, 2_000, "too late"))]);
+  }`);
+  expect(result).toMatchObject({ output: 1, metadata: { attempts: 2 } });
+});
