@@ -93,15 +93,15 @@ test("modules that end executors when they are loaded are refused, and do no har
 });
 
 describe("a call in whose turn its executor is killed from outside", () => {
-  /** Kills the executor of a call that spins, so many times, and answers how it ended. */
+  /** Kills the executor of a call that spins, so many times, well after the spin began, and answers how it ended. */
   async function killInTurn(bench: Bench, times: number) {
     const asking = script(
-      "async (input, { host }) => { await host.now.begin(); for (let i = 0; i < 6e8; i++); return 'done'; }",
+      "async (input, { host }) => { await host.now.begin(); for (let i = 0; i < 1.5e9; i++); return 'done'; }",
     );
     let kills = times;
     const ask = () => {
       const started = bench.events.findLast(({ name }) => name === "executor:start");
-      if (kills-- > 0) setTimeout(() => process.kill(Number(started?.["pid"]), "SIGKILL"), 100);
+      if (kills-- > 0) setTimeout(() => process.kill(Number(started?.["pid"]), "SIGKILL"), 400);
       return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "1" } as const);
     };
     return bench.run(bench.job(asking, {}, { ask, limits: { cpuMs: 20_000 } }));
