@@ -1,5 +1,6 @@
-import type { Broker, BrokerSession } from "./broker/broker.ts";
-import type { CapabilityRequest } from "./capabilities/capability.ts";
+import type { Broker } from "./broker/broker.ts";
+import type { BrokerSession } from "./broker/session.ts";
+import type { CapabilityRequest, ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
 import { describeExcess } from "./json.ts";
@@ -32,7 +33,21 @@ export interface CallHost {
   readonly executor: Executor;
   readonly broker: Broker;
   nextRun(): number;
+  /** Runs a tool on a call's behalf. */
+  callTool(parent: EngineCall, name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolAnswer>;
   onEnd(call: EngineCall, result: ToolResult): void;
+}
+
+/** What is known of a call when it is admitted. */
+export interface AdmittedCall {
+  readonly callId: string;
+  readonly tool: RegisteredTool;
+  /** The arguments as JSON. */
+  readonly args: string;
+  readonly limits: Limits;
+  readonly options: ExecuteOptions;
+  /** The call on whose behalf it is made. */
+  readonly parent: EngineCall | null;
 }
 
 /**
@@ -48,10 +63,15 @@ export class EngineCall implements Entry, Job {
   readonly args: string;
   readonly limits: Limits;
   readonly options: ExecuteOptions;
+  readonly parent: EngineCall | null;
+  /** Processor time that calls on its behalf have used. */
+  childCpuMs = 0;
   readonly #host: CallHost;
   #session: BrokerSession | null = null;
   #slot: Slot | null = null;
   #cancel: (() => void) | null = null;
+  /** When it first went to a worker. */
+  #startMs: number | null = null;
   #queueMs = 0;
   /** Starts of earlier tries, and how many of those there were. */
   #attempts = 0;
@@ -60,14 +80,7 @@ export class EngineCall implements Entry, Job {
   #effects = 0;
   #resolve: (result: ToolResult) => void = () => undefined;
 
-  constructor(
-    callId: string,
-    tool: RegisteredTool,
-    args: string,
-    limits: Limits,
-    options: ExecuteOptions,
-    host: CallHost,
-  ) {
+  constructor({ callId, tool, args, limits, options, parent }: AdmittedCall, host: CallHost) {
     this.run = host.nextRun();
     this.callId = callId;
     this.tool = tool;
@@ -75,6 +88,7 @@ export class EngineCall implements Entry, Job {
     this.args = args;
     this.limits = limits;
     this.options = options;
+    this.parent = parent;
     this.#host = host;
   }
 
@@ -104,8 +118,20 @@ export class EngineCall implements Entry, Job {
       requested: this.tool.capabilities,
       narrowed: this.options.capabilities,
       limits: this.limits,
+      callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
     });
     return this.#session.ask(ask);
+  }
+
+  onStart(startMs: number): void {
+    this.#startMs ??= startMs;
+  }
+
+  /** What is left of its time, for calls on its behalf. */
+  left(): Pick<Limits, "wallMs" | "cpuMs"> {
+    const { wallMs, cpuMs } = this.limits;
+    const passedMs = this.#startMs === null ? 0 : performance.now() - this.#startMs;
+    return { wallMs: Math.max(0, wallMs - passedMs), cpuMs: Math.max(0, cpuMs - this.childCpuMs) };
   }
 
   start(slot: Slot, queueMs: number): void {

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import PQueue from "p-queue";
-import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
-import { Broker } from "./broker/broker.ts";
-import { type CallHost, emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
+import { Admission } from "./admission.ts";
+import { createBroker } from "./authority.ts";
+import { callTool, PARENTS_SLOT } from "./child-call.ts";
+import { type CallHost, EngineCall, type ExecuteOptions } from "./engine-call.ts";
 import type { EngineStats } from "./engine-stats.ts";
-import { type ErrorCode, GloveboxError, toolError } from "./errors.ts";
+import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
-import { type Limits, resolveLimits } from "./limits.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -23,6 +23,8 @@ import { MAX_TOOLS, ToolRegistry } from "./tool/registry.ts";
 import { findSources } from "./tool/source.ts";
 
 const DRAIN_DEFAULT_MS = 5_000;
+/** How long capabilities may take to give back what they hold. */
+const CLOSE_MS = 5_000;
 /** Tools that are bundled and inspected side by side. */
 const PREPARED_AT_ONCE = 4;
 
@@ -55,21 +57,16 @@ export class Engine implements AsyncDisposable {
   readonly #scheduler: Scheduler;
   readonly #executor: Executor;
   readonly #host: CallHost;
+  readonly #admission: Admission;
   readonly #metrics: Metrics;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
-  /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
-  readonly #idPrefix = randomBytes(9).toString("base64url");
-  #lastId = 0;
   #lastRun = 0;
   #lastKey = 0;
 
   private constructor(options: ResolvedOptions, prelude: string) {
     this.#options = options;
     this.#scheduler = new Scheduler(options.queue);
-    const broker = new Broker(options.capabilities, options.policy, (outcome) => {
-      this.#events.emit("capability:call", outcome);
-    });
     this.#executor = createExecutor(options.executor, {
       workers: options.workers,
       prelude,
@@ -79,12 +76,14 @@ export class Engine implements AsyncDisposable {
     });
     this.#host = {
       executor: this.#executor,
-      broker,
+      broker: createBroker(options, (event) => this.#events.emit("capability:call", event)),
       nextRun: () => ++this.#lastRun,
       onEnd: (call, result) => this.#onEnd(call, result),
+      callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => this.#run(...child)),
     };
+    this.#admission = new Admission(this.#registry, options.maxLimits, this.#host);
     if (options.logger !== undefined) logEvents(this.#events, options.logger);
-    const names = options.capabilities.map(({ name }) => name);
+    const names = [...this.#host.broker.grants.capabilities.keys()];
     this.#metrics = new Metrics(this.#events, this.#sources(), names, options.registry);
   }
 
@@ -142,20 +141,7 @@ export class Engine implements AsyncDisposable {
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    return new Promise((resolve) => {
-      const accepted = this.#read(call, options);
-      if (!(accepted instanceof EngineCall)) {
-        this.#tell(accepted, tenantOf(options));
-        return resolve(accepted);
-      }
-      accepted.tool.usage.calls++;
-      accepted.onResult = resolve;
-      const blocked = this.#announce(accepted, call);
-      if (blocked !== null) return accepted.fail(toolError("blocked", blocked), 0);
-      const { tool, tenant, limits } = accepted;
-      const { signal, priority = 0 } = options;
-      this.#scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
-    });
+    return this.#run(call, options, null);
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -193,44 +179,24 @@ export class Engine implements AsyncDisposable {
     return this.close();
   }
 
-  /** A call is hostile input: it may be an object that throws when it is read. */
-  #read(call: ToolCall, options: ExecuteOptions): EngineCall | ToolResult {
-    try {
-      return this.#accept(call, options);
-    } catch {
-      return failure(toolError("invalid_arguments", "the call cannot be read"), emptyMetadata("", "", 0));
-    }
-  }
-
-  /** Resolve and validate: a call that may be queued, or the result of one that may not. */
-  #accept(call: ToolCall, options: ExecuteOptions): EngineCall | ToolResult {
-    const name = typeof call?.name === "string" ? call.name : "";
-    const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
-    const refuse = (code: ErrorCode, message: string, details?: unknown) =>
-      failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
-    if (this.#state !== "open") return refuse("engine_closed", "the engine takes no more calls");
-    const tool = this.#registry.get(name);
-    if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
-    const wrong = describeMalformed(call, callId, options);
-    if (wrong !== null) return refuse("invalid_arguments", wrong);
-    const retryAfterMs = this.#executor.refusedForMs(name, options.tenant ?? "");
-    if (retryAfterMs > 0) {
-      return refuse("tool_quarantined", `tool "${name}" has ended too many executors`, { retryAfterMs });
-    }
-    const limits = this.#limitsOf(tool, options);
-    if (typeof limits === "string") return refuse("invalid_arguments", limits);
-    const args = writeArguments(tool, call.arguments ?? {}, limits);
-    if (typeof args !== "string") return refuse(args.code, args.message, args.details);
-    return new EngineCall(callId, tool, args, limits, options, this.#host);
-  }
-
-  #limitsOf(tool: RegisteredTool, options: ExecuteOptions): Limits | string {
-    if (options.limits === undefined) return tool.limits;
-    try {
-      return resolveLimits(tool.limits, options.limits, this.#options.maxLimits);
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
+  #run(call: ToolCall, options: ExecuteOptions, parent: EngineCall | null): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      // A call that was accepted may still call others while the engine drains.
+      const isOpen = this.#state === "open" || (parent !== null && this.#state === "draining");
+      const accepted = this.#admission.admit(call, options, isOpen, parent);
+      if (!(accepted instanceof EngineCall)) {
+        this.#tell(accepted, tenantOf(options), parent);
+        return resolve(accepted);
+      }
+      accepted.tool.usage.calls++;
+      accepted.onResult = resolve;
+      const blocked = this.#announce(accepted, call);
+      if (blocked !== null) return accepted.fail(toolError("blocked", blocked), 0);
+      if (parent !== null) return accepted.start(PARENTS_SLOT, 0);
+      const { tool, tenant, limits } = accepted;
+      const { signal, priority = 0 } = options;
+      this.#scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
+    });
   }
 
   /** Makes tools ready, a few at a time: each takes the bundler and then a worker. */
@@ -254,26 +220,32 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Tells `tool:pre`; answers the reason of a listener that refuses. */
-  #announce({ callId, tool, tenant }: EngineCall, call: ToolCall): string | null {
+  #announce({ callId, tool, tenant, parent }: EngineCall, call: ToolCall): string | null {
     if (!this.#events.has("tool:pre")) return null;
     let reason: string | null = null;
     const block = (why: string) => {
       reason ??= String(why).slice(0, 1_000);
     };
-    this.#events.emit("tool:pre", { callId, tool: tool.info.name, tenant, call, block });
+    this.#events.emit("tool:pre", { callId, tool: tool.info.name, tenant, ...parentOf(parent), call, block });
     return reason;
   }
 
-  #onEnd({ tool, tenant }: EngineCall, result: ToolResult): void {
-    this.#tell(result, tenant);
+  #onEnd({ tool, tenant, parent }: EngineCall, result: ToolResult): void {
+    this.#tell(result, tenant, parent);
     const { usage } = tool;
     usage.calls--;
     if (usage.retired && usage.calls === 0) this.#executor.forget(tool.script.key);
   }
 
-  #tell(result: ToolResult, tenant: string): void {
+  #tell(result: ToolResult, tenant: string, parent: EngineCall | null): void {
     const { callId, tool } = result.metadata;
-    this.#events.emit(result.success ? "tool:post" : "tool:error", { callId, tool, tenant, result });
+    this.#events.emit(result.success ? "tool:post" : "tool:error", {
+      callId,
+      tool,
+      tenant,
+      ...parentOf(parent),
+      result,
+    });
   }
 
   #put(tool: RegisteredTool): void {
@@ -297,6 +269,7 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#scheduler.idle());
     this.#scheduler.close({ refuseWaiting: true });
     await this.#executor.close();
+    await within(CLOSE_MS, this.#host.broker.close());
     this.#state = "closed";
     open--;
     if (open === 0) await stopBundler();
@@ -315,3 +288,10 @@ export class Engine implements AsyncDisposable {
 function tenantOf(options: { readonly tenant?: unknown } | null): string {
   return typeof options?.tenant === "string" ? options.tenant : "";
 }
+
+/** Most calls have none, and events of the hot path are made as small as they can be. */
+function parentOf(parent: EngineCall | null): { readonly parentId?: string } {
+  return parent === null ? NO_PARENT : { parentId: parent.callId };
+}
+
+const NO_PARENT = Object.freeze({});

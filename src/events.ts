@@ -1,4 +1,4 @@
-import type { CapabilityOutcome } from "./broker/broker.ts";
+import type { CapabilityEvent } from "./broker/capability-event.ts";
 import type { ExecutorEvents } from "./executor/executor.ts";
 import type { ToolInfo } from "./tool/definition.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
@@ -12,7 +12,7 @@ export interface EventMap extends ExecutorEvents {
   /** A call ended with an error, whether it ran or not. */
   "tool:error": [event: CallEvent];
   /** A tool asked the host for something. */
-  "capability:call": [event: CapabilityOutcome];
+  "capability:call": [event: CapabilityEvent];
   "tool:register": [event: { readonly info: ToolInfo; readonly replaced: boolean }];
   "tool:unregister": [event: { readonly name: string }];
   /** No call is taken any more. */
@@ -23,6 +23,8 @@ export interface PreEvent {
   readonly callId: string;
   readonly tool: string;
   readonly tenant: string;
+  /** The call on whose behalf it is made, where a tool called it. */
+  readonly parentId?: string;
   readonly call: ToolCall;
   /** Refuses the call: its result is `blocked` with this reason. */
   block(reason: string): void;
@@ -32,6 +34,8 @@ export interface CallEvent {
   readonly callId: string;
   readonly tool: string;
   readonly tenant: string;
+  /** The call on whose behalf it was made, where a tool called it. */
+  readonly parentId?: string;
   readonly result: ToolResult;
 }
 

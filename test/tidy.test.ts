@@ -25,6 +25,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   surfaces: ["root", "engine", "tool", "capabilities", "broker"],
 };
 const ENGINE_FILES = [
+  "admission.ts",
+  "authority.ts",
+  "child-call.ts",
   "engine.ts",
   "engine-call.ts",
   "engine-stats.ts",

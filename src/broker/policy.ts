@@ -1,10 +1,11 @@
-import type { CapabilityRequest } from "../capabilities/capability.ts";
+import { type Capability, type CapabilityRequest, matchesName } from "../capabilities/capability.ts";
 
 /** What may be granted to whom. Names may end in `*`; what no rule allows is denied. */
 export interface Policy {
   readonly rules: readonly PolicyRule[];
 }
 
+/** Allows something to the tools, tags and tenants it names: each list that it has must name the call's. */
 export interface PolicyRule {
   readonly tools?: readonly string[];
   readonly tags?: readonly string[];
@@ -19,9 +20,38 @@ export interface Subject {
   readonly tenant: string;
 }
 
-/** Whether some rule that speaks of the subject allows the capability at all. */
-export function allows(policy: Policy, subject: Subject, capability: string): boolean {
-  return policy.rules.some((rule) => applies(rule, subject) && isGiven(rule.allow, capability));
+/** What a rule allows of one capability. */
+export interface Allowed {
+  /** The rule's place in the policy, from 0. */
+  readonly rule: number;
+  readonly value: unknown;
+}
+
+interface ReadRule {
+  readonly rule: PolicyRule;
+  readonly allow: ReadonlyMap<string, unknown>;
+}
+
+/** A policy whose values have been read. */
+export class ReadPolicy {
+  readonly #rules: readonly ReadRule[];
+
+  /** Throws a `TypeError` that points at what is wrong. */
+  constructor(policy: Policy, capabilities: ReadonlyMap<string, Capability>) {
+    if (!Array.isArray(policy?.rules)) throw new TypeError("policy.rules is a list of rules");
+    this.#rules = policy.rules.map((rule: PolicyRule, at) => {
+      const pointer = `policy.rules[${at}]`;
+      for (const list of ["tools", "tags", "tenants"] as const) checkNames(rule[list], `${pointer}.${list}`);
+      return { rule, allow: readRequest(rule.allow, capabilities, `${pointer}.allow`) };
+    });
+  }
+
+  /** What the rules that speak of the subject allow of a capability. */
+  allowed(subject: Subject, capability: string): Allowed[] {
+    return this.#rules.flatMap(({ rule, allow }, at) =>
+      allow.has(capability) && applies(rule, subject) ? [{ rule: at, value: allow.get(capability) }] : [],
+    );
+  }
 }
 
 /** Whether a request or a rule names a capability, and does not say `false`. */
@@ -32,13 +62,37 @@ export function isGiven(request: CapabilityRequest, capability: string): boolean
   return value !== false && value !== undefined && value !== null;
 }
 
-/** A rule applies where each list it has names the subject. */
-function applies(rule: PolicyRule, { tool, tags, tenant }: Subject): boolean {
-  if (rule.tools !== undefined && !rule.tools.some((pattern) => matches(pattern, tool))) return false;
-  if (rule.tags !== undefined && !rule.tags.some((pattern) => tags.some((tag) => matches(pattern, tag)))) return false;
-  return rule.tenants === undefined || rule.tenants.some((pattern) => matches(pattern, tenant));
+function readRequest(
+  allow: CapabilityRequest,
+  capabilities: ReadonlyMap<string, Capability>,
+  where: string,
+): ReadonlyMap<string, unknown> {
+  if (typeof allow !== "object" || allow === null) throw new TypeError(`${where} is an object of capabilities`);
+  const read = new Map<string, unknown>();
+  for (const name of Object.keys(allow)) {
+    const capability = capabilities.get(name);
+    if (capability === undefined || !isGiven(allow, name)) continue;
+    try {
+      read.set(name, capability.grants.read(allow[name], "policy"));
+    } catch (error) {
+      throw new TypeError(`${where}.${name}${error instanceof Error ? error.message : " cannot be read"}`, {
+        cause: error,
+      });
+    }
+  }
+  return read;
 }
 
-function matches(pattern: string, name: string): boolean {
-  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+function checkNames(names: unknown, where: string): void {
+  if (names === undefined) return;
+  if (Array.isArray(names) && names.every((name) => typeof name === "string")) return;
+  throw new TypeError(`${where} is a list of names, each of which may end in *`);
+}
+
+/** A rule applies where each list it has names the subject. */
+function applies(rule: PolicyRule, { tool, tags, tenant }: Subject): boolean {
+  if (rule.tools !== undefined && !rule.tools.some((pattern) => matchesName(pattern, tool))) return false;
+  if (rule.tags !== undefined && !rule.tags.some((pattern) => tags.some((tag) => matchesName(pattern, tag))))
+    return false;
+  return rule.tenants === undefined || rule.tenants.some((pattern) => matchesName(pattern, tenant));
 }

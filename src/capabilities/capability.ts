@@ -1,12 +1,17 @@
+import type { JsonSchema } from "../json.ts";
+
 /** What a tool asks for, what a policy allows, and what a call is given: one shape for all three. */
 export interface CapabilityRequest {
   readonly fetch?: {
+    /** `https://api.example.com`, with a path prefix where only that is meant, `https://*.example.com`, `*`. */
     readonly origins: readonly string[];
+    /** Policy only: exact origins on private or loopback addresses; all others of those are refused. */
     readonly privateOrigins?: readonly string[];
     readonly methods?: readonly string[];
     readonly maxBytes?: number;
     readonly maxRequests?: number;
   };
+  /** `path` is the policy's alone: tools know mounts by their names. */
   readonly fs?: { readonly [mount: string]: { readonly path?: string; readonly mode: "ro" | "rw" } };
   readonly kv?: true | { readonly maxBytes?: number };
   readonly secrets?: readonly string[];
@@ -22,4 +27,96 @@ export interface CapabilityCall {
   readonly tenant?: string;
   /** Aborted when the call ends before the handler does. */
   readonly signal: AbortSignal;
+}
+
+/** Whose word a value is: a tool or a call asks, an operator's rule allows. */
+export type Side = "request" | "policy";
+
+/** A part of what a tool asks for that nothing allows. */
+export interface Uncovered {
+  /** JSON pointer into the request of the capability; empty for the whole. */
+  readonly pointer: string;
+  /** What is asked for there, in words: `POST to https://api.example.com`. */
+  readonly asked: string;
+}
+
+/** How what is asked for, allowed, and left by the call meet. */
+export interface GrantKind<Value> {
+  /** Reads what somebody wrote: hostile input. Throws a `TypeError` that names the pointer and what belongs there. */
+  read(value: unknown, side: Side): Value;
+  /** What both give, or `null` where they have nothing in common. What only a policy may say comes from `allowed`. */
+  meet(asked: Value, allowed: Value): Value | null;
+  /** The parts of what is asked for that none of the grants gives. */
+  uncovered(asked: Value, granted: readonly Value[]): readonly Uncovered[];
+  /** In words, for refusals and explanations: without secrets, and without paths of the host. */
+  describe(value: Value): string;
+}
+
+/** What a method takes and answers with; anything where there is no schema. */
+export interface MethodShape {
+  readonly input?: JsonSchema;
+  readonly output?: JsonSchema;
+}
+
+/** Runs another tool on a call's behalf: within what is left of its time, cancelled with it. */
+export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>;
+
+/** What came of it. */
+export type ToolAnswer =
+  | { readonly ok: true; readonly output: unknown }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/** The call that a capability is opened for. */
+export interface OpenCall extends CapabilityCall {
+  readonly callTool: CallTool;
+}
+
+/** A capability as it serves one call. */
+export interface OpenCapability {
+  /**
+   * Carries out a method of the capability's `methods`, with arguments that its schema lets through. Answers with a
+   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails.
+   */
+  invoke(method: string, args: unknown): unknown;
+  /** The call has ended: gives back what it holds. Never throws. */
+  close?(): void | Promise<void>;
+}
+
+/** A capability as the broker knows it. */
+export interface Capability<Value = unknown> {
+  readonly name: string;
+  readonly grants: GrantKind<Value>;
+  readonly methods: { readonly [method: string]: MethodShape };
+  /** Makes what serves a call, when it first asks. `grants` are alternatives, never none: what one of them gives is given. */
+  open(call: OpenCall, grants: readonly Value[]): OpenCapability;
+  /** The engine closes. */
+  close?(): void | Promise<void>;
+}
+
+/** Why something was refused, in the words that help: no secret is in them, and no path of the host. */
+export interface Refused {
+  /** `GET https://example.com/` */
+  readonly asked: string;
+  /** `GET, HEAD to https://api.example.com` */
+  readonly granted: string;
+  /** What to change, where, for it to be granted. */
+  readonly remedy: string;
+}
+
+/** Thrown by capabilities that do not do what they were asked for: it is denied, or beyond a limit. */
+export class CapabilityRefusal extends Error {
+  override readonly name = "CapabilityRefusal";
+  readonly outcome: "denied" | "limit";
+  readonly refused: Refused;
+
+  constructor(outcome: "denied" | "limit", message: string, refused: Refused) {
+    super(message);
+    this.outcome = outcome;
+    this.refused = refused;
+  }
+}
+
+/** Whether a pattern names it. Patterns may end in `*`. */
+export function matchesName(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }

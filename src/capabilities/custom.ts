@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../json.ts";
-import type { CapabilityCall } from "./capability.ts";
+import type { Capability, CapabilityCall, GrantKind } from "./capability.ts";
 
 /** One method of a capability: its schemas, and what does the work in the host. */
 export interface CapabilityMethod {
@@ -40,4 +40,22 @@ export function defineCapability(capability: CustomCapability): CustomCapability
     }
   }
   return Object.freeze({ name: capability.name, methods: Object.freeze({ ...capability.methods }) });
+}
+
+/** It is given or not: whatever stands for it beside `false` and nothing. */
+const wholeGrants: GrantKind<unknown> = {
+  read: (value) => value,
+  meet: (_asked, allowed) => allowed,
+  uncovered: (_asked, granted) => (granted.length > 0 ? [] : [{ pointer: "", asked: "the capability" }]),
+  describe: () => "all of its methods",
+};
+
+/** The broker's view of it. */
+export function asCapability({ name, methods }: CustomCapability): Capability {
+  return {
+    name,
+    grants: wholeGrants,
+    methods,
+    open: (call) => ({ invoke: (method, args) => methods[method]?.handler(args, call) }),
+  };
 }

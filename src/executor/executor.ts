@@ -39,6 +39,8 @@ export interface Job {
   /** Hands a capability call to the broker. Never rejects. */
   ask(ask: Ask): Promise<Answer>;
   onLog(line: string): void;
+  /** It went to a worker for the first time, at that moment of `performance.now()`. */
+  onStart?(startMs: number): void;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

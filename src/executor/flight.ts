@@ -48,6 +48,7 @@ export class Flight {
     if (this.#startMs !== null) return;
     this.#startMs = nowMs;
     this.nowMs = Date.now();
+    this.job.onStart?.(nowMs);
   }
 
   /** It was sent and did not have its turn: that was no attempt, unless it has asked, and it waits again. */

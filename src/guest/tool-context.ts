@@ -1,4 +1,6 @@
 import type { Call } from "./call.ts";
+import { type AskHost, openFace } from "./faces/face.ts";
+import { FACES } from "./faces/index.ts";
 
 /** What a realm knows of the tool it holds. */
 export interface ToolFacts {
@@ -43,25 +45,13 @@ export class ToolContext {
 }
 
 /**
- * `host.<capability>.<method>(args)`: a tool may ask for whatever name it likes, the host decides what is granted. So a tool that
- * asks for what it was not given gets an error that names it, not a `TypeError` about `undefined`.
+ * `host.<capability>.<method>(args)`: a tool may ask for whatever name it likes, the host decides what is granted. The
+ * engine's own capabilities have faces of their own.
  */
 function createHost(call: Call): object {
-  return face((capability) => face((method) => (args?: unknown) => call.ask(capability, method, args)));
-}
-
-function face(member: (name: string) => unknown): object {
-  const members = new Map<string, unknown>();
-  return new Proxy(Object.freeze(Object.create(null)) as object, {
-    get(_target, name) {
-      // A promise resolved with this object asks for `then`; symbols are asked for by inspection.
-      if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
-      let found = members.get(name);
-      if (found === undefined) {
-        found = member(name);
-        members.set(name, found);
-      }
-      return found;
-    },
-  });
+  const ask: AskHost = (capability, method, args) => call.ask(capability, method, args);
+  return openFace(
+    (capability) =>
+      FACES.get(capability)?.(ask) ?? openFace((method) => (args?: unknown) => call.ask(capability, method, args)),
+  );
 }

@@ -4,6 +4,7 @@ import {
   defineCapability,
   type Engine,
   type GloveboxError,
+  type Policy,
   type ToolDefinition,
   type ToolResult,
 } from "../../src/index.ts";
@@ -356,17 +357,15 @@ describe("a capability", () => {
 });
 
 describe("a policy that is none", () => {
-  test("grants nothing, and ends neither the host nor the call's chance of an answer", async () => {
-    const rules = [{ tools: 5 as unknown as string[], allow: { counter: true } }];
-    await using odd = await createEngine({
-      workers: 1,
-      executor: "threads",
-      capabilities: [counter],
-      policy: { rules },
-    });
-    const source = "export default (i, { host }) => host.counter.add({ by: 1 });";
-    await odd.register({ name: "asks", description: "a", source, capabilities: { counter: true } });
-    expect(codeOf(await odd.execute({ name: "asks", arguments: {} }))).toBe("capability_failed");
+  test.each([
+    ["rules that are no list", { rules: 5 }, "policy.rules"],
+    ["names that are no list", { rules: [{ tools: 5, allow: { env: ["A"] } }] }, "policy.rules[0].tools"],
+    ["a rule that allows nothing", { rules: [{ allow: { env: ["A"] } }, { tools: ["x"] }] }, "policy.rules[1].allow"],
+    ["a value that is none", { rules: [{ allow: { env: ["A", 5] } }] }, "policy.rules[0].allow.env/1"],
+  ])("keeps the engine from starting: %s", async (_what, policy, where) => {
+    const starting = createEngine({ workers: 1, executor: "threads", policy: policy as unknown as Policy });
+    await expect(starting).rejects.toThrow(where);
+    await expect(starting).rejects.toBeInstanceOf(TypeError);
   });
 });
 

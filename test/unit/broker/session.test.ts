@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Broker, type BrokerSession, type CapabilityOutcome } from "../../../src/broker/broker.ts";
-import { defineCapability } from "../../../src/capabilities/custom.ts";
+import { Broker } from "../../../src/broker/broker.ts";
+import type { CapabilityOutcome } from "../../../src/broker/capability-event.ts";
+import type { BrokerSession } from "../../../src/broker/session.ts";
+import { asCapability, defineCapability } from "../../../src/capabilities/custom.ts";
 import type { Answer, Ask } from "../../../src/executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../src/limits.ts";
 
@@ -9,7 +11,7 @@ interface World {
   readonly session: BrokerSession;
   /** What handlers were called with. */
   readonly effects: unknown[];
-  readonly outcomes: CapabilityOutcome["outcome"][];
+  readonly outcomes: CapabilityOutcome[];
   /** Has the handlers that wait answer, by what they were called with. */
   readonly release: (args: unknown) => void;
 }
@@ -17,7 +19,7 @@ interface World {
 /** A session whose capability `notes` has a method that answers at once, one that waits, and one that fails. */
 function open(limits: Partial<Limits> = {}): World {
   const effects: unknown[] = [];
-  const outcomes: CapabilityOutcome["outcome"][] = [];
+  const outcomes: CapabilityOutcome[] = [];
   const waiting = new Map<string, () => void>();
   const notes = defineCapability({
     name: "notes",
@@ -37,7 +39,12 @@ function open(limits: Partial<Limits> = {}): World {
       },
     },
   });
-  const broker = new Broker([notes], { rules: [{ allow: { notes: true } }] }, ({ outcome }) => outcomes.push(outcome));
+  const broker = new Broker({
+    capabilities: [asCapability(notes)],
+    policy: { rules: [{ allow: { notes: true } }] },
+    redact: (text) => text,
+    onOutcome: ({ outcome }) => outcomes.push(outcome),
+  });
   const session = broker.open({
     callId: "c",
     tool: "t",
@@ -46,6 +53,7 @@ function open(limits: Partial<Limits> = {}): World {
     requested: { notes: true },
     narrowed: undefined,
     limits: { ...DEFAULT_LIMITS, ...limits },
+    callTool: () => Promise.reject(new Error("there are no other tools")),
   });
   return { session, effects, outcomes, release: (args) => waiting.get(JSON.stringify(args))?.() };
 }

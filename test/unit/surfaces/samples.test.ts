@@ -1,12 +1,17 @@
 import { expect, test } from "vitest";
-import { allows } from "../../../src/broker/policy.ts";
+import { Grants } from "../../../src/broker/grants.ts";
+import { asCapability } from "../../../src/capabilities/custom.ts";
 import { sampleCapabilities, samplePolicy } from "../../../src/surfaces/cli/samples.ts";
 
 test("the samples' policy grants the exchange to one tool, and nothing else to anybody", () => {
-  const subject = (tool: string) => ({ tool, tags: ["money"], tenant: "" });
-  expect(allows(samplePolicy, subject("convert-currency"), "exchange")).toBe(true);
-  expect(allows(samplePolicy, subject("convert-currency-2"), "exchange")).toBe(false);
-  expect(allows(samplePolicy, subject("convert-currency"), "fetch")).toBe(false);
+  const capabilities = new Map(sampleCapabilities.map((capability) => [capability.name, asCapability(capability)]));
+  const grants = new Grants(capabilities, samplePolicy);
+  const requested = { exchange: true, env: ["PATH"] };
+  const isGranted = (tool: string, capability: string) =>
+    grants.decide({ tool, tags: ["money"], tenant: "", requested, narrowed: undefined }, capability).isGranted;
+  expect(isGranted("convert-currency", "exchange")).toBe(true);
+  expect(isGranted("convert-currency-2", "exchange")).toBe(false);
+  expect(isGranted("convert-currency", "env")).toBe(false);
 });
 
 test("the rates there and back cancel each other", () => {

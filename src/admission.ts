@@ -1,0 +1,70 @@
+import { randomBytes } from "node:crypto";
+import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
+import { type CallHost, emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
+import { type ErrorCode, toolError } from "./errors.ts";
+import { type Limits, resolveLimits } from "./limits.ts";
+import type { ToolCall, ToolResult } from "./result.ts";
+import type { RegisteredTool } from "./tool/prepare.ts";
+import type { ToolRegistry } from "./tool/registry.ts";
+
+/** Resolve and validate: the stages of a call before anybody is told of it. */
+export class Admission {
+  readonly #registry: ToolRegistry;
+  readonly #maxLimits: Limits;
+  readonly #host: CallHost;
+  /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
+  readonly #idPrefix = randomBytes(9).toString("base64url");
+  #lastId = 0;
+
+  constructor(registry: ToolRegistry, maxLimits: Limits, host: CallHost) {
+    this.#registry = registry;
+    this.#maxLimits = maxLimits;
+    this.#host = host;
+  }
+
+  /** A call that may be queued, or the result of one that may not. `parent` is the call on whose behalf it is made. */
+  admit(call: ToolCall, options: ExecuteOptions, isOpen: boolean, parent: EngineCall | null): EngineCall | ToolResult {
+    try {
+      return this.#admit(call, options, isOpen, parent);
+    } catch {
+      // A call is hostile input: it may be an object that throws when it is read.
+      return failure(toolError("invalid_arguments", "the call cannot be read"), emptyMetadata("", "", 0));
+    }
+  }
+
+  #admit(call: ToolCall, options: ExecuteOptions, isOpen: boolean, parent: EngineCall | null): EngineCall | ToolResult {
+    const name = typeof call?.name === "string" ? call.name : "";
+    const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
+    const refuse = (code: ErrorCode, message: string, details?: unknown) =>
+      failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
+    if (!isOpen) return refuse("engine_closed", "the engine takes no more calls");
+    const tool = this.#registry.get(name);
+    if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
+    const wrong = describeMalformed(call, callId, options);
+    if (wrong !== null) return refuse("invalid_arguments", wrong);
+    const retryAfterMs = this.#host.executor.refusedForMs(name, options.tenant ?? "");
+    if (retryAfterMs > 0) {
+      return refuse("tool_quarantined", `tool "${name}" has ended too many executors`, { retryAfterMs });
+    }
+    const limits = this.#limitsOf(tool, options, parent);
+    if (typeof limits === "string") return refuse("invalid_arguments", limits);
+    const args = writeArguments(tool, call.arguments ?? {}, limits);
+    if (typeof args !== "string") return refuse(args.code, args.message, args.details);
+    return new EngineCall({ callId, tool, args, limits, options, parent }, this.#host);
+  }
+
+  #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {
+    if (parent !== null) {
+      const { wallMs, cpuMs } = parent.left();
+      const { limits } = tool;
+      const queueMs = Math.min(limits.queueMs, wallMs);
+      return { ...limits, queueMs, wallMs: Math.min(limits.wallMs, wallMs), cpuMs: Math.min(limits.cpuMs, cpuMs) };
+    }
+    if (options.limits === undefined) return tool.limits;
+    try {
+      return resolveLimits(tool.limits, options.limits, this.#maxLimits);
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+}

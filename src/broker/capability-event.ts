@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import type { Ask } from "../executor/executor.ts";
+
+/** How a capability call ended. */
+export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";
+
+/** What happened to a capability call, for events, metrics and the audit. */
+export class CapabilityEvent {
+  readonly capability: string;
+  readonly method: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+  /** Counts the call's asks from 1. */
+  readonly step: number;
+  readonly outcome: CapabilityOutcome;
+  /** The rules of the policy by which it was decided, by their places from 0; none where it was denied. */
+  readonly rules: readonly number[];
+  /** UTF-16 units of the arguments' and the answer's JSON. */
+  readonly argsLength: number;
+  readonly answerLength: number;
+  readonly durationMs: number;
+  readonly #args: string;
+
+  constructor(
+    { callId, tool, tenant }: { readonly callId: string; readonly tool: string; readonly tenant: string },
+    { capability, method, args, step }: Ask,
+    outcome: CapabilityOutcome,
+    { rules = [], answerLength = 0, durationMs = 0 }: Partial<CapabilityEvent> = {},
+  ) {
+    this.capability = capability;
+    this.method = method;
+    this.callId = callId;
+    this.tool = tool;
+    this.tenant = tenant;
+    this.step = step;
+    this.outcome = outcome;
+    this.rules = rules;
+    this.argsLength = args.length;
+    this.answerLength = answerLength;
+    this.durationMs = durationMs;
+    this.#args = args;
+  }
+
+  /** SHA-256 of the arguments' JSON, in hexadecimal: made only for who asks for it. */
+  get argsHash(): string {
+    return createHash("sha256").update(this.#args).digest("hex");
+  }
+}

@@ -1,0 +1,279 @@
+import {
+  type CallTool,
+  type Capability,
+  CapabilityRefusal,
+  type OpenCall,
+  type OpenCapability,
+  type Refused,
+} from "../capabilities/capability.ts";
+import type { ErrorCode } from "../errors.ts";
+import type { Answer, Ask } from "../executor/executor.ts";
+import { describeExcess } from "../json.ts";
+import type { Limits } from "../limits.ts";
+import type { Validator } from "../tool/schema.ts";
+import { describeViolations } from "../tool/violation.ts";
+import type { CapabilityEvent, CapabilityOutcome } from "./capability-event.ts";
+import type { Decision, Grants, GrantSubject } from "./grants.ts";
+import { Journal } from "./journal.ts";
+import { Replay } from "./replay.ts";
+
+const MESSAGE_MAX = 2_000;
+/** One for all: to make one takes longer than most handlers do. */
+const ENDED = new DOMException("the call has ended", "AbortError");
+
+/** The call on whose behalf the broker acts. */
+export interface BrokerSubject extends GrantSubject {
+  readonly callId: string;
+  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
+  readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+}
+
+/** A method's schemas, compiled when it is first called. */
+export interface MethodChecks {
+  readonly input: Validator | null;
+  readonly output: Validator | null;
+}
+
+/** What sessions need of their broker. */
+export interface SessionHost {
+  readonly grants: Grants;
+  readonly redact: (text: string) => string;
+  /** Nothing where the capability has no such method. */
+  checks(capability: Capability, method: string): MethodChecks | undefined;
+  note(subject: BrokerSubject, ask: Ask, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void;
+  track(closing: void | Promise<void>): void;
+}
+
+/** An answer before its time is known. */
+type Said = Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
+
+/** What the call was decided to have of a capability, and what serves it. */
+interface Opened {
+  readonly decision: Decision;
+  open: OpenCapability | null;
+}
+
+/** The broker's side of one call: its journal, and what it has used of its limits. */
+export class BrokerSession implements Disposable {
+  readonly journal = new Journal();
+  readonly #broker: SessionHost;
+  readonly #subject: BrokerSubject;
+  readonly #opened = new Map<string, Opened>();
+  #call: OpenCall | null = null;
+  /** Made only where a handler asks for its signal. */
+  #abort: AbortController | null = null;
+  #isEnded = false;
+  #length = 0;
+  #effects = 0;
+  #replay: Replay;
+  #lastRefusal: (Refused & { readonly message: string; readonly capability: string }) | null = null;
+
+  constructor(broker: SessionHost, subject: BrokerSubject) {
+    this.#broker = broker;
+    this.#subject = subject;
+    this.#replay = new Replay(1, this.journal);
+  }
+
+  /** How many handlers were called: what they did cannot be undone. */
+  get effects(): number {
+    return this.#effects;
+  }
+
+  /** What to tell whoever reads a refusal's message: what was asked, what is granted, and how to grant it. */
+  refusal(message: string): (Refused & { readonly capability: string }) | null {
+    if (this.#lastRefusal === null || this.#lastRefusal.message !== message) return null;
+    const { capability, asked, granted, remedy } = this.#lastRefusal;
+    return { capability, asked, granted, remedy };
+  }
+
+  /** Whether the call's last start ended without having asked all that an earlier one had. */
+  isBehind(attempt: number): boolean {
+    const { attempt: last, asked } = this.#replay;
+    return last === attempt ? asked < this.journal.size : this.journal.size > 0;
+  }
+
+  /** Answers an ask: from the journal where the call has asked it before, else from the world. Never rejects. */
+  ask(ask: Ask): Promise<Answer> {
+    if (ask.attempt !== this.#replay.attempt) this.#replay = new Replay(ask.attempt, this.journal);
+    const known = this.journal.find(ask.step);
+    if (known !== undefined) {
+      if (known.capability !== ask.capability || known.method !== ask.method || known.args !== ask.args) {
+        return Promise.resolve(this.#diverge(ask));
+      }
+      this.#broker.note(this.#subject, ask, "replayed");
+      return this.#replay.give(known);
+    }
+    // The guest counts its steps, so only what is no guest of ours leaves one out.
+    if (ask.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(ask));
+    // Whatever goes wrong on the way, a grant that cannot be read for example, the tool gets an answer.
+    const askedMs = performance.now();
+    const failed = () => this.#fail(ask, askedMs, "failed", "the broker could not decide");
+    const answer = this.#perform(ask, askedMs)
+      .catch(failed)
+      .then((said): Answer => {
+        this.journal.noteAnswer(ask.step);
+        return { ...said, nowMs: ask.nowMs + Math.round(performance.now() - askedMs) };
+      });
+    const entry = { ...ask, answer };
+    this.journal.append(entry);
+    return this.#replay.give(entry);
+  }
+
+  #diverge(ask: Ask): Answer {
+    this.#broker.note(this.#subject, ask, "diverged");
+    const message =
+      "the call was run again after its executor was lost and asked for something else than before at step " + ask.step;
+    return { kind: "diverged", message };
+  }
+
+  /** Tells handlers that nobody waits for them any more, and gives back what capabilities hold. */
+  [Symbol.dispose](): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#abort?.abort(ENDED);
+    for (const { open } of this.#opened.values()) this.#close(open);
+  }
+
+  #close(open: OpenCapability | null): void {
+    try {
+      this.#broker.track(open?.close?.());
+    } catch {
+      // The call has ended, and nobody is left to tell.
+    }
+  }
+
+  async #perform(ask: Ask, askedMs: number): Promise<Said> {
+    const { capabilityCalls, capabilityBytes } = this.#subject.limits;
+    const opened = this.#decide(ask.capability);
+    const { decision } = opened;
+    if (!decision.isGranted) return this.#refuse(ask, askedMs, "denied", decision.message, decision.refused);
+    this.#length += ask.args.length;
+    if (ask.step > capabilityCalls) return this.#exceed(ask, askedMs, `ask the host ${capabilityCalls} times`);
+    if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
+    const label = `${ask.capability}.${ask.method}`.slice(0, 130);
+    try {
+      return await this.#invoke(ask, askedMs, opened, decision, label);
+    } catch (error) {
+      if (error instanceof CapabilityRefusal) {
+        return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
+      }
+      return this.#fail(ask, askedMs, "failed", `${label} failed: ${messageOf(error)}`);
+    }
+  }
+
+  async #invoke(
+    ask: Ask,
+    askedMs: number,
+    opened: Opened,
+    { capability, granted }: Extract<Decision, { isGranted: true }>,
+    label: string,
+  ): Promise<Said> {
+    const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
+    const checks = this.#broker.checks(capability, ask.method);
+    if (checks === undefined) return fail(`there is no ${label}`);
+    const excess = describeExcess(ask.args);
+    if (excess !== null) return fail(`${label} was called with arguments ${excess}`);
+    const args: unknown = JSON.parse(ask.args);
+    const wrong = checks.input?.check(args) ?? [];
+    if (wrong.length > 0) return fail(`${label} was called with wrong arguments: ${describeViolations(wrong)}`);
+    opened.open ??= capability.open(
+      this.#openCall(),
+      granted.map(({ value }) => value),
+    );
+    this.#effects++;
+    const value = await opened.open.invoke(ask.method, args);
+    const json = value === undefined ? "null" : JSON.stringify(value);
+    if (typeof json !== "string") return fail(`${label} gave no JSON value`);
+    const odd = checks.output?.check(JSON.parse(json) as unknown) ?? [];
+    if (odd.length > 0) return fail(`${label} gave a value that its schema does not allow`);
+    this.#length += json.length;
+    const { capabilityBytes } = this.#subject.limits;
+    if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
+    const durationMs = performance.now() - askedMs;
+    const rules = granted.map(({ rule }) => rule);
+    this.#broker.note(this.#subject, ask, "ok", { rules, answerLength: json.length, durationMs });
+    return { kind: "value", json };
+  }
+
+  #decide(name: string): Opened {
+    let opened = this.#opened.get(name);
+    if (opened === undefined) {
+      opened = { decision: this.#broker.grants.decide(this.#subject, name), open: null };
+      this.#opened.set(name, opened);
+    }
+    return opened;
+  }
+
+  #openCall(): OpenCall {
+    if (this.#call !== null) return this.#call;
+    const { callId, tool, tenant, callTool } = this.#subject;
+    const signal = () => this.#signal();
+    this.#call = {
+      callId,
+      tool,
+      callTool: (name, args) => callTool(name, args, this.#signal()),
+      get signal() {
+        return signal();
+      },
+      ...(tenant === "" ? {} : { tenant }),
+    };
+    return this.#call;
+  }
+
+  #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isEnded) this.#abort.abort(ENDED);
+    return this.#abort.signal;
+  }
+
+  #exceed(ask: Ask, askedMs: number, what: string): Said {
+    return this.#refuse(ask, askedMs, "limit", `a call may ${what}`, {
+      asked: `${ask.capability}.${ask.method}`.slice(0, 130),
+      granted: what,
+      remedy: "raise limits.capabilityCalls or limits.capabilityBytes of the tool",
+    });
+  }
+
+  #refuse(ask: Ask, askedMs: number, outcome: "denied" | "limit", why: string, refused: Refused): Said {
+    const { redact } = this.#broker;
+    const [asked, granted, remedy] = [refused.asked, refused.granted, refused.remedy].map(redact) as [
+      string,
+      string,
+      string,
+    ];
+    const message = `${why}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
+    const said = this.#fail(ask, askedMs, outcome, message);
+    const capability = ask.capability.slice(0, 64);
+    if (said.kind === "failure") {
+      this.#lastRefusal = { message: said.failure.message, capability, asked, granted, remedy };
+    }
+    return said;
+  }
+
+  #fail(ask: Ask, askedMs: number, outcome: keyof typeof CODES, message: string): Said {
+    this.#broker.note(this.#subject, ask, outcome, { durationMs: performance.now() - askedMs });
+    const failure = { code: CODES[outcome], message: this.#broker.redact(message).slice(0, MESSAGE_MAX) };
+    return { kind: "failure", failure };
+  }
+}
+
+const CODES = {
+  denied: "capability_denied",
+  limit: "capability_limit",
+  failed: "capability_failed",
+} as const satisfies Partial<Record<CapabilityOutcome, ErrorCode>>;
+
+function exchange(capabilityBytes: number): string {
+  return `exchange ${capabilityBytes} bytes with the host`;
+}
+
+/** What a handler's error says to the tool: its message, without the host's paths. What is thrown may be anything. */
+function messageOf(error: unknown): string {
+  try {
+    const message: unknown = error instanceof Error ? error.message : error;
+    if (typeof message !== "string") return "its handler threw no message";
+    return message.slice(0, MESSAGE_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+  } catch {
+    return "its handler threw what cannot be read";
+  }
+}

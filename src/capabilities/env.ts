@@ -1,0 +1,27 @@
+import { type Capability, CapabilityRefusal, matchesName } from "./capability.ts";
+import { nameGrants } from "./names.ts";
+
+/** `env`: named variables of the host's environment, as they were when the engine started. */
+export function createEnv(environment: NodeJS.ProcessEnv): Capability<readonly string[]> {
+  return {
+    name: "env",
+    grants: nameGrants,
+    methods: {
+      get: {
+        input: { type: "object", properties: { name: { type: "string", maxLength: 256 } }, required: ["name"] },
+      },
+    },
+    open: (_call, grants) => ({
+      invoke: (_method, args) => {
+        const { name } = args as { readonly name: string };
+        const names = grants.flat();
+        if (names.some((pattern) => matchesName(pattern, name))) return environment[name] ?? null;
+        throw new CapabilityRefusal("denied", `the variable "${name}" was not granted`, {
+          asked: `env "${name}"`,
+          granted: `env ${nameGrants.describe(names)}`,
+          remedy: `add "${name}" to capabilities.env of the tool, and to allow.env of a policy rule`,
+        });
+      },
+    }),
+  };
+}

@@ -1,0 +1,41 @@
+import type { GrantKind } from "./capability.ts";
+
+const NAMES_MAX = 1_000;
+const NAME_MAX = 256;
+
+/** Grants that are lists of names, each of which may end in `*`: secrets, tools, variables of the environment. */
+export const nameGrants: GrantKind<readonly string[]> = {
+  read(value) {
+    if (!Array.isArray(value) || value.length > NAMES_MAX)
+      throw new TypeError(`: is a list of at most ${NAMES_MAX} names`);
+    return value.map((name: unknown, at) => {
+      if (typeof name === "string" && name !== "" && name.length <= NAME_MAX) return name;
+      throw new TypeError(`/${at}: is a name of 1 to ${NAME_MAX} characters, which may end in *`);
+    });
+  },
+
+  meet(asked, allowed) {
+    const both = asked.flatMap((one) => allowed.flatMap((other) => narrower(one, other) ?? []));
+    return both.length === 0 ? null : [...new Set(both)];
+  },
+
+  uncovered(asked, granted) {
+    const all = granted.flat();
+    return asked.flatMap((name, at) =>
+      all.some((one) => narrower(name, one) === name) ? [] : [{ pointer: `/${at}`, asked: `"${name}"` }],
+    );
+  },
+
+  describe: (names) => names.map((name) => `"${name}"`).join(", "),
+};
+
+/** The one of two patterns that the other covers. */
+function narrower(one: string, other: string): string | null {
+  if (covers(other, one)) return one;
+  return covers(one, other) ? other : null;
+}
+
+function covers(wide: string, narrow: string): boolean {
+  if (!wide.endsWith("*")) return wide === narrow;
+  return narrow.startsWith(wide.slice(0, -1));
+}

@@ -1,0 +1,32 @@
+import { type FaceMaker, openFace } from "./face.ts";
+
+/**
+ * `await host.tools.call("add", { a: 1, b: 2 })`, or `host.tools.add({ a: 1, b: 2 })` where the name allows it: the other
+ * tool's output. What it fails with is an exception whose `toolCode` is the error's code.
+ */
+export const toolsFace: FaceMaker = (ask) => {
+  const call = async (name: string, args: unknown = {}): Promise<unknown> => {
+    const answer = (await ask("tools", "call", { name: `${name}`, arguments: args })) as ToolAnswer;
+    if (answer.ok) return answer.output;
+    throw new CalledToolError(`${name}`, answer.code, answer.message);
+  };
+  return openFace((name) => (name === "call" ? call : (args?: unknown) => call(name, args)));
+};
+
+type ToolAnswer =
+  | { readonly ok: true; readonly output: unknown }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/** What a tool gets that called one which failed. */
+class CalledToolError extends Error {
+  override readonly name = "CalledToolError";
+  readonly tool: string;
+  /** The failed call's error code. */
+  readonly toolCode: string;
+
+  constructor(tool: string, toolCode: string, message: string) {
+    super(`tool "${tool}" failed: ${toolCode}: ${message}`);
+    this.tool = tool;
+    this.toolCode = toolCode;
+  }
+}
