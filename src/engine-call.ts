@@ -247,21 +247,24 @@ export class EngineCall implements Entry, Job {
     return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
   }
 
-  #describe({ code, message, type, stack }: Failure): ToolError {
-    const effects = this.#effects + (this.#session?.effects ?? 0);
-    const retryAfterMs =
-      code === "tool_quarantined" ? this.#host.executor.refusedForMs(this.tool.info.name, this.tenant) : undefined;
-    if (effects > 0 && LOST.has(code)) {
-      // Its journal ends with it, so nobody but its caller can know whether its effects may be repeated.
-      const said = `${message}; ${effects} of its capability calls had been carried out`;
-      return {
-        ...toolError(code, said, retryAfterMs === undefined ? { effects } : { effects, retryAfterMs }),
-        retryable: false,
-      };
-    }
-    if (retryAfterMs !== undefined) return toolError(code, message, { retryAfterMs });
-    const details = stack === undefined ? undefined : { stack: this.tool.mapStack(stack) };
+  #describe(failure: Failure): ToolError {
+    const { code, message, type, stack } = failure;
+    if (LOST.has(code)) return this.#describeLoss(failure);
+    const refusal = this.#session?.refusal(message) ?? null;
+    const place = stack === undefined ? {} : { stack: this.tool.mapStack(stack) };
+    const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...place };
     return toolError(code, message, details, code === "tool_error" ? type : undefined);
+  }
+
+  /** Its journal ends with it, so nobody but its caller can know whether its effects may be repeated. */
+  #describeLoss({ code, message }: Failure): ToolError {
+    const effects = this.#effects + (this.#session?.effects ?? 0);
+    const { tool, tenant } = this;
+    const wait =
+      code === "tool_quarantined" ? { retryAfterMs: this.#host.executor.refusedForMs(tool.info.name, tenant) } : null;
+    if (effects === 0) return toolError(code, message, wait ?? undefined);
+    const said = `${message}; ${effects} of its capability calls had been carried out`;
+    return { ...toolError(code, said, { effects, ...wait }), retryable: false };
   }
 }
 
