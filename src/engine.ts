@@ -4,6 +4,8 @@ import { Admission } from "./admission.ts";
 import { createBroker } from "./authority.ts";
 import { callTool, PARENTS_SLOT } from "./child-call.ts";
 import { type CallHost, EngineCall, type ExecuteOptions } from "./engine-call.ts";
+import type { Finding } from "./broker/findings.ts";
+import { type Explanation, explainTool, lintPolicy, lintTool } from "./explanation.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
@@ -139,6 +141,20 @@ export class Engine implements AsyncDisposable {
     return this.#registry.get(name)?.info;
   }
 
+  /**
+   * What a tool's calls for a tenant are granted, within which limits, where each comes from, and what it asks for in
+   * vain; nothing where there is no such tool.
+   */
+  explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
+    const tool = this.#registry.get(name);
+    return tool && explainTool(tool, tenant, this.#host.broker, this.#options.maxLimits);
+  }
+
+  /** What the policy says in vain. What a tool asks for in vain is told with `tool:register`. */
+  lint(): readonly Finding[] {
+    return lintPolicy(this.#host.broker);
+  }
+
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#run(call, options, null);
@@ -253,7 +269,8 @@ export class Engine implements AsyncDisposable {
     const old = this.#registry.get(name);
     this.#registry.set(tool);
     if (old !== undefined) this.#retire(old);
-    this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined });
+    const findings = lintTool(tool, this.#host.broker);
+    this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
   }
 
   /** Drops a version's script from the workers once its last call has ended. */

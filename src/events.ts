@@ -1,4 +1,5 @@
 import type { CapabilityEvent } from "./broker/capability-event.ts";
+import type { Finding } from "./broker/findings.ts";
 import type { ExecutorEvents } from "./executor/executor.ts";
 import type { ToolInfo } from "./tool/definition.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
@@ -13,7 +14,10 @@ export interface EventMap extends ExecutorEvents {
   "tool:error": [event: CallEvent];
   /** A tool asked the host for something. */
   "capability:call": [event: CapabilityEvent];
-  "tool:register": [event: { readonly info: ToolInfo; readonly replaced: boolean }];
+  /** `findings`: what it asks for in vain, as no tenant may have it. */
+  "tool:register": [
+    event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
+  ];
   "tool:unregister": [event: { readonly name: string }];
   /** No call is taken any more. */
   "engine:close": [];

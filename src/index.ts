@@ -1,6 +1,14 @@
 export type { CapabilityCall, CapabilityRequest } from "./capabilities/capability.ts";
-export { type CapabilityMethod, type CustomCapability, defineCapability } from "./capabilities/custom.ts";
+export {
+  type CapabilityMethod,
+  type CustomCapability,
+  defineCapability,
+  type HandlerCall,
+} from "./capabilities/custom.ts";
+export type { Finding } from "./broker/findings.ts";
+export type { Explanation, GrantLine, LimitLine } from "./explanation.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
+export type { RateLimit } from "./capabilities/rate-limit.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";
 export type { ExecuteOptions } from "./engine-call.ts";

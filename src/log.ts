@@ -20,9 +20,10 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("tool:refuse", (event) => logger.warn(event, "a tool is refused for a while to whom it ended executors"));
   events.on("tool:probe", (event) => logger.info(event, "one call shows whether a tool ends executors still"));
   events.on("tool:clear", (event) => logger.info(event, "a tool runs among the others again"));
-  events.on("tool:register", ({ info: { name, version, isolation }, replaced }) =>
-    logger.info({ tool: name, version, isolation, replaced }, "a tool was registered"),
-  );
+  events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {
+    logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
+    for (const finding of findings) logger.warn({ tool: name, ...finding }, "a tool asks for what it will not get");
+  });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
   events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
 }

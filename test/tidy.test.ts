@@ -33,6 +33,7 @@ const ENGINE_FILES = [
   "engine-stats.ts",
   "arguments.ts",
   "events.ts",
+  "explanation.ts",
   "index.ts",
   "log.ts",
   "metrics.ts",

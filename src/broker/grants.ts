@@ -27,6 +27,11 @@ export class Grants {
     this.#policy = new ReadPolicy(policy, capabilities);
   }
 
+  /** What the policy's rules name that there is not. */
+  unknown(): ReturnType<ReadPolicy["unknown"]> {
+    return this.#policy.unknown(this.capabilities);
+  }
+
   decide(subject: GrantSubject, name: string): Decision {
     const shown = name.slice(0, NAME_SHOWN);
     const { tool, requested, narrowed } = subject;

@@ -17,7 +17,8 @@ export interface PolicyRule {
 export interface Subject {
   readonly tool: string;
   readonly tags: readonly string[];
-  readonly tenant: string;
+  /** `null`: whatever some tenant may have. */
+  readonly tenant: string | null;
 }
 
 /** What a rule allows of one capability. */
@@ -44,6 +45,13 @@ export class ReadPolicy {
       for (const list of ["tools", "tags", "tenants"] as const) checkNames(rule[list], `${pointer}.${list}`);
       return { rule, allow: readRequest(rule.allow, capabilities, `${pointer}.allow`) };
     });
+  }
+
+  /** The capabilities that rules name and no engine of these has, by their places. */
+  unknown(capabilities: ReadonlyMap<string, Capability>): readonly { readonly rule: number; readonly name: string }[] {
+    return this.#rules.flatMap(({ rule }, at) =>
+      Object.keys(rule.allow).flatMap((name) => (capabilities.has(name) ? [] : [{ rule: at, name }])),
+    );
   }
 
   /** What the rules that speak of the subject allow of a capability. */
@@ -94,5 +102,6 @@ function applies(rule: PolicyRule, { tool, tags, tenant }: Subject): boolean {
   if (rule.tools !== undefined && !rule.tools.some((pattern) => matchesName(pattern, tool))) return false;
   if (rule.tags !== undefined && !rule.tags.some((pattern) => tags.some((tag) => matchesName(pattern, tag))))
     return false;
-  return rule.tenants === undefined || rule.tenants.some((pattern) => matchesName(pattern, tenant));
+  if (rule.tenants === undefined || tenant === null) return true;
+  return rule.tenants.some((pattern) => matchesName(pattern, tenant));
 }

@@ -23,6 +23,7 @@ const ENDED = new DOMException("the call has ended", "AbortError");
 
 /** The call on whose behalf the broker acts. */
 export interface BrokerSubject extends GrantSubject {
+  readonly tenant: string;
   readonly callId: string;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;

@@ -1,7 +1,7 @@
 /** What crosses from an isolate to its worker: numbers and strings only. */
 
-/** Longest name of a capability or of a method, in characters. */
-export const NAME_MAX = 64;
+/** Longest name of a capability or of a method, in characters: what people may choose, and what belongs to its progress. */
+export const NAME_MAX = 80;
 
 /** What a guest says to its worker while it is in a turn. */
 export const EMIT_DONE = 0;

@@ -1,5 +1,6 @@
 import type { Call } from "./call.ts";
 import { type AskHost, openFace } from "./faces/face.ts";
+import { customFace } from "./faces/custom.ts";
 import { FACES } from "./faces/index.ts";
 
 /** What a realm knows of the tool it holds. */
@@ -50,8 +51,5 @@ export class ToolContext {
  */
 function createHost(call: Call): object {
   const ask: AskHost = (capability, method, args) => call.ask(capability, method, args);
-  return openFace(
-    (capability) =>
-      FACES.get(capability)?.(ask) ?? openFace((method) => (args?: unknown) => call.ask(capability, method, args)),
-  );
+  return openFace((capability) => FACES.get(capability)?.(ask) ?? customFace(capability, ask));
 }

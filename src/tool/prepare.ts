@@ -26,6 +26,8 @@ export interface RegisteredTool {
   /** `null` where the tool declares no `outputSchema`. */
   readonly checkOutput: Validator | null;
   readonly limits: Limits;
+  /** What the tool itself says of its limits. */
+  readonly askedLimits: Partial<Limits>;
   readonly capabilities: CapabilityRequest;
   readonly retries: number;
   readonly usage: ToolUsage;
@@ -159,7 +161,18 @@ function finish(
   const retries = definition.retries ?? 0;
   const usage: ToolUsage = { calls: 0, retired: false };
   const toOwnLines = stackMapper(name, bundle.sourceMap);
-  return Object.freeze({ info, script, ...checks, limits, capabilities, retries, usage, mapStack: toOwnLines });
+  const askedLimits = Object.freeze({ ...definition.limits });
+  return Object.freeze({
+    info,
+    script,
+    ...checks,
+    limits,
+    askedLimits,
+    capabilities,
+    retries,
+    usage,
+    mapStack: toOwnLines,
+  });
 }
 
 /**

@@ -1,0 +1,47 @@
+/** So many calls within a time, for each tenant. */
+export interface RateLimit {
+  readonly calls: number;
+  readonly perMs: number;
+}
+
+/** Tenants whose use is remembered; the one that has been quiet longest is forgotten first. */
+const TENANTS_MAX = 10_000;
+
+interface Bucket {
+  left: number;
+  filledMs: number;
+}
+
+/** A bucket of calls for each tenant, which fills up steadily. */
+export class RateLimiter {
+  readonly #limit: RateLimit;
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** Throws a `RangeError` where the limit is none. */
+  constructor(limit: RateLimit) {
+    const { calls, perMs } = limit;
+    if (!(calls >= 1) || !(perMs > 0) || !Number.isFinite(calls / perMs)) {
+      throw new RangeError("a rate limit is { calls: 1 or more, perMs: above 0 }");
+    }
+    this.#limit = limit;
+  }
+
+  /** Takes a call; answers in how many milliseconds there is one to take, 0 where there was. */
+  take(tenant: string, nowMs: number): number {
+    const { calls, perMs } = this.#limit;
+    const bucket = this.#buckets.get(tenant) ?? { left: calls, filledMs: nowMs };
+    this.#buckets.delete(tenant);
+    this.#buckets.set(tenant, bucket);
+    if (this.#buckets.size > TENANTS_MAX) this.#forgetOne();
+    bucket.left = Math.min(calls, bucket.left + ((nowMs - bucket.filledMs) * calls) / perMs);
+    bucket.filledMs = nowMs;
+    if (bucket.left < 1) return Math.ceil(((1 - bucket.left) * perMs) / calls);
+    bucket.left--;
+    return 0;
+  }
+
+  #forgetOne(): void {
+    const [oldest] = this.#buckets.keys();
+    if (oldest !== undefined) this.#buckets.delete(oldest);
+  }
+}

@@ -1,0 +1,83 @@
+import type { Broker } from "./broker/broker.ts";
+import { type Finding, findUncovered } from "./broker/findings.ts";
+import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import type { RegisteredTool } from "./tool/prepare.ts";
+
+/** One thing that a tool is granted, and which rule grants it. */
+export interface GrantLine {
+  readonly capability: string;
+  /** In words. */
+  readonly granted: string;
+  /** `policy.rules[2]` */
+  readonly from: string;
+}
+
+export interface LimitLine {
+  readonly limit: keyof Limits;
+  readonly value: number;
+  /** Whose word it is: `default`, `limits` of the engine, `tool`, or `maxLimits`, the ceiling. */
+  readonly from: "default" | "limits" | "tool" | "maxLimits";
+}
+
+/** All that a tool may do, where each part of it comes from, and what it asks for in vain. */
+export interface Explanation {
+  readonly tool: string;
+  readonly tenant: string;
+  readonly isolation: string;
+  readonly grants: readonly GrantLine[];
+  readonly limits: readonly LimitLine[];
+  readonly findings: readonly Finding[];
+}
+
+/** What a tool's calls for a tenant are given. */
+export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker, maxLimits: Limits): Explanation {
+  const { name, tags, isolation } = tool.info;
+  return {
+    tool: name,
+    tenant,
+    isolation,
+    grants: grantLines(tool, tenant, broker),
+    limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, maxLimits)),
+    findings: findUncovered(broker.grants, { tool: name, tags, tenant }, tool.capabilities),
+  };
+}
+
+/** What no tenant's calls of a tool will be given, though it asks for it. */
+export function lintTool({ info: { name, tags }, capabilities }: RegisteredTool, broker: Broker): readonly Finding[] {
+  return findUncovered(broker.grants, { tool: name, tags, tenant: null }, capabilities);
+}
+
+/** What the policy says in vain. */
+export function lintPolicy({ grants }: Broker): readonly Finding[] {
+  return grants.unknown().map(({ rule, name }) => ({
+    pointer: `/policy/rules/${rule}/allow/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    reason: `there is no capability "${name.slice(0, 64)}" in this engine`,
+    remediation: "mend its name, or give it to the engine in its option capabilities",
+  }));
+}
+
+function grantLines({ info: { name, tags }, capabilities: requested }: RegisteredTool, tenant: string, broker: Broker) {
+  return Object.keys(requested).flatMap((capability): GrantLine[] => {
+    try {
+      const subject = { tool: name, tags, tenant, requested, narrowed: undefined };
+      const decision = broker.grants.decide(subject, capability);
+      if (!decision.isGranted) return [];
+      const { grants } = decision.capability;
+      return decision.granted.map(({ rule, value }) => ({
+        capability,
+        granted: broker.redact(grants.describe(value)),
+        from: `policy.rules[${rule}]`,
+      }));
+    } catch {
+      // A request that cannot be read is granted nothing, and one of the findings.
+      return [];
+    }
+  });
+}
+
+function limitLine({ limits, askedLimits }: RegisteredTool, limit: keyof Limits, maxLimits: Limits): LimitLine {
+  const value = limits[limit];
+  const asked = askedLimits[limit];
+  if (asked !== undefined) return { limit, value, from: asked > maxLimits[limit] ? "maxLimits" : "tool" };
+  return { limit, value, from: value === DEFAULT_LIMITS[limit] ? "default" : "limits" };
+}

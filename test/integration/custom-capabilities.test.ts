@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+
+let engine: Engine;
+let names = 0;
+
+beforeAll(async () => {
+  const crawler = defineCapability({
+    name: "crawler",
+    methods: {
+      crawl: {
+        input: { type: "object", properties: { pages: { type: "integer" } }, required: ["pages"] },
+        output: { type: "object", properties: { found: { type: "integer" } }, required: ["found"] },
+        handler: async ({ pages }: { pages: number }, { progress }) => {
+          for (let page = 1; page <= pages; page++) {
+            progress({ page });
+            if (page % 2 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+          }
+          if (pages === 13) throw new Error("unlucky");
+          return pages === 7 ? "odd" : { found: pages };
+        },
+      },
+    },
+  });
+  const meter = defineCapability({
+    name: "meter",
+    rateLimit: { calls: 3, perMs: 3_600_000 },
+    methods: { tick: { handler: () => "tick" } },
+  });
+  engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    capabilities: [crawler, meter],
+    policy: { rules: [{ allow: { crawler: true, meter: true } }] },
+  });
+});
+
+afterAll(() => engine.close());
+
+const codeOf = ({ success, error }: ToolResult): string => (success ? "ok" : (error?.code ?? ""));
+
+async function run(source: string, args: Record<string, unknown> = {}, tenant = ""): Promise<ToolResult> {
+  const name = `tool-${++names}`;
+  await engine.register({ name, description: "a", source, capabilities: { crawler: true, meter: true } });
+  return engine.execute({ name, arguments: args }, { tenant });
+}
+
+const FOLLOW = `export default async (input, { host }) => {
+  const seen = [];
+  const result = await host.crawler.crawl(input, { onProgress: ({ page }) => seen.push(page) });
+  return { seen, result };
+};`;
+
+describe("progress of a handler", () => {
+  test("reaches the tool in order, before the result", async () => {
+    const { output } = await run(FOLLOW, { pages: 6 });
+    expect(output).toEqual({ seen: [1, 2, 3, 4, 5, 6], result: { found: 6 } });
+  });
+
+  test("is nothing to a tool that does not listen", async () => {
+    const result = await run("export default (input, { host }) => host.crawler.crawl(input);", { pages: 3 });
+    expect(result.output).toEqual({ found: 3 });
+  });
+
+  test("ends with the handler's failure", async () => {
+    const result = await run(FOLLOW, { pages: 13 });
+    expect([codeOf(result), result.error?.message]).toEqual(["capability_failed", expect.stringContaining("unlucky")]);
+  });
+
+  test("is checked like every call: its arguments, and what comes of them", async () => {
+    expect((await run(FOLLOW, { pages: "many" })).error?.message).toContain("wrong arguments");
+    expect((await run(FOLLOW, { pages: 7 })).error?.message).toContain("its schema does not allow");
+  });
+
+  test("that no call of the tool began cannot be asked for", async () => {
+    const source = "export default (input, { host }) => host.crawler['crawl$end']({ stream: 9 });";
+    expect(codeOf(await run(source))).toBe("capability_failed");
+  });
+});
+
+describe("a rate limit", () => {
+  const TICKS = `export default async (input, { host }) => {
+    for (let i = 0; i < 3; i++) await host.meter.tick();
+    return host.meter.tick();
+  };`;
+
+  test("refuses what is beyond it, and says when to ask again and what is granted", async () => {
+    const result = await run(TICKS, {}, "acme");
+    expect(codeOf(result)).toBe("capability_limit");
+    expect(result.error?.details).toMatchObject({
+      capability: "meter",
+      granted: "3 calls of each tenant in 3600000 ms",
+    });
+  });
+
+  test("is each tenant's own", async () => {
+    expect(codeOf(await run("export default (input, { host }) => host.meter.tick();", {}, "other"))).toBe("ok");
+  });
+});
