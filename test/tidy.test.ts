@@ -28,6 +28,7 @@ const ENGINE_FILES = [
   "admission.ts",
   "authority.ts",
   "child-call.ts",
+  "config.ts",
   "engine.ts",
   "engine-call.ts",
   "engine-stats.ts",

@@ -1,10 +1,11 @@
 import { Command } from "commander";
 import type { ToolInfo } from "../../index.ts";
-import { openEngine } from "./open-engine.ts";
+import { openEngine, readConfig } from "./open-engine.ts";
 import { print, printJson } from "./output.ts";
 
 interface Options {
   readonly tools?: string;
+  readonly config?: string;
   readonly json?: true;
 }
 
@@ -12,13 +13,17 @@ interface Options {
 export function listCommand(): Command {
   return new Command("list")
     .description("list the tools of a folder")
-    .option("--tools <dir>", "folder of tools (default: the samples)")
+    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
     .option("--json", "all that is known of them, as JSON")
     .action(list);
 }
 
-async function list({ tools, json }: Options): Promise<void> {
-  await using engine = await openEngine(tools, { workers: 1, executor: { kind: "process", spare: false } });
+async function list({ json, ...sources }: Options): Promise<void> {
+  await using engine = await openEngine(sources, await readConfig(sources.config), {
+    workers: 1,
+    executor: { kind: "process", spare: false },
+  });
   const infos = engine.list();
   if (json === true) return printJson(infos);
   const width = Math.max(...infos.map(({ name }) => name.length));

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { explainCommand } from "./explain.ts";
 import { listCommand } from "./list.ts";
 import { say } from "./output.ts";
 import { runCommand } from "./run.ts";
@@ -12,7 +13,7 @@ const program = new Command("glovebox")
   .description("Runs tools nobody has to trust.")
   .version(readVersion())
   .showHelpAfterError("(add --help for all that there is)");
-for (const command of [serveCommand(), runCommand(), listCommand()]) {
+for (const command of [serveCommand(), runCommand(), listCommand(), explainCommand()]) {
   program.addCommand(command.copyInheritedSettings(program));
 }
 // Settings are inherited when a command is made, so this one reaches the others by hand.

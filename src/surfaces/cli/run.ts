@@ -3,12 +3,13 @@ import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine, ErrorCode, ToolResult } from "../../index.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine } from "./open-engine.ts";
+import { openEngine, readConfig } from "./open-engine.ts";
 import { printJson, say } from "./output.ts";
 
 interface Options {
   readonly input: string;
   readonly tools?: string;
+  readonly config?: string;
   readonly result?: true;
 }
 
@@ -27,14 +28,15 @@ export function runCommand(): Command {
     .description("run a tool once")
     .argument("<tool>", "name of a tool, or path of its module")
     .requiredOption("--input <json>", "its arguments as a JSON object; - reads them from stdin")
-    .option("--tools <dir>", "folder of tools to find the name in (default: the samples)")
+    .option("--tools <dir>", "folder of tools to find the name in (default: the configuration's, else the samples)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
     .option("--result", "print the whole result instead of its output")
     .action(run);
 }
 
 async function run(tool: string, options: Options): Promise<void> {
   const args = await readInput(options.input);
-  await using opened = await open(tool, options.tools);
+  await using opened = await open(tool, options);
   const { engine, name } = opened;
   const result = await engine.execute(
     { name, arguments: args },
@@ -64,9 +66,9 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
   return value;
 }
 
-async function open(tool: string, folder: string | undefined): Promise<Opened> {
-  const isPath = folder === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
-  const engine = await openEngine(isPath ? tool : folder, ENGINE);
+async function open(tool: string, { tools, config }: Options): Promise<Opened> {
+  const isPath = tools === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
+  const engine = await openEngine({ tools: isPath ? tool : tools }, await readConfig(config), ENGINE);
   const names = engine.list().map(({ name }) => name);
   const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
   if (name !== undefined) return { engine, name, [Symbol.asyncDispose]: () => engine.close() };

@@ -1,18 +1,19 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { Engine, ExecutorKind, SandboxMode } from "../../index.ts";
+import type { Config, Engine, EngineOptions, ExecutorKind, ExecutorOptions, SandboxMode } from "../../index.ts";
 import { SANDBOX_MODES, WORKERS_DEFAULT } from "../../options.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine } from "./open-engine.ts";
+import { openEngine, readConfig } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 
 interface Options {
   readonly tools?: string;
-  readonly host: string;
-  readonly port: number;
-  readonly workers: number;
-  readonly executor: ExecutorKind;
-  readonly sandbox: SandboxMode;
+  readonly config?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly workers?: number;
+  readonly executor?: ExecutorKind;
+  readonly sandbox?: SandboxMode;
   readonly drainMs: number;
   readonly logLevel: string;
 }
@@ -27,15 +28,16 @@ const ECHO_MS = 500;
 export function serveCommand(): Command {
   return new Command("serve")
     .description("serve the tools of a folder over HTTP")
-    .option("--tools <dir>", "folder of tools (default: the samples)")
-    .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option("--port <number>", "port to listen on, 0 for any that is free", wholeNumber(0, 65_535), 8_080)
-    .option("--workers <number>", "isolate threads", wholeNumber(1, 64), WORKERS_DEFAULT)
+    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
+    .option("--port <number>", "port to listen on, 0 for any that is free (default: 8080)", wholeNumber(0, 65_535))
+    .option("--workers <number>", `isolate threads (default: ${WORKERS_DEFAULT})`, wholeNumber(1, 64))
     .addOption(
-      new Option("--executor <kind>", "where isolates live").choices(["process", "threads"]).default("process"),
+      new Option("--executor <kind>", "where isolates live (default: process)").choices(["process", "threads"]),
     )
     .addOption(
-      new Option("--sandbox <mode>", "the system's walls around executors").choices(SANDBOX_MODES).default("auto"),
+      new Option("--sandbox <mode>", "the system's walls around executors (default: auto)").choices(SANDBOX_MODES),
     )
     .option("--drain-ms <number>", "how long calls may go on after a signal", wholeNumber(0, 3_600_000), 5_000)
     .addOption(
@@ -44,10 +46,13 @@ export function serveCommand(): Command {
     .action(serve);
 }
 
-async function serve({ tools, host, port, workers, executor, sandbox, drainMs, logLevel }: Options): Promise<void> {
+async function serve(options: Options): Promise<void> {
+  const { drainMs, logLevel } = options;
+  const config = await readConfig(options.config);
+  const { host = config.host ?? "127.0.0.1", port = config.port ?? 8_080 } = options;
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
-  const engine = await openEngine(tools, { workers, executor: { kind: executor, sandbox }, logger });
+  const engine = await openEngine(options, config, { ...executorOptions(options, config), logger });
   const { createServer } = await import("../http/server.ts");
   let server: Server;
   try {
@@ -61,8 +66,23 @@ async function serve({ tools, host, port, workers, executor, sandbox, drainMs, l
   if (!isLoopback(host)) {
     say(`glovebox: warning: there is no authentication yet, and whoever reaches ${server.url} may call every tool`);
   }
-  if (executor === "process") say(`glovebox: ${describeSandbox(engine)}`);
+  if (engine.stats().executor.kind === "process") say(`glovebox: ${describeSandbox(engine)}`);
   print(`glovebox listening on ${server.url}`);
+}
+
+/** What the command line says goes before what the configuration says. */
+function executorOptions({ workers, executor, sandbox }: Options, config: Config): EngineOptions {
+  const said: Partial<ExecutorOptions> =
+    typeof config.executor === "string" ? { kind: config.executor } : (config.executor ?? {});
+  const count = workers ?? config.workers;
+  return {
+    executor: {
+      ...said,
+      kind: executor ?? said.kind ?? "process",
+      ...(sandbox === undefined ? {} : { sandbox }),
+    },
+    ...(count === undefined ? {} : { workers: count }),
+  };
 }
 
 function describeSandbox(engine: Engine): string {

@@ -27,6 +27,7 @@ function tool(name: string, description = ""): RegisteredTool {
     checkInput: anything,
     checkOutput: null,
     limits,
+    askedLimits: {},
     capabilities: {},
     retries: 0,
     usage: { calls: 0, retired: false },

@@ -1,0 +1,117 @@
+import { readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import type { EngineOptions } from "./options.ts";
+import { compileSchema } from "./tool/schema.ts";
+import { describeViolations } from "./tool/violation.ts";
+
+/** What a configuration file says: an engine's options, as far as they are data, and where a server listens. */
+export interface Config extends Omit<EngineOptions, "capabilities" | "registry" | "logger" | "tools"> {
+  readonly tools?: readonly string[];
+  readonly host?: string;
+  readonly port?: number;
+}
+
+/** The names under which a configuration is looked for, in this order. */
+export const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
+
+const FILE_MAX_BYTES = 1024 * 1024;
+/** Few: each may stand for many. */
+const ALIASES_MAX = 100;
+const OBJECT = { type: "object" };
+const PATH = { type: "string", minLength: 1 };
+
+const CONFIG = {
+  type: "object",
+  properties: {
+    tools: { type: "array", items: PATH },
+    host: PATH,
+    port: { type: "integer", minimum: 0, maximum: 65_535 },
+    executor: { anyOf: [{ type: "string" }, OBJECT] },
+    workers: { type: "integer", minimum: 1 },
+    limits: OBJECT,
+    maxLimits: OBJECT,
+    queue: OBJECT,
+    policy: {
+      type: "object",
+      properties: {
+        rules: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { tools: true, tags: true, tenants: true, allow: OBJECT },
+            required: ["allow"],
+            additionalProperties: false,
+          },
+        },
+      },
+      required: ["rules"],
+      additionalProperties: false,
+    },
+    secrets: { type: "object", additionalProperties: OBJECT },
+    kv: { type: "object", properties: { path: PATH }, additionalProperties: false },
+    audit: PATH,
+  },
+  additionalProperties: false,
+};
+
+/** Thrown where a configuration cannot be used; the message names the file and the place. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * Reads `glovebox.config.yaml` or `.json`. Paths in it are meant from where it lies. Rejects with a `ConfigError`
+ * where it is not one; what its values mean, `createEngine` checks.
+ */
+export async function loadConfig(file: string): Promise<Config> {
+  const shown = path.basename(file);
+  const config = await parse(file, shown);
+  const violations = compileSchema(CONFIG, "inputSchema").check(config);
+  if (violations.length > 0) throw new ConfigError(`${shown}: ${describeViolations(violations)}`);
+  const folder = path.dirname(path.resolve(file));
+  return PATHS.reduce((resolved, place) => resolvePaths(resolved, place.split("/"), folder), config) as Config;
+}
+
+/** The configuration of a folder, where there is one. */
+export async function findConfig(folder: string): Promise<string | undefined> {
+  for (const name of CONFIG_NAMES) {
+    const file = path.join(folder, name);
+    if ((await stat(file).catch(() => null))?.isFile() === true) return file;
+  }
+  return undefined;
+}
+
+async function parse(file: string, shown: string): Promise<unknown> {
+  const { size } = await stat(file).catch(() => {
+    throw new ConfigError(`${shown}: there is no such file`);
+  });
+  if (size > FILE_MAX_BYTES) throw new ConfigError(`${shown}: it has more than ${FILE_MAX_BYTES} bytes`);
+  const text = await readFile(file, "utf8");
+  const { parseDocument } = await import("yaml");
+  // JSON is YAML as well.
+  const document = parseDocument(text, { uniqueKeys: true });
+  const [error] = document.errors;
+  if (error !== undefined) throw new ConfigError(`${shown}: ${error.message}`);
+  try {
+    return document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
+  } catch {
+    throw new ConfigError(`${shown}: its aliases stand for too much`);
+  }
+}
+
+/** Where a configuration has paths; `*` stands for every name. */
+const PATHS = ["tools/*", "audit", "kv/path", "secrets/*/file", "policy/rules/*/allow/fs/*/path"];
+/** A name of SQLite's, and no file. */
+const NO_FILE = ":memory:";
+
+/** Makes the paths at a place absolute. */
+function resolvePaths(value: unknown, place: readonly string[], folder: string): unknown {
+  const [name, ...rest] = place;
+  if (name === undefined) return typeof value === "string" && value !== NO_FILE ? path.resolve(folder, value) : value;
+  if (typeof value !== "object" || value === null) return value;
+  const resolve = (one: unknown): unknown => resolvePaths(one, rest, folder);
+  if (Array.isArray(value)) return value.map(resolve);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, name === "*" || name === key ? resolve(one) : one]),
+  );
+}

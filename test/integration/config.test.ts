@@ -1,0 +1,155 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConfigError, type Explanation, type Finding, loadConfig } from "../../src/index.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
+
+const REGION = `
+export const spec = {
+  name: "region",
+  description: "Says where it runs.",
+  tags: ["infra"],
+  limits: { cpuMs: 100, wallMs: 999_999_999 },
+  capabilities: { env: ["REGION", "SECRET_KEY"], tools: ["helper-*"], bucket: true },
+};
+export default async (input, { host }) => ({ region: await host.env.get("REGION") });
+`;
+
+const CONFIG = `
+tools: [./tools]
+workers: 1
+limits: { memoryMb: 32 }
+policy:
+  rules:
+    - tags: [infra]
+      allow: { env: [REGION] }
+    - tenants: [acme]
+      allow: { tools: ["helper-a", "other"] }
+    - allow: { buckets: true }
+`;
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "glovebox-config-"));
+  mkdirSync(join(folder, "tools"));
+  writeFileSync(join(folder, "tools", "region.js"), REGION);
+  writeFileSync(join(folder, "glovebox.config.yaml"), CONFIG);
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command in the folder. */
+function glovebox(args: readonly string[], cwd = folder): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = { cwd, env: { ...process.env, REGION: "eu-north-1" }, timeout: 25_000 };
+    execFile(
+      process.execPath,
+      ["--no-node-snapshot", "--no-warnings", MAIN, ...args],
+      options,
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+      },
+    );
+  });
+}
+
+describe("a configuration", () => {
+  test("in the working directory is what commands use: its tools, its policy, its limits", async () => {
+    const { code, stdout, stderr } = await glovebox(["run", "region", "--input", "{}"]);
+    expect([code, stdout.trim(), stderr]).toEqual([0, '{"region":"eu-north-1"}', ""]);
+  });
+
+  test("may be another file, in JSON, whose paths are meant from where it lies", async () => {
+    const deny = join(folder, "deny.json");
+    writeFileSync(deny, JSON.stringify({ tools: ["./tools"], policy: { rules: [] } }));
+    const { code, stderr } = await glovebox(["run", "region", "--input", "{}", "--config", deny], tmpdir());
+    expect(code).toBe(1);
+    expect(stderr).toContain("capability_denied");
+    expect(stderr).toContain("to grant it, add it to a rule of the policy that speaks of the tool");
+  });
+
+  test.each([
+    ["that is no YAML", "a: [", "config.yaml: "],
+    ["with an option that there is not", "tool: [x]", "tool"],
+    ["with a value that is none", "workers: many", "/workers"],
+    ["whose policy is none", "tools: []\npolicy: { rules: [{ allow: { env: 5 } }] }", "policy.rules[0].allow.env"],
+    [
+      "that blows up",
+      `a: &a [x,x]\n${"bcdefghijklm"
+        .split("")
+        .map((key, at) => `${key}: &${key} [${`*${"abcdefghijklm"[at]},`.repeat(9)}*a]`)
+        .join("\n")}`,
+      "config.yaml",
+    ],
+  ])("%s is refused with its place, and nothing is started", async (_what, text, said) => {
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, text);
+    const { code, stderr, stdout } = await glovebox(["list", "--config", file]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(said);
+    expect(stderr).not.toContain(folder);
+  });
+
+  test("that is not there is refused", async () => {
+    await expect(loadConfig(join(folder, "nowhere.yaml"))).rejects.toBeInstanceOf(ConfigError);
+  });
+});
+
+describe("glovebox explain", () => {
+  async function explain(...args: string[]): Promise<Explanation & { readonly policy: readonly Finding[] }> {
+    const { stdout } = await glovebox(["explain", "region", "--json", ...args]);
+    return JSON.parse(stdout) as Explanation & { readonly policy: readonly Finding[] };
+  }
+
+  test("shows each grant with the rule that gives it, for the tenant that is meant", async () => {
+    expect((await explain()).grants).toEqual([{ capability: "env", granted: '"REGION"', from: "policy.rules[0]" }]);
+    expect((await explain("--tenant", "acme")).grants).toEqual([
+      { capability: "env", granted: '"REGION"', from: "policy.rules[0]" },
+      { capability: "tools", granted: '"helper-a"', from: "policy.rules[1]" },
+    ]);
+  });
+
+  test("shows each limit with whose word it is", async () => {
+    const { limits } = await explain();
+    const from = Object.fromEntries(limits.map(({ limit, value, from: whose }) => [limit, [value, whose]]));
+    expect(from).toMatchObject({
+      cpuMs: [100, "tool"],
+      wallMs: [600_000, "maxLimits"],
+      memoryMb: [32, "limits"],
+      queueMs: [30_000, "default"],
+    });
+  });
+
+  test("lists what the tool asks for in vain, with pointer, reason and remediation", async () => {
+    const { findings, policy } = await explain("--tenant", "acme");
+    expect(findings.map(({ pointer }) => pointer)).toEqual([
+      "/capabilities/env/1",
+      "/capabilities/tools/0",
+      "/capabilities/bucket",
+    ]);
+    for (const { reason, remediation } of findings) expect([reason, remediation].join()).toMatch(/\w{3}.*\w{3}/);
+    expect(policy).toEqual([expect.objectContaining({ pointer: "/policy/rules/2/allow/buckets" })]);
+  });
+
+  test("says it in words for people", async () => {
+    const { code, stdout } = await glovebox(["explain", "region"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('env  "REGION"  (policy.rules[0])');
+    expect(stdout).toContain("/capabilities/env/1");
+  });
+
+  test("knows no tool that is not there", async () => {
+    expect((await glovebox(["explain", "nobody"])).code).toBe(2);
+  });
+});
