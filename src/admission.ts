@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
-import { type CallHost, emptyMetadata, EngineCall, type ExecuteOptions, failure } from "./engine-call.ts";
+import { type CallHost, EngineCall, type ExecuteOptions } from "./engine-call.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
 import { type Limits, resolveLimits } from "./limits.ts";
-import type { ToolCall, ToolResult } from "./result.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
 

@@ -1,4 +1,5 @@
-import { byteLength, type ExecuteOptions } from "./engine-call.ts";
+import type { ExecuteOptions } from "./engine-call.ts";
+import { byteLength } from "./json.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
 import type { ToolCall } from "./result.ts";

@@ -1,13 +1,12 @@
-import type { Broker } from "./broker/broker.ts";
-import type { BrokerSession } from "./broker/session.ts";
+import type { BrokerSession, BrokerSubject, LastRefusal } from "./broker/session.ts";
 import type { CapabilityRequest, ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
-import { describeExcess } from "./json.ts";
+import { byteLength, describeExcess } from "./json.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
-import type { LogLine, ResultMetadata, ToolResult } from "./result.ts";
+import { emptyMetadata, failure, type LogLine, NO_LOGS, type ResultMetadata, type ToolResult } from "./result.ts";
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
@@ -24,6 +23,8 @@ export interface ExecuteOptions {
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;
   /** Narrows what the tool is granted. */
   readonly capabilities?: CapabilityRequest;
+  /** Puts a `Recording` into the result's metadata: all that `replayCall` needs to run the call again. */
+  readonly record?: boolean;
   /** Gets console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
 }
@@ -31,12 +32,22 @@ export interface ExecuteOptions {
 /** What calls need of their engine. */
 export interface CallHost {
   readonly executor: Executor;
-  readonly broker: Broker;
+  readonly broker: CallBroker;
   nextRun(): number;
   /** Runs a tool on a call's behalf. */
   callTool(parent: EngineCall, name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolAnswer>;
+  /** The result with a recording of the call in its metadata. */
+  record(call: EngineCall, result: ToolResult): ToolResult;
   onEnd(call: EngineCall, result: ToolResult): void;
 }
+
+/** Who answers what calls ask of the world. */
+export interface CallBroker {
+  open(subject: BrokerSubject): CallSession;
+}
+
+/** The answers of one call. */
+export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> & Disposable;
 
 /** What is known of a call when it is admitted. */
 export interface AdmittedCall {
@@ -48,6 +59,8 @@ export interface AdmittedCall {
   readonly options: ExecuteOptions;
   /** The call on whose behalf it is made. */
   readonly parent: EngineCall | null;
+  /** What its clock shows at its start. Default: the time. */
+  readonly nowMs?: number;
 }
 
 /**
@@ -64,14 +77,17 @@ export class EngineCall implements Entry, Job {
   readonly limits: Limits;
   readonly options: ExecuteOptions;
   readonly parent: EngineCall | null;
+  readonly nowMs: number | undefined;
   /** Processor time that calls on its behalf have used. */
   childCpuMs = 0;
   readonly #host: CallHost;
-  #session: BrokerSession | null = null;
+  #session: CallSession | null = null;
   #slot: Slot | null = null;
   #cancel: (() => void) | null = null;
   /** When it first went to a worker. */
   #startMs: number | null = null;
+  /** What its clock showed then. */
+  clockMs = 0;
   #queueMs = 0;
   /** Starts of earlier tries, and how many of those there were. */
   #attempts = 0;
@@ -80,7 +96,7 @@ export class EngineCall implements Entry, Job {
   #effects = 0;
   #resolve: (result: ToolResult) => void = () => undefined;
 
-  constructor({ callId, tool, args, limits, options, parent }: AdmittedCall, host: CallHost) {
+  constructor({ callId, tool, args, limits, options, parent, nowMs }: AdmittedCall, host: CallHost) {
     this.run = host.nextRun();
     this.callId = callId;
     this.tool = tool;
@@ -89,6 +105,7 @@ export class EngineCall implements Entry, Job {
     this.limits = limits;
     this.options = options;
     this.parent = parent;
+    this.nowMs = nowMs;
     this.#host = host;
   }
 
@@ -123,8 +140,9 @@ export class EngineCall implements Entry, Job {
     return this.#session.ask(ask);
   }
 
-  onStart(startMs: number): void {
+  onStart(startMs: number, nowMs: number): void {
     this.#startMs ??= startMs;
+    this.clockMs = nowMs;
   }
 
   /** What is left of its time, for calls on its behalf. */
@@ -174,7 +192,13 @@ export class EngineCall implements Entry, Job {
     if (this.#cancel !== null) this.options.signal?.removeEventListener("abort", this.#cancel);
     // The slot is free before the caller hears of the result, so a caller who calls again finds it.
     this.#slot?.release();
-    this.#end(this.#conclude(reply));
+    const result = this.#conclude(reply);
+    this.#end(this.options.record === true ? this.#host.record(this, result) : result);
+  }
+
+  /** What its last run asked, and was answered. */
+  get session(): Pick<CallSession, "journal" | "lastRefusal"> | null {
+    return this.#session;
   }
 
   /** Whether the tool came to an end without all the effects that an earlier start of it had. */
@@ -250,7 +274,7 @@ export class EngineCall implements Entry, Job {
   #describe(failure: Failure): ToolError {
     const { code, message, type, stack } = failure;
     if (LOST.has(code)) return this.#describeLoss(failure);
-    const refusal = this.#session?.refusal(message) ?? null;
+    const refusal = refusalOf(this.#session?.lastRefusal ?? null, message);
     const place = stack === undefined ? {} : { stack: this.tool.mapStack(stack) };
     const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...place };
     return toolError(code, message, details, code === "tool_error" ? type : undefined);
@@ -284,19 +308,11 @@ const FELL_BEHIND = {
   },
 } as const;
 
-const NO_LOGS: readonly LogLine[] = Object.freeze([]);
-
-export function failure(error: ToolError, metadata: ResultMetadata): ToolResult {
-  return { success: false, output: null, error, metadata };
-}
-
-export function emptyMetadata(callId: string, tool: string, queueMs: number): ResultMetadata {
-  return { callId, tool, queueMs, wallMs: 0, cpuMs: 0, heapBytes: 0, attempts: 0, logs: NO_LOGS };
-}
-
-/** UTF-8 bytes of a text; not counted where even the worst case is within the limit. */
-export function byteLength(text: string, limit: number): number {
-  return text.length * 3 <= limit ? text.length : Buffer.byteLength(text);
+/** What was asked, what is granted and how to grant it, where the call ended with that refusal. */
+function refusalOf(last: LastRefusal | null, message: string): Omit<LastRefusal, "message"> | null {
+  if (last === null || last.message !== message) return null;
+  const { capability, asked, granted, remedy } = last;
+  return { capability, asked, granted, remedy };
 }
 
 function readLogs(logs: string): LogLine[] {

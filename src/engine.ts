@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import PQueue from "p-queue";
 import { Admission } from "./admission.ts";
 import { createBroker } from "./authority.ts";
+import type { Broker } from "./broker/broker.ts";
 import { callTool, PARENTS_SLOT } from "./child-call.ts";
 import { type CallHost, EngineCall, type ExecuteOptions } from "./engine-call.ts";
 import type { Finding } from "./broker/findings.ts";
@@ -16,6 +17,7 @@ import { bundlePrelude } from "./executor/prelude.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { recordCall } from "./recorder.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
@@ -59,6 +61,7 @@ export class Engine implements AsyncDisposable {
   readonly #scheduler: Scheduler;
   readonly #executor: Executor;
   readonly #host: CallHost;
+  readonly #broker: Broker;
   readonly #admission: Admission;
   readonly #metrics: Metrics;
   #state: EngineStats["state"] = "open";
@@ -69,23 +72,26 @@ export class Engine implements AsyncDisposable {
   private constructor(options: ResolvedOptions, prelude: string) {
     this.#options = options;
     this.#scheduler = new Scheduler(options.queue);
+    const entropyKey = randomBytes(32).toString("hex");
     this.#executor = createExecutor(options.executor, {
       workers: options.workers,
       prelude,
-      entropyKey: randomBytes(32).toString("hex"),
+      entropyKey,
       nextRun: () => ++this.#lastRun,
       tell: (...told) => this.#events.emit(...told),
     });
+    this.#broker = createBroker(options, (event) => this.#events.emit("capability:call", event));
     this.#host = {
       executor: this.#executor,
-      broker: createBroker(options, (event) => this.#events.emit("capability:call", event)),
+      broker: this.#broker,
       nextRun: () => ++this.#lastRun,
+      record: (call, result) => recordCall(call, result, entropyKey),
       onEnd: (call, result) => this.#onEnd(call, result),
       callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => this.#run(...child)),
     };
     this.#admission = new Admission(this.#registry, options.maxLimits, this.#host);
     if (options.logger !== undefined) logEvents(this.#events, options.logger);
-    const names = [...this.#host.broker.grants.capabilities.keys()];
+    const names = [...this.#broker.grants.capabilities.keys()];
     this.#metrics = new Metrics(this.#events, this.#sources(), names, options.registry);
   }
 
@@ -147,12 +153,12 @@ export class Engine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
     const tool = this.#registry.get(name);
-    return tool && explainTool(tool, tenant, this.#host.broker, this.#options.maxLimits);
+    return tool && explainTool(tool, tenant, this.#broker, this.#options.maxLimits);
   }
 
   /** What the policy says in vain. What a tool asks for in vain is told with `tool:register`. */
   lint(): readonly Finding[] {
-    return lintPolicy(this.#host.broker);
+    return lintPolicy(this.#broker);
   }
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
@@ -269,7 +275,7 @@ export class Engine implements AsyncDisposable {
     const old = this.#registry.get(name);
     this.#registry.set(tool);
     if (old !== undefined) this.#retire(old);
-    const findings = lintTool(tool, this.#host.broker);
+    const findings = lintTool(tool, this.#broker);
     this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
   }
 
@@ -286,7 +292,7 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#scheduler.idle());
     this.#scheduler.close({ refuseWaiting: true });
     await this.#executor.close();
-    await within(CLOSE_MS, this.#host.broker.close());
+    await within(CLOSE_MS, this.#broker.close());
     this.#state = "closed";
     open--;
     if (open === 0) await stopBundler();

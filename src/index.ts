@@ -10,6 +10,8 @@ export type { Explanation, GrantLine, LimitLine } from "./explanation.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
 export type { RateLimit } from "./capabilities/rate-limit.ts";
 export { type Config, ConfigError, loadConfig } from "./config.ts";
+export { type Replayed, replayCall } from "./replay-call.ts";
+export { readRecording, type Recording } from "./recording.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";
 export type { ExecuteOptions } from "./engine-call.ts";

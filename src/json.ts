@@ -41,3 +41,8 @@ function endOfString(text: string, start: number): number {
   }
   return text.length;
 }
+
+/** UTF-8 bytes of a text; not counted where even the worst case is within the limit. */
+export function byteLength(text: string, limit: number): number {
+  return text.length * 3 <= limit ? text.length : Buffer.byteLength(text);
+}

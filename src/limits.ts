@@ -50,7 +50,7 @@ export const MAX_LIMITS: Limits = Object.freeze({
 /** isolated-vm refuses smaller heaps. */
 const MIN_MEMORY_MB = 8;
 
-const NAMES: readonly (keyof Limits)[] = Object.freeze(Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]);
+export const NAMES: readonly (keyof Limits)[] = Object.freeze(Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]);
 
 /**
  * Lays `asked` over `base` and cuts every value at `ceiling`.

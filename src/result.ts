@@ -37,3 +37,15 @@ export interface ToolResult {
   readonly error: ToolError | null;
   readonly metadata: ResultMetadata;
 }
+
+export const NO_LOGS: readonly LogLine[] = Object.freeze([]);
+
+/** The result of a call that failed. */
+export function failure(error: ToolError, metadata: ResultMetadata): ToolResult {
+  return { success: false, output: null, error, metadata };
+}
+
+/** What is told of a call that did not run. */
+export function emptyMetadata(callId: string, tool: string, queueMs: number): ResultMetadata {
+  return { callId, tool, queueMs, wallMs: 0, cpuMs: 0, heapBytes: 0, attempts: 0, logs: NO_LOGS };
+}

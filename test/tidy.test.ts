@@ -39,6 +39,9 @@ const ENGINE_FILES = [
   "log.ts",
   "metrics.ts",
   "options.ts",
+  "recorder.ts",
+  "recording.ts",
+  "replay-call.ts",
 ];
 /** The only file of the guest that the other side of the boundary may import: the face between the two. */
 const GUEST_FACE = "guest/host.ts";

@@ -14,6 +14,7 @@ export interface JournalEntry {
 export interface JournalAnswer {
   readonly step: number;
   readonly asked: number;
+  readonly answer: Answer;
 }
 
 /**
@@ -42,8 +43,13 @@ export class Journal {
     this.#entries.push(entry);
   }
 
-  noteAnswer(step: number): void {
-    this.#answers.push({ step, asked: this.#entries.length });
+  /** `asked` is how many steps had been asked by then. */
+  noteAnswer(step: number, answer: Answer, asked = this.#entries.length): void {
+    this.#answers.push({ step, asked, answer });
+  }
+
+  answers(): readonly JournalAnswer[] {
+    return this.#answers;
   }
 
   answerAt(position: number): JournalAnswer | undefined {

@@ -45,6 +45,12 @@ export interface SessionHost {
   track(closing: void | Promise<void>): void;
 }
 
+/** What was refused last: for whoever reads its message in the call's result. */
+export interface LastRefusal extends Refused {
+  readonly message: string;
+  readonly capability: string;
+}
+
 /** An answer before its time is known. */
 type Said = Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
 
@@ -67,7 +73,7 @@ export class BrokerSession implements Disposable {
   #length = 0;
   #effects = 0;
   #replay: Replay;
-  #lastRefusal: (Refused & { readonly message: string; readonly capability: string }) | null = null;
+  #lastRefusal: LastRefusal | null = null;
 
   constructor(broker: SessionHost, subject: BrokerSubject) {
     this.#broker = broker;
@@ -80,11 +86,8 @@ export class BrokerSession implements Disposable {
     return this.#effects;
   }
 
-  /** What to tell whoever reads a refusal's message: what was asked, what is granted, and how to grant it. */
-  refusal(message: string): (Refused & { readonly capability: string }) | null {
-    if (this.#lastRefusal === null || this.#lastRefusal.message !== message) return null;
-    const { capability, asked, granted, remedy } = this.#lastRefusal;
-    return { capability, asked, granted, remedy };
+  get lastRefusal(): LastRefusal | null {
+    return this.#lastRefusal;
   }
 
   /** Whether the call's last start ended without having asked all that an earlier one had. */
@@ -112,8 +115,9 @@ export class BrokerSession implements Disposable {
     const answer = this.#perform(ask, askedMs)
       .catch(failed)
       .then((said): Answer => {
-        this.journal.noteAnswer(ask.step);
-        return { ...said, nowMs: ask.nowMs + Math.round(performance.now() - askedMs) };
+        const given = { ...said, nowMs: ask.nowMs + Math.round(performance.now() - askedMs) };
+        this.journal.noteAnswer(ask.step, given);
+        return given;
       });
     const entry = { ...ask, answer };
     this.journal.append(entry);

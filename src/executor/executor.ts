@@ -39,8 +39,10 @@ export interface Job {
   /** Hands a capability call to the broker. Never rejects. */
   ask(ask: Ask): Promise<Answer>;
   onLog(line: string): void;
-  /** It went to a worker for the first time, at that moment of `performance.now()`. */
-  onStart?(startMs: number): void;
+  /** What the call's clock shows at its start, since the epoch. Default: the time. */
+  readonly nowMs?: number | undefined;
+  /** It went to a worker for the first time: when by `performance.now()`, and what the call's clock showed. */
+  onStart?(startMs: number, nowMs: number): void;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

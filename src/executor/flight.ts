@@ -47,8 +47,8 @@ export class Flight {
     this.deadlineMs = nowMs + this.job.limits.wallMs;
     if (this.#startMs !== null) return;
     this.#startMs = nowMs;
-    this.nowMs = Date.now();
-    this.job.onStart?.(nowMs);
+    this.nowMs = this.job.nowMs ?? Date.now();
+    this.job.onStart?.(nowMs, this.nowMs);
   }
 
   /** It was sent and did not have its turn: that was no attempt, unless it has asked, and it waits again. */

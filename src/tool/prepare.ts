@@ -1,4 +1,3 @@
-import type { SourceMap } from "node:module";
 import type { CapabilityRequest } from "../capabilities/capability.ts";
 import { GloveboxError } from "../errors.ts";
 import type { JsonSchema } from "../json.ts";
@@ -10,7 +9,7 @@ import type { ToolDefinition, ToolInfo } from "./definition.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 import type { SchemaPlace } from "./schema-text.ts";
 import type { ToolSource } from "./source.ts";
-import { mapStack, readSourceMap } from "./stack.ts";
+import { mapStack, stackMapper } from "./stack.ts";
 
 /** Who still needs a version of a tool: its script can go when it has been replaced and its last call has ended. */
 interface ToolUsage {
@@ -31,6 +30,8 @@ export interface RegisteredTool {
   readonly capabilities: CapabilityRequest;
   readonly retries: number;
   readonly usage: ToolUsage;
+  /** As the bundler writes it. */
+  readonly sourceMap: string;
   /** Turns a stack from inside an isolate into one that points at the tool's own lines. */
   mapStack(stack: string): string;
 }
@@ -171,6 +172,7 @@ function finish(
     capabilities,
     retries,
     usage,
+    sourceMap: bundle.sourceMap,
     mapStack: toOwnLines,
   });
 }
@@ -200,17 +202,6 @@ function compile(tool: string, schema: JsonSchema, where: SchemaPlace): Validato
     if (!(error instanceof GloveboxError)) throw error;
     throw new GloveboxError(error.code, `tool "${tool}": ${error.message}`, error.details);
   }
-}
-
-/** The source map is read when a stack needs it: most tools never throw, and a parsed map is large. */
-function stackMapper(tool: string, json: string): (stack: string) => string {
-  let map: SourceMap | undefined;
-  let isRead = false;
-  return (stack) => {
-    if (!isRead) map = readSourceMap(json);
-    isRead = true;
-    return mapStack(stack, map, `tool:${tool}`);
-  };
 }
 
 function loadFailure(

@@ -71,3 +71,14 @@ function functionName(text: string): string {
     .replace(/ \[as [^\]]{0,80}\]$/, "");
   return name.length <= MAX_NAME && /^[\p{L}\p{N}_$.#<>[\] ]*$/u.test(name) ? name : "";
 }
+
+/** The source map is read when a stack needs it: most tools never throw, and a parsed map is large. */
+export function stackMapper(tool: string, json: string): (stack: string) => string {
+  let map: SourceMap | undefined;
+  let isRead = false;
+  return (stack) => {
+    if (!isRead) map = readSourceMap(json);
+    isRead = true;
+    return mapStack(stack, map, `tool:${tool}`);
+  };
+}

@@ -1,4 +1,5 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHash } from "node:crypto";
+import { seedOf } from "../protocol/seed.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node's own are the standard's.
@@ -26,7 +27,7 @@ export function createPure(entropyKey: string): (operation: string, a: string, b
         case "digest":
           return digest(a, b);
         case "entropy":
-          return createHmac("sha256", entropyKey).update(a).digest("hex");
+          return seedOf(entropyKey, a);
         default:
           return "";
       }

@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine, ErrorCode, ToolResult } from "../../index.ts";
@@ -10,6 +10,7 @@ interface Options {
   readonly input: string;
   readonly tools?: string;
   readonly config?: string;
+  readonly record?: string;
   readonly result?: true;
 }
 
@@ -30,6 +31,7 @@ export function runCommand(): Command {
     .requiredOption("--input <json>", "its arguments as a JSON object; - reads them from stdin")
     .option("--tools <dir>", "folder of tools to find the name in (default: the configuration's, else the samples)")
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--record <file>", "write all that the call depends on to a file, for `glovebox replay`")
     .option("--result", "print the whole result instead of its output")
     .action(run);
 }
@@ -40,9 +42,15 @@ async function run(tool: string, options: Options): Promise<void> {
   const { engine, name } = opened;
   const result = await engine.execute(
     { name, arguments: args },
-    { onLog: ({ level, message }) => say(`[${level}] ${message}`) },
+    {
+      record: options.record !== undefined,
+      onLog: ({ level, message }) => say(`[${level}] ${message}`),
+    },
   );
-  report(result, options.result === true);
+  const { recording, ...metadata } = result.metadata;
+  // It holds what the tool was given and what it was answered: nobody else's business.
+  if (options.record !== undefined) await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
+  report({ ...result, metadata }, options.result === true);
 }
 
 function report(result: ToolResult, whole: boolean): void {

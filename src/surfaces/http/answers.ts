@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyError, FastifyReply } from "fastify";
-import { emptyMetadata, failure } from "../../engine-call.ts";
 import { type ErrorCode, ERRORS, toolError } from "../../errors.ts";
-import type { ToolResult } from "../../result.ts";
+import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
 
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 

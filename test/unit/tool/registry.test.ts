@@ -28,6 +28,7 @@ function tool(name: string, description = ""): RegisteredTool {
     checkOutput: null,
     limits,
     askedLimits: {},
+    sourceMap: "",
     capabilities: {},
     retries: 0,
     usage: { calls: 0, retired: false },

@@ -1,0 +1,126 @@
+import type { Journal } from "./broker/journal.ts";
+import type { LastRefusal } from "./broker/session.ts";
+import { type Limits, NAMES as LIMITS } from "./limits.ts";
+import type { Answer } from "./executor/executor.ts";
+import type { JsonSchema } from "./json.ts";
+import type { ToolScript } from "./protocol/script.ts";
+import type { LogLine, ToolResult } from "./result.ts";
+import { compileSchema } from "./tool/schema.ts";
+import { describeViolations } from "./tool/violation.ts";
+
+/** Everything of which a call was a function, and what came of it: enough to run it again without the world. */
+export interface Recording {
+  readonly format: typeof FORMAT;
+  readonly tool: Omit<ToolScript, "key"> & { readonly outputSchema: JsonSchema | null; readonly sourceMap: string };
+  readonly call: { readonly id: string; readonly tenant: string; readonly arguments: string };
+  readonly limits: Limits;
+  /** The call's clock when it started, in milliseconds since the epoch. */
+  readonly startMs: number;
+  /** Of which its randomness is made, in hexadecimal. */
+  readonly seed: string;
+  /** What it asked of the world, in this order. */
+  readonly asks: readonly RecordedAsk[];
+  /** What it was answered, in this order. */
+  readonly answers: readonly RecordedAnswer[];
+  /** What it was refused last. */
+  readonly refusal: LastRefusal | null;
+  readonly outcome: RecordedOutcome;
+}
+
+export interface RecordedAsk {
+  readonly capability: string;
+  readonly method: string;
+  /** JSON. */
+  readonly args: string;
+}
+
+export interface RecordedAnswer {
+  /** Which ask it answers, from 1, and how many had been asked by then. */
+  readonly step: number;
+  readonly asked: number;
+  readonly nowMs: number;
+  readonly ok: boolean;
+  /** JSON: the value, or `{ code, message }`. */
+  readonly payload: string;
+}
+
+/** What is the same again when a call is run again. */
+export type RecordedOutcome = Pick<ToolResult, "success" | "output" | "error"> & { readonly logs: readonly LogLine[] };
+
+export const FORMAT = "glovebox-recording/1";
+
+const TEXT = { type: "string" };
+const COUNT = { type: "integer", minimum: 1 };
+
+function record(properties: Readonly<Record<string, unknown>>) {
+  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+const RECORDING = record({
+  format: { const: FORMAT },
+  tool: record({
+    name: TEXT,
+    version: TEXT,
+    isolation: { enum: ["instance", "context", "isolate", "shared"] },
+    memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
+    config: TEXT,
+    text: TEXT,
+    outputSchema: { type: ["object", "boolean", "null"] },
+    sourceMap: TEXT,
+  }),
+  call: record({ id: TEXT, tenant: TEXT, arguments: TEXT }),
+  limits: record(Object.fromEntries(LIMITS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }]))),
+  startMs: { type: "number" },
+  seed: { type: "string", pattern: "^[0-9a-f]{64}$" },
+  asks: { type: "array", items: record({ capability: TEXT, method: TEXT, args: TEXT }) },
+  answers: {
+    type: "array",
+    items: record({ step: COUNT, asked: COUNT, nowMs: { type: "number" }, ok: { type: "boolean" }, payload: TEXT }),
+  },
+  refusal: {
+    anyOf: [{ type: "null" }, record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT })],
+  },
+  outcome: record({ success: { type: "boolean" }, output: true, error: true, logs: { type: "array" } }),
+});
+
+/** Reads a recording. Throws a `TypeError` that says what is wrong with it. */
+export function readRecording(text: string): Recording {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new TypeError("a recording is JSON, and this is not");
+  }
+  const violations = compileSchema(RECORDING, "inputSchema").check(value);
+  if (violations.length > 0) throw new TypeError(`this is no recording: ${describeViolations(violations)}`);
+  return value as Recording;
+}
+
+/** What a call asked and was answered, as data: an answer that had not come when the call ended is none. */
+export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers"> {
+  const asks = (journal?.entries() ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
+  const answers = (journal?.answers() ?? []).map(({ step, asked, answer }) => toRecorded(step, asked, answer));
+  return { asks, answers };
+}
+
+function toRecorded(step: number, asked: number, answer: Answer): RecordedAnswer {
+  switch (answer.kind) {
+    case "value":
+      return { step, asked, nowMs: answer.nowMs, ok: true, payload: answer.json };
+    case "failure":
+      return { step, asked, nowMs: answer.nowMs, ok: false, payload: JSON.stringify(answer.failure) };
+    case "diverged":
+      return {
+        step,
+        asked,
+        nowMs: 0,
+        ok: false,
+        payload: JSON.stringify({ code: "executor_lost", message: answer.message }),
+      };
+  }
+}
+
+/** What a result says that is the same again. */
+export function outcomeOf({ success, output, error, metadata: { logs } }: ToolResult): RecordedOutcome {
+  return { success, output, error, logs };
+}

@@ -1,0 +1,46 @@
+import { readFile, stat } from "node:fs/promises";
+import { Command } from "commander";
+import type { Recording } from "../../index.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { printJson, say } from "./output.ts";
+
+const FILE_MAX_BYTES = 512 * 1024 * 1024;
+
+interface Options {
+  readonly result?: true;
+}
+
+/** `glovebox replay`: a recorded call once more, without the world. */
+export function replayCommand(): Command {
+  return new Command("replay")
+    .description("run a recorded call again, offline, and say whether its result is the recorded one")
+    .argument("<file>", "recording, as `run --record FILE` writes it")
+    .option("--result", "print the whole result instead of its output")
+    .action(replay);
+}
+
+async function replay(file: string, options: Options): Promise<void> {
+  const recording = await read(file);
+  const { replayCall } = await import("../../replay-call.ts");
+  const { result, isSame } = await replayCall(recording);
+  for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
+  if (options.result === true) printJson(result);
+  else if (result.success) printJson(result.output);
+  if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
+  say(isSame ? "glovebox: the result is the recorded one" : "glovebox: the result is not the recorded one");
+  process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
+}
+
+async function read(file: string): Promise<Recording> {
+  const found = await stat(file).catch(() => {
+    throw new CliError(EXIT.USAGE, `there is no file ${file}`);
+  });
+  if (found.size > FILE_MAX_BYTES) throw new CliError(EXIT.INVALID, `${file} has more than ${FILE_MAX_BYTES} bytes`);
+  const text = await readFile(file, "utf8");
+  const { readRecording } = await import("../../recording.ts");
+  try {
+    return readRecording(text);
+  } catch (error) {
+    throw new CliError(EXIT.INVALID, `${file}: ${error instanceof Error ? error.message : "it cannot be read"}`);
+  }
+}

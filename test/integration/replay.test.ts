@@ -1,0 +1,234 @@
+import fc from "fast-check";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  createEngine,
+  defineCapability,
+  type Engine,
+  readRecording,
+  type Recording,
+  replayCall,
+  type ToolDefinition,
+  type ToolResult,
+} from "../../src/index.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
+
+let engine: Engine;
+let folder: string;
+let names = 0;
+let asked = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "glovebox-replay-"));
+  const world = defineCapability({
+    name: "world",
+    methods: {
+      count: { handler: () => ++asked },
+      after: { handler: ({ ms }: { ms: number }) => new Promise((resolve) => setTimeout(resolve, ms, ms)) },
+      fail: {
+        handler: () => {
+          throw new Error("it rains");
+        },
+      },
+    },
+  });
+  engine = await createEngine({
+    workers: 2,
+    executor: "threads",
+    capabilities: [world],
+    policy: { rules: [{ allow: { world: true } }] },
+  });
+});
+
+afterAll(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true });
+});
+
+interface Recorded {
+  readonly result: ToolResult;
+  readonly recording: Recording;
+}
+
+async function record(
+  source: string,
+  args: Record<string, unknown> = {},
+  more: Partial<ToolDefinition> = {},
+): Promise<Recorded> {
+  const name = `recorded-${++names}`;
+  await engine.register({ name, description: "a", source, capabilities: { world: true, env: ["HOME"] }, ...more });
+  const result = await engine.execute({ name, arguments: args }, { record: true, tenant: "acme" });
+  // Through a file and back: only what is written down counts.
+  return { result, recording: readRecording(JSON.stringify(result.metadata["recording"])) };
+}
+
+describe("a recorded call that is run again", () => {
+  test.each<[string, string, Partial<ToolDefinition>?]>([
+    [
+      "reads the clock and throws dice",
+      "() => [Date.now(), Math.random(), crypto.randomUUID(), new Date().toISOString()]",
+    ],
+    ["prints", "() => { console.log('one', Math.random()); console.warn({ two: 2 }); return null; }"],
+    ["throws", "() => { throw new RangeError('at ' + Date.now()); }"],
+    [
+      "asks the world",
+      "async (input, { host }) => [await host.world.count(), await host.world.count(), Math.random()]",
+    ],
+    [
+      "asks side by side",
+      "(input, { host }) => Promise.all([30, 10, 20].map((ms) => host.world.after({ ms }).then(() => [ms, Date.now()])))",
+    ],
+    [
+      "races a timer with an answer",
+      `async (input, { host }) => {
+      const order = [];
+      await Promise.all([
+        host.world.after({ ms: 40 }).then(() => order.push("answer")),
+        new Promise((done) => setTimeout(done, 5)).then(() => order.push("timer")),
+      ]);
+      return { order, at: Date.now() };
+    }`,
+    ],
+    [
+      "catches what failed",
+      "async (input, { host }) => { try { await host.world.fail(); } catch (error) { return [error.code, error.message]; } }",
+    ],
+    ["ends with what failed", "async (input, { host }) => host.world.fail()"],
+    ["is denied something", "async (input, { host }) => host.env.get('HOME')"],
+    ["answers something that its schema does not allow", "() => 'text'", { outputSchema: { type: "number" } }],
+    ["does not wait for an answer", "(input, { host }) => { void host.world.after({ ms: 60_000 }); return 'early'; }"],
+    ["runs in a context of its own", "() => [Math.random(), Date.now()]", { isolation: "context" }],
+    [
+      "knows its config, its tenant's arguments and its version",
+      "(input, context) => [input, context.config, context.tool, context.callId]",
+      { config: { a: [1] }, version: "1.2.3" },
+    ],
+  ])("has the same result, to the byte: it %s", async (_what, body, more) => {
+    const { result, recording } = await record(`export default ${body};`, { n: 1 }, more);
+    const askedBefore = asked;
+    const again = await replayCall(recording);
+    const { success, output, error, metadata } = result;
+    expect(
+      JSON.stringify([again.result.success, again.result.output, again.result.error, again.result.metadata.logs]),
+    ).toBe(JSON.stringify([success, output, error, metadata.logs]));
+    expect([again.isSame, asked]).toEqual([true, askedBefore]);
+  });
+
+  test("has the same result whatever it asks and waits for", async () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("timer"), ms: fc.integer({ min: 0, max: 30 }) }),
+      fc.record({ kind: fc.constant("ask"), ms: fc.integer({ min: 0, max: 30 }) }),
+      fc.record({ kind: fc.constant("count"), ms: fc.constant(0) }),
+    );
+    const lines = fc.array(fc.array(step, { maxLength: 4 }), { minLength: 1, maxLength: 4 });
+    const source = `export default async ({ lines }, { host }) => {
+      const seen = [];
+      await Promise.all(lines.map(async (line, at) => {
+        for (const { kind, ms } of line) {
+          if (kind === "timer") await new Promise((done) => setTimeout(done, ms));
+          else if (kind === "ask") await host.world.after({ ms });
+          else seen.push(await host.world.count());
+          seen.push([at, kind, Date.now(), Math.random()]);
+        }
+      }));
+      return seen;
+    };`;
+    await fc.assert(
+      fc.asyncProperty(lines, async (given) => {
+        const { recording } = await record(source, { lines: given });
+        expect((await replayCall(recording)).isSame).toBe(true);
+      }),
+      { numRuns: 6 },
+    );
+  });
+
+  test("that asks for something else than was recorded, does not end well", async () => {
+    const { recording } = await record("export default (input, { host }) => host.world.after({ ms: 1 });");
+    const other = { ...recording, asks: recording.asks.map((ask) => ({ ...ask, args: '{"ms":2}' })) };
+    const { result, isSame } = await replayCall(other);
+    expect([isSame, result.error?.code]).toEqual([false, "executor_lost"]);
+  });
+});
+
+describe("a recording", () => {
+  test("is made only where it is asked for", async () => {
+    await engine.register({ name: "plain", description: "a", source: "export default () => 1" });
+    const { metadata } = await engine.execute({ name: "plain", arguments: {} });
+    expect("recording" in metadata).toBe(false);
+  });
+
+  test("shares no randomness with other calls: it holds the call's own, and not the engine's", async () => {
+    const [one, two] = [
+      await record("export default () => Math.random();"),
+      await record("export default () => Math.random();"),
+    ];
+    expect(one.recording.seed).not.toBe(two.recording.seed);
+  });
+
+  test.each([
+    ["is no JSON", "{"],
+    ["is something else", '{"format":"glovebox-recording/1"}'],
+    ["has a seed that is none", "seed"],
+  ])("that %s is refused", async (_what, text) => {
+    const { recording } = await record("export default () => 1;");
+    expect(() => readRecording(text === "seed" ? JSON.stringify({ ...recording, seed: "x" }) : text)).toThrow(
+      TypeError,
+    );
+  });
+});
+
+describe("glovebox run --record and replay", () => {
+  interface Ended {
+    readonly code: number;
+    readonly stdout: string;
+    readonly stderr: string;
+  }
+
+  function glovebox(...args: string[]): Promise<Ended> {
+    return new Promise((resolve) => {
+      execFile(
+        process.execPath,
+        ["--no-node-snapshot", "--no-warnings", MAIN, ...args],
+        { cwd: folder },
+        (error, stdout, stderr) => {
+          resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+        },
+      );
+    });
+  }
+
+  test("write a call down and run it again, and say whether it is the same", async () => {
+    const tool = join(folder, "dice.js");
+    const file = join(folder, "dice.json");
+    writeFileSync(
+      tool,
+      "export const spec = { name: 'dice', description: 'd' };\nexport default () => { console.log('rolling'); return Math.random(); };",
+    );
+    const first = await glovebox("run", tool, "--input", "{}", "--record", file);
+    expect([first.code, statSync(file).mode & 0o777]).toEqual([0, 0o600]);
+    const again = await glovebox("replay", file);
+    expect([again.code, again.stdout]).toEqual([0, first.stdout]);
+    expect(again.stderr).toContain("[log] rolling");
+    expect(again.stderr).toContain("the result is the recorded one");
+    writeFileSync(
+      file,
+      readFileSync(file, "utf8")
+        .replace('"startMs":1', '"startMs":2')
+        .replace(/"output":0[.\d]+/, '"output":0.5'),
+    );
+    const other = await glovebox("replay", file);
+    expect([other.code, other.stdout]).toEqual([1, first.stdout]);
+  });
+
+  test("refuse what is no recording", async () => {
+    const file = join(folder, "none.json");
+    writeFileSync(file, "[]");
+    expect((await glovebox("replay", file)).code).toBe(3);
+    expect((await glovebox("replay", join(folder, "nowhere.json"))).code).toBe(2);
+  });
+});
