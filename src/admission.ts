@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
-import { type CallHost, EngineCall, type ExecuteOptions } from "./engine-call.ts";
+import { type CallHost, EngineCall } from "./engine-call.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
 import { type Limits, resolveLimits } from "./limits.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";

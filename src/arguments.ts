@@ -1,4 +1,4 @@
-import type { ExecuteOptions } from "./engine-call.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
 import { byteLength } from "./json.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
@@ -42,4 +42,9 @@ export function writeArguments(tool: RegisteredTool, given: object, limits: Limi
     return toolError("invalid_arguments", describeViolations(violations), { violations });
   }
   return checkInput.hasDefaults ? JSON.stringify(value) : text;
+}
+
+/** What a caller passes may be anything, and a call is answered all the same. */
+export function tenantOf(options: { readonly tenant?: unknown } | null): string {
+  return typeof options?.tenant === "string" ? options.tenant : "";
 }

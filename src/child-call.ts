@@ -1,5 +1,6 @@
 import type { ToolAnswer } from "./capabilities/capability.ts";
-import type { EngineCall, ExecuteOptions } from "./engine-call.ts";
+import type { EngineCall } from "./engine-call.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
 
@@ -50,6 +51,13 @@ export async function callTool(
   if (success || error === null) return { ok: true, output };
   return { ok: false, code: error.code, message: error.message };
 }
+
+/** What events say of a call's parent. Most calls have none, and events of the hot path are as small as they can be. */
+export function parentOf(parent: EngineCall | null): { readonly parentId?: string } {
+  return parent === null ? NO_PARENT : { parentId: parent.callId };
+}
+
+const NO_PARENT = Object.freeze({});
 
 /** The call's own tool, and those of the calls above it. */
 function lineOf(call: EngineCall): string[] {

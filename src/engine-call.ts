@@ -1,7 +1,8 @@
 import type { BrokerSession, BrokerSubject, LastRefusal } from "./broker/session.ts";
-import type { CapabilityRequest, ToolAnswer } from "./capabilities/capability.ts";
+import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
 import { byteLength, describeExcess } from "./json.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
@@ -10,24 +11,6 @@ import { emptyMetadata, failure, type LogLine, NO_LOGS, type ResultMetadata, typ
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
-
-/** What a call may be given besides its arguments. */
-export interface ExecuteOptions {
-  /** Whose call it is: tenants share neither isolates nor queue places. */
-  readonly tenant?: string;
-  /** -10 to 10; higher goes first. Default 0. */
-  readonly priority?: number;
-  /** Cancels the call, whether it waits or runs. */
-  readonly signal?: AbortSignal;
-  /** Limits of this call, within the engine's ceiling. The heap's is the tool's: it belongs to its isolate. */
-  readonly limits?: Partial<Omit<Limits, "memoryMb">>;
-  /** Narrows what the tool is granted. */
-  readonly capabilities?: CapabilityRequest;
-  /** Puts a `Recording` into the result's metadata: all that `replayCall` needs to run the call again. */
-  readonly record?: boolean;
-  /** Gets console lines as they are written. */
-  readonly onLog?: (line: LogLine) => void;
-}
 
 /** What calls need of their engine. */
 export interface CallHost {

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import PQueue from "p-queue";
 import { Admission } from "./admission.ts";
+import { tenantOf } from "./arguments.ts";
 import { createBroker } from "./authority.ts";
 import type { Broker } from "./broker/broker.ts";
-import { callTool, PARENTS_SLOT } from "./child-call.ts";
-import { type CallHost, EngineCall, type ExecuteOptions } from "./engine-call.ts";
-import type { Finding } from "./broker/findings.ts";
-import { type Explanation, explainTool, lintPolicy, lintTool } from "./explanation.ts";
+import { callTool, parentOf, PARENTS_SLOT } from "./child-call.ts";
+import { type CallHost, EngineCall } from "./engine-call.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
+import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } from "./explanation.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
@@ -156,9 +157,9 @@ export class Engine implements AsyncDisposable {
     return tool && explainTool(tool, tenant, this.#broker, this.#options.maxLimits);
   }
 
-  /** What the policy says in vain. What a tool asks for in vain is told with `tool:register`. */
-  lint(): readonly Finding[] {
-    return lintPolicy(this.#broker);
+  /** What the policy says in vain, and what tools ask for in vain, whoever calls them: known before any of them runs. */
+  lint(): readonly ToolFinding[] {
+    return lintAll(this.#registry, this.#broker);
   }
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
@@ -306,15 +307,3 @@ export class Engine implements AsyncDisposable {
     return { scheduler: () => this.#scheduler.stats(), executor: () => this.#executor.stats() };
   }
 }
-
-/** What a caller passes may be anything, and a call is answered all the same. */
-function tenantOf(options: { readonly tenant?: unknown } | null): string {
-  return typeof options?.tenant === "string" ? options.tenant : "";
-}
-
-/** Most calls have none, and events of the hot path are made as small as they can be. */
-function parentOf(parent: EngineCall | null): { readonly parentId?: string } {
-  return parent === null ? NO_PARENT : { parentId: parent.callId };
-}
-
-const NO_PARENT = Object.freeze({});

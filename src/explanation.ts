@@ -1,6 +1,7 @@
 import type { Broker } from "./broker/broker.ts";
 import { type Finding, findUncovered } from "./broker/findings.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import type { ToolRegistry } from "./tool/registry.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
 
 /** One thing that a tool is granted, and which rule grants it. */
@@ -47,8 +48,22 @@ export function lintTool({ info: { name, tags }, capabilities }: RegisteredTool,
   return findUncovered(broker.grants, { tool: name, tags, tenant: null }, capabilities);
 }
 
+/** A finding, and the tool that it is of: `null` where it is the policy. */
+export interface ToolFinding extends Finding {
+  readonly tool: string | null;
+}
+
+/** All that is asked for, or allowed, in vain. */
+export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFinding[] {
+  const ofTools = registry.list().flatMap(({ name }) => {
+    const tool = registry.get(name);
+    return tool === undefined ? [] : lintTool(tool, broker).map((finding) => ({ tool: name, ...finding }));
+  });
+  return [...lintPolicy(broker).map((finding) => ({ tool: null, ...finding })), ...ofTools];
+}
+
 /** What the policy says in vain. */
-export function lintPolicy({ grants }: Broker): readonly Finding[] {
+function lintPolicy({ grants }: Broker): readonly Finding[] {
   return grants.unknown().map(({ rule, name }) => ({
     pointer: `/policy/rules/${rule}/allow/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
     reason: `there is no capability "${name.slice(0, 64)}" in this engine`,

@@ -6,7 +6,7 @@ export {
   type HandlerCall,
 } from "./capabilities/custom.ts";
 export type { Finding } from "./broker/findings.ts";
-export type { Explanation, GrantLine, LimitLine } from "./explanation.ts";
+export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./explanation.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
 export type { RateLimit } from "./capabilities/rate-limit.ts";
 export { type Config, ConfigError, loadConfig } from "./config.ts";
@@ -14,7 +14,7 @@ export { type Replayed, replayCall } from "./replay-call.ts";
 export { readRecording, type Recording } from "./recording.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";
-export type { ExecuteOptions } from "./engine-call.ts";
+export type { ExecuteOptions } from "./execute-options.ts";
 export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, type ToolError } from "./errors.ts";
 export type { CallEvent, EventMap, EventName, PreEvent } from "./events.ts";
 export type { JsonSchema, JsonValue } from "./json.ts";

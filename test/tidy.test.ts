@@ -34,6 +34,7 @@ const ENGINE_FILES = [
   "engine-stats.ts",
   "arguments.ts",
   "events.ts",
+  "execute-options.ts",
   "explanation.ts",
   "index.ts",
   "log.ts",

@@ -24,7 +24,7 @@ export interface CapabilityMethod {
 /** What a handler gets besides its arguments. */
 export interface HandlerCall extends CapabilityCall {
   /** Tells the tool how far it is: a JSON value, for its `onProgress`. Where nobody listens, nothing happens. */
-  progress(value: unknown): void;
+  readonly progress: (value: unknown) => void;
 }
 
 /** A capability of the embedder's own. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ConfigError, type Explanation, type Finding, loadConfig } from "../../src/index.ts";
+import { ConfigError, type Explanation, loadConfig, type ToolFinding } from "../../src/index.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
 
@@ -107,9 +107,9 @@ describe("a configuration", () => {
 });
 
 describe("glovebox explain", () => {
-  async function explain(...args: string[]): Promise<Explanation & { readonly policy: readonly Finding[] }> {
+  async function explain(...args: string[]): Promise<Explanation> {
     const { stdout } = await glovebox(["explain", "region", "--json", ...args]);
-    return JSON.parse(stdout) as Explanation & { readonly policy: readonly Finding[] };
+    return JSON.parse(stdout) as Explanation;
   }
 
   test("shows each grant with the rule that gives it, for the tenant that is meant", async () => {
@@ -132,14 +132,24 @@ describe("glovebox explain", () => {
   });
 
   test("lists what the tool asks for in vain, with pointer, reason and remediation", async () => {
-    const { findings, policy } = await explain("--tenant", "acme");
+    const { findings } = await explain("--tenant", "acme");
     expect(findings.map(({ pointer }) => pointer)).toEqual([
       "/capabilities/env/1",
       "/capabilities/tools/0",
       "/capabilities/bucket",
     ]);
     for (const { reason, remediation } of findings) expect([reason, remediation].join()).toMatch(/\w{3}.*\w{3}/);
-    expect(policy).toEqual([expect.objectContaining({ pointer: "/policy/rules/2/allow/buckets" })]);
+  });
+
+  test("without a tool lists what all of them, and the policy, say in vain for whoever calls", async () => {
+    const { stdout } = await glovebox(["explain", "--json"]);
+    const findings = JSON.parse(stdout) as ToolFinding[];
+    expect(findings.map(({ tool, pointer }) => [tool, pointer])).toEqual([
+      [null, "/policy/rules/2/allow/buckets"],
+      ["region", "/capabilities/env/1"],
+      ["region", "/capabilities/tools/0"],
+      ["region", "/capabilities/bucket"],
+    ]);
   });
 
   test("says it in words for people", async () => {

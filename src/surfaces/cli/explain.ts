@@ -15,7 +15,7 @@ interface Options {
 export function explainCommand(): Command {
   return new Command("explain")
     .description("show what a tool is granted, within which limits, and where each comes from")
-    .argument("<tool>", "name of a tool")
+    .argument("[tool]", "name of a tool (default: what all of them, and the policy, say in vain)")
     .option("--tenant <name>", "the tenant whose calls are meant", "")
     .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
@@ -23,45 +23,43 @@ export function explainCommand(): Command {
     .action(explain);
 }
 
-async function explain(name: string, { tenant, json, ...sources }: Options): Promise<void> {
+async function explain(name: string | undefined, { tenant, json, ...sources }: Options): Promise<void> {
   const config = await readConfig(sources.config);
   await using engine = await openEngine(sources, config, {
     workers: 1,
     executor: { kind: "process", spare: false },
   });
+  if (name === undefined) {
+    const findings = engine.lint();
+    if (json === true) return printJson(findings);
+    for (const line of section("in vain", findings.map(rowOf), "nothing")) print(line);
+    return;
+  }
   const explanation = engine.explain(name, { tenant });
   if (explanation === undefined) throw new CliError(EXIT.USAGE, `there is no tool "${name}"`);
-  const policy = engine.lint();
-  if (json === true) printJson({ ...explanation, policy });
-  else for (const line of lines(explanation, policy)) print(line);
+  if (json === true) return printJson(explanation);
+  for (const line of lines(explanation)) print(line);
 }
 
-function lines(
-  { tool, tenant, isolation, grants, limits, findings }: Explanation,
-  policy: readonly Finding[],
-): string[] {
+function lines({ tool, tenant, isolation, grants, limits, findings }: Explanation): string[] {
+  const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
+  const limited = limits.map(({ limit, value, from }): Row => [limit, String(value), from]);
   return [
     `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}`,
-    ...section(
-      "granted",
-      grants.map(({ capability, granted, from }) => [capability, granted, from]),
-      "nothing",
-    ),
-    ...section(
-      "limits",
-      limits.map(({ limit, value, from }) => [limit, String(value), from]),
-      "none",
-    ),
-    ...section(
-      "asks in vain for",
-      [...findings, ...policy].map(({ pointer, reason, remediation }) => [pointer, reason, remediation]),
-      "nothing",
-    ),
+    ...section("granted", granted, "nothing"),
+    ...section("limits", limited, "none"),
+    ...section("asks in vain for", findings.map(rowOf), "nothing"),
   ];
 }
 
+type Row = readonly [first: string, second: string, third: string];
+
+function rowOf({ tool, pointer, reason, remediation }: Finding & { readonly tool?: string | null }): Row {
+  return [`${tool ?? ""}${pointer}`, reason, remediation];
+}
+
 /** A headline, and rows of three. */
-function section(title: string, rows: readonly (readonly [string, string, string])[], none: string): string[] {
+function section(title: string, rows: readonly Row[], none: string): string[] {
   if (rows.length === 0) return [`${title}: ${none}`];
   const width = Math.max(...rows.map(([first]) => first.length));
   return [`${title}:`, ...rows.map(([first, second, third]) => `  ${first.padEnd(width)}  ${second}  (${third})`)];

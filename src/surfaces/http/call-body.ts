@@ -1,5 +1,5 @@
 import type { CapabilityRequest } from "../../capabilities/capability.ts";
-import type { ExecuteOptions } from "../../engine-call.ts";
+import type { ExecuteOptions } from "../../execute-options.ts";
 import type { Limits } from "../../limits.ts";
 import type { ToolCall } from "../../result.ts";
 

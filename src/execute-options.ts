@@ -1,0 +1,21 @@
+import type { CapabilityRequest } from "./capabilities/capability.ts";
+import type { Limits } from "./limits.ts";
+import type { LogLine } from "./result.ts";
+
+/** What a call may be given besides its arguments. */
+export interface ExecuteOptions {
+  /** Whose call it is: tenants share neither isolates nor queue places. */
+  readonly tenant?: string;
+  /** -10 to 10; higher goes first. Default 0. */
+  readonly priority?: number;
+  /** Cancels the call, whether it waits or runs. */
+  readonly signal?: AbortSignal;
+  /** Limits of this call, within the engine's ceiling. The heap's is the tool's: it belongs to its isolate. */
+  readonly limits?: Partial<Omit<Limits, "memoryMb">>;
+  /** Narrows what the tool is granted. */
+  readonly capabilities?: CapabilityRequest;
+  /** Puts a `Recording` into the result's metadata: all that `replayCall` needs to run the call again. */
+  readonly record?: boolean;
+  /** Gets console lines as they are written. */
+  readonly onLog?: (line: LogLine) => void;
+}
