@@ -123,6 +123,10 @@ export class EngineCall implements Entry, Job {
     return this.#session.ask(ask);
   }
 
+  onTimed(step: number, nowMs: number): void {
+    this.#session?.journal.noteTime(step, nowMs);
+  }
+
   onStart(startMs: number, nowMs: number): void {
     this.#startMs ??= startMs;
     this.clockMs = nowMs;

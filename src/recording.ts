@@ -1,8 +1,10 @@
 import type { Journal } from "./broker/journal.ts";
+import type { GivenAnswer } from "./broker/recorded-session.ts";
 import type { LastRefusal } from "./broker/session.ts";
 import { type Limits, NAMES as LIMITS } from "./limits.ts";
 import type { Answer } from "./executor/executor.ts";
 import type { JsonSchema } from "./json.ts";
+import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
 import type { LogLine, ToolResult } from "./result.ts";
 import { compileSchema } from "./tool/schema.ts";
@@ -123,4 +125,12 @@ function toRecorded(step: number, asked: number, answer: Answer): RecordedAnswer
 /** What a result says that is the same again. */
 export function outcomeOf({ success, output, error, metadata: { logs } }: ToolResult): RecordedOutcome {
   return { success, output, error, logs };
+}
+
+/** The recorded answers as a call gets them. */
+export function toAnswers({ answers }: Recording): readonly GivenAnswer[] {
+  return answers.map(({ step, asked, ok, nowMs, payload }) => {
+    if (ok) return { step, asked, answer: { kind: "value", nowMs, json: payload } };
+    return { step, asked, answer: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
+  });
 }

@@ -4,9 +4,7 @@ import { createExecutor } from "./executor/create.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
-import { outcomeOf, type RecordedAnswer, type Recording } from "./recording.ts";
-import type { Answer } from "./executor/executor.ts";
-import type { Failure } from "./protocol/messages.ts";
+import { outcomeOf, type Recording, toAnswers } from "./recording.ts";
 import type { ToolResult } from "./result.ts";
 import { PARENTS_SLOT } from "./child-call.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
@@ -37,7 +35,11 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   });
   try {
     await executor.start();
-    const host = { executor, broker: { open: () => openSession(recording) }, nextRun };
+    const host = {
+      executor,
+      broker: { open: () => new RecordedSession(recording.asks, toAnswers(recording), recording.refusal) },
+      nextRun,
+    };
     const result = await run(recording, host);
     const isSame = JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome);
     return { result, isSame };
@@ -98,14 +100,4 @@ function toolOf({ tool: { outputSchema, sourceMap, ...script }, limits }: Record
     sourceMap,
     mapStack: stackMapper(name, sourceMap),
   };
-}
-
-function openSession({ asks, answers, refusal }: Recording): RecordedSession {
-  const given = answers.map((answer) => ({ step: answer.step, asked: answer.asked, answer: toAnswer(answer) }));
-  return new RecordedSession(asks, given, refusal);
-}
-
-function toAnswer({ ok, nowMs, payload }: RecordedAnswer): Answer {
-  if (ok) return { kind: "value", nowMs, json: payload };
-  return { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure };
 }

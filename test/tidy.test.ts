@@ -22,7 +22,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   executor: ["root", "protocol", "worker"],
   broker: ["root", "capabilities", "executor", "tool"],
   engine: ["root", "protocol", "capabilities", "tool", "schedule", "executor", "broker"],
-  surfaces: ["root", "engine", "tool", "capabilities", "broker"],
+  debug: ["root", "protocol", "guest", "worker", "executor", "broker", "engine"],
+  surfaces: ["root", "engine", "debug", "tool", "capabilities", "broker"],
 };
 const ENGINE_FILES = [
   "admission.ts",

@@ -48,6 +48,14 @@ export class Journal {
     this.#answers.push({ step, asked, answer });
   }
 
+  /** The answer reached the call later, by the call's clock, than it came here. */
+  noteTime(step: number, nowMs: number): void {
+    const at = this.#answers.findIndex((answer) => answer.step === step);
+    const given = this.#answers[at];
+    if (given === undefined || given.answer.kind === "diverged") return;
+    this.#answers[at] = { ...given, answer: { ...given.answer, nowMs } };
+  }
+
   answers(): readonly JournalAnswer[] {
     return this.#answers;
   }

@@ -12,7 +12,7 @@ export class Replay {
   #asked = 0;
   #given = 0;
   /** Answers that wait for their turn, by step. */
-  readonly #waiting = new Map<number, () => void>();
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
 
   constructor(attempt: number, journal: Journal) {
     this.attempt = attempt;
@@ -28,8 +28,8 @@ export class Replay {
     this.#asked = Math.max(this.#asked, step);
     this.#giveDue();
     return new Promise((resolve) => {
-      void answer.then((known) => {
-        this.#waiting.set(step, () => resolve(known));
+      void answer.then(() => {
+        this.#waiting.set(step, resolve);
         this.#giveDue();
       });
     });
@@ -43,7 +43,7 @@ export class Replay {
       if (resolve === undefined) return;
       this.#waiting.delete(next.step);
       this.#given++;
-      resolve();
+      resolve(next.answer);
     }
   }
 }

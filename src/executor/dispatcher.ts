@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../errors.ts";
-import type { AskMessage, DoneMessage, Failure, LogMessage, RanMessage, ToHost } from "../protocol/messages.ts";
+import type { AskMessage, DoneMessage, Failure, RanMessage, ToHost } from "../protocol/messages.ts";
 import { readFailure, readJson, readStats } from "../protocol/payload.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { ProtocolError } from "../protocol/wire.ts";
@@ -193,7 +193,9 @@ export class Dispatcher implements LaneListener {
       case "lost":
         return this.#onLost(lane, message.run, String(readJson(message.payload)));
       case "log":
-        return this.#onLog(lane, message);
+        return this.#flightOn(lane, message.run)?.log(message.payload);
+      case "timed":
+        return this.#flightOn(lane, message.run)?.job.onTimed?.(message.ask, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = lane.load(message.run);
@@ -279,9 +281,9 @@ export class Dispatcher implements LaneListener {
     flight.finish(message, failure);
   }
 
-  #onLog(lane: Lane, { run, payload }: LogMessage): void {
+  #flightOn(lane: Lane, run: number): Flight | undefined {
     const flight = this.#flights.get(run);
-    if (flight?.lane === lane) flight.log(payload);
+    return flight?.lane === lane ? flight : undefined;
   }
 
   #onAsk(lane: Lane, { run, ask, nowMs, capability, method, payload }: AskMessage): void {

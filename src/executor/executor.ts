@@ -39,6 +39,8 @@ export interface Job {
   /** Hands a capability call to the broker. Never rejects. */
   ask(ask: Ask): Promise<Answer>;
   onLog(line: string): void;
+  /** An answer reached the call later, by the call's clock, than it was given. */
+  onTimed?(step: number, nowMs: number): void;
   /** What the call's clock shows at its start, since the epoch. Default: the time. */
   readonly nowMs?: number | undefined;
   /** It went to a worker for the first time: when by `performance.now()`, and what the call's clock showed. */

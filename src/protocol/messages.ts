@@ -131,6 +131,17 @@ export interface WorkerStats {
   readonly heapBytes: { readonly [tool: string]: number };
 }
 
+/**
+ * An answer reached a call after a timer that was due later than it came: by the call's clock it came then. A call that
+ * is run again has to hear it then as well.
+ */
+export interface TimedMessage {
+  readonly kind: "timed";
+  readonly run: number;
+  readonly ask: number;
+  readonly nowMs: number;
+}
+
 export type ToHost =
   | RanMessage
   | DoneMessage
@@ -139,6 +150,7 @@ export type ToHost =
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly run: number; readonly payload: string }
   | AskMessage
+  | TimedMessage
   | LogMessage
   | { readonly kind: "inspected"; readonly run: number; readonly payload: string }
   | { readonly kind: "stats"; readonly payload: string };

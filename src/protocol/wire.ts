@@ -94,6 +94,8 @@ export function encodeToHost(message: ToHost): string {
         `a\t${message.run}\t${message.ask}\t${message.nowMs}\t${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t` +
         `${message.payload}\n`
       );
+    case "timed":
+      return `m\t${message.run}\t${message.ask}\t${message.nowMs}\n`;
     case "log":
       return `g\t${message.run}\t${message.payload}\n`;
     case "lost":
@@ -141,6 +143,8 @@ export function decodeToHost(line: string): ToHost {
         method: fields.string(),
         payload: fields.rest(),
       };
+    case "m":
+      return { kind: "timed", run: fields.number(), ask: fields.number(), nowMs: fields.number() };
     case "g":
       return { kind: "log", run: fields.number(), payload: fields.rest() };
     case "x":

@@ -14,6 +14,8 @@ export class ActiveCall {
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
   cpuMs = 0;
+  /** What the call's clock showed when a timer fired last. */
+  firedMs = 0;
   /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
   outcome = "";
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;

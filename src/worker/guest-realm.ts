@@ -1,6 +1,7 @@
 import ivm from "isolated-vm";
-import { type Emit, type Factory, GLOBAL_NAMES, type Guest, OWN_NAMES, type Pure } from "../guest/host.ts";
+import type { Emit, Factory, Guest, Pure } from "../guest/host.ts";
 import { SCRIPT_EXPORTS, type ToolScript } from "../protocol/script.ts";
+import { factoryText } from "./factory-text.ts";
 
 /** What every realm of a worker says and asks. */
 export interface RealmHost {
@@ -151,16 +152,11 @@ export interface LoadedTool {
 
 /** Compiles a tool's bundle into a factory. The line offset keeps the lines of errors those of the bundle. */
 export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedTool {
-  // What of the call's own globals the bundle mentions at all: only these are made for each instance.
-  const ownNames = OWN_NAMES.filter((name) => script.text.includes(name));
-  const parameters = [...GLOBAL_NAMES, ...ownNames].join(", ");
-  const text = `(function (${parameters}) { "use strict";\n${script.text}\nreturn ${SCRIPT_EXPORTS};\n})`;
-  const { name, version, config } = script;
-  const facts = JSON.stringify({ name, version, config });
+  const { text, ownNames, facts } = factoryText(script);
   const shared = script.isolation === "shared";
   return {
-    compiled: isolate.compileScriptSync(text, { filename: `tool:${name}`, lineOffset: -1 }),
-    arguments: (factory) => [factory.derefInto(), ownNames.join(","), facts, shared],
+    compiled: isolate.compileScriptSync(text, { filename: `tool:${script.name}`, lineOffset: -1 }),
+    arguments: (factory) => [factory.derefInto(), ownNames, facts, shared],
   };
 }
 

@@ -127,6 +127,7 @@ export class Session implements LinkListener {
     }
     const call = this.#calls.get(run);
     if (call === undefined) return;
+    if (call.firedMs > nowMs) this.#post({ kind: "timed", run, ask, nowMs: call.firedMs });
     this.#afterTurn(
       call,
       this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
@@ -138,6 +139,7 @@ export class Session implements LinkListener {
   #fire(call: ActiveCall): void {
     const { dueMs } = call;
     call.stopTimer();
+    call.firedMs = Math.max(call.firedMs, dueMs);
     this.#afterTurn(
       call,
       this.#enter(call, (timeoutMs) => call.realm.fire(call.run, dueMs, timeoutMs)),

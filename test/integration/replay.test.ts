@@ -1,8 +1,10 @@
 import fc from "fast-check";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -174,13 +176,43 @@ describe("a recording", () => {
     ["is no JSON", "{"],
     ["is something else", '{"format":"glovebox-recording/1"}'],
     ["has a seed that is none", "seed"],
-  ])("that %s is refused", async (_what, text) => {
+  ])("that %s is refused", async (_what, given) => {
     const { recording } = await record("export default () => 1;");
-    expect(() => readRecording(text === "seed" ? JSON.stringify({ ...recording, seed: "x" }) : text)).toThrow(
+    expect(() => readRecording(given === "seed" ? JSON.stringify({ ...recording, seed: "x" }) : given)).toThrow(
       TypeError,
     );
   });
 });
+
+/** Attaches a debugger, reads a variable at the first pause, and lets the call end. */
+async function debugOnce(address: string, expression: string): Promise<unknown> {
+  const socket = new WebSocket(address);
+  await new Promise((resolve) => socket.addEventListener("open", resolve));
+  let id = 0;
+  const send = (method: string, params: object = {}) => socket.send(JSON.stringify({ id: ++id, method, params }));
+  const seen = new Promise((resolve) => {
+    socket.addEventListener("message", ({ data }) => {
+      const message = JSON.parse(String(data)) as DebuggerMessage;
+      if (message.method === "Debugger.paused") {
+        const callFrameId = message.params?.callFrames[0]?.callFrameId;
+        send("Debugger.evaluateOnCallFrame", { callFrameId, expression });
+      } else if (message.result?.result !== undefined) resolve(message.result.result.value);
+    });
+  });
+  for (const method of ["Runtime.enable", "Debugger.enable", "Runtime.runIfWaitingForDebugger"]) send(method);
+  const value = await seen;
+  send("Debugger.resume");
+  socket.addEventListener("message", ({ data }) => {
+    if (String(data).includes("executionContextDestroyed")) socket.close();
+  });
+  return value;
+}
+
+interface DebuggerMessage {
+  readonly method?: string;
+  readonly params?: { readonly callFrames: readonly { readonly callFrameId: string }[] };
+  readonly result?: { readonly result?: { readonly value: unknown } };
+}
 
 describe("glovebox run --record and replay", () => {
   interface Ended {
@@ -223,6 +255,33 @@ describe("glovebox run --record and replay", () => {
     );
     const other = await glovebox("replay", file);
     expect([other.code, other.stdout]).toEqual([1, first.stdout]);
+  });
+
+  test("run it under a debugger, which sees the recorded values", async () => {
+    const tool = join(folder, "paused.js");
+    const file = join(folder, "paused.json");
+    writeFileSync(
+      tool,
+      `export const spec = { name: "paused", description: "d" };
+      export default async () => {
+        const roll = Math.random();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        debugger;
+        return { roll, files: typeof process };
+      };`,
+    );
+    const { stdout: recorded } = await glovebox("run", tool, "--input", "{}", "--record", file);
+    const child = spawn(process.execPath, ["--no-warnings", MAIN, "replay", file, "--inspect", "127.0.0.1:0"], {
+      stdio: "pipe",
+    });
+    const stdout = text(child.stdout);
+    let address = "";
+    for await (const line of createInterface({ input: child.stderr })) {
+      address = /ws:\S+/.exec(line)?.[0] ?? "";
+      if (address !== "") break;
+    }
+    expect(JSON.parse(recorded)).toMatchObject({ roll: await debugOnce(address, "roll"), files: "undefined" });
+    expect(await stdout).toBe(recorded);
   });
 
   test("refuse what is no recording", async () => {

@@ -2,12 +2,15 @@ import { readFile, stat } from "node:fs/promises";
 import { Command } from "commander";
 import type { Recording } from "../../index.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { printJson, say } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
 
 const FILE_MAX_BYTES = 512 * 1024 * 1024;
 
+const INSPECT = "127.0.0.1:9229";
+
 interface Options {
   readonly result?: true;
+  readonly inspect?: string | true;
 }
 
 /** `glovebox replay`: a recorded call once more, without the world. */
@@ -16,11 +19,16 @@ export function replayCommand(): Command {
     .description("run a recorded call again, offline, and say whether its result is the recorded one")
     .argument("<file>", "recording, as `run --record FILE` writes it")
     .option("--result", "print the whole result instead of its output")
+    .option(
+      "--inspect [address]",
+      "wait for a debugger at this address, and run the call under it (default: 127.0.0.1:9229)",
+    )
     .action(replay);
 }
 
 async function replay(file: string, options: Options): Promise<void> {
   const recording = await read(file);
+  if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
   const { replayCall } = await import("../../replay-call.ts");
   const { result, isSame } = await replayCall(recording);
   for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
@@ -29,6 +37,19 @@ async function replay(file: string, options: Options): Promise<void> {
   if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
   say(isSame ? "glovebox: the result is the recorded one" : "glovebox: the result is not the recorded one");
   process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
+}
+
+/** Outside of any isolate, so that a debugger can see it. */
+async function inspect(recording: Recording, address: string): Promise<void> {
+  const { debugCall } = await import("../../debug/debug-call.ts");
+  const { ok, payload } = await debugCall(recording, {
+    inspect: address,
+    onNotice: (text) => say(text.trimEnd()),
+    onLog: (level, message) => say(`[${level}] ${message}`),
+  });
+  if (ok) print(payload);
+  else say(`glovebox: ${payload}`);
+  process.exitCode = ok ? EXIT.OK : EXIT.FAILED;
 }
 
 async function read(file: string): Promise<Recording> {

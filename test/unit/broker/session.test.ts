@@ -120,6 +120,13 @@ describe("a call that is run again", () => {
     expect(outcomes).toEqual(["ok", "diverged"]);
   });
 
+  test("hears an answer when it reached it, by its own clock, and not when it was given", async () => {
+    const { session } = open();
+    const first = await session.ask(ask(1, 1, "a"));
+    session.journal.noteTime(1, 1_234);
+    expect(await session.ask(ask(1, 2, "a"))).toEqual({ ...first, nowMs: 1_234 });
+  });
+
   test("hears its answers in the order in which they came the first time", async () => {
     const { session, release } = open();
     const first = inOrder(["a", "b", "c"].map((args, at) => session.ask(ask(at + 1, 1, args, "wait"))));

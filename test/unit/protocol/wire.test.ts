@@ -71,6 +71,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
   }),
   fc.record({ kind: fc.constant("ask"), run, ask: run, nowMs: amount, capability: text, method: text, payload: json }),
   fc.record({ kind: fc.constantFrom("log", "lost", "inspected"), run, payload: json }),
+  fc.record({ kind: fc.constant("timed"), run, ask: run, nowMs: amount }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
 

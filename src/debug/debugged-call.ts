@@ -1,0 +1,99 @@
+import { constants, createContext, runInContext } from "node:vm";
+import { RecordedSession } from "../broker/recorded-session.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest } from "../guest/host.ts";
+import { isHardened } from "../protocol/script.ts";
+import { fixedKey } from "../protocol/seed.ts";
+import { type Recording, toAnswers } from "../recording.ts";
+import { factoryText } from "../worker/factory-text.ts";
+import { createPure } from "../worker/pure.ts";
+
+const RUN = 1;
+
+/** How a debugged call ended: `+` and the output's JSON, or `-` and a failure's. */
+export type DebuggedOutcome = string;
+
+/**
+ * A recorded call in a context of this very process, where Node's inspector sees it: the same prelude, the same clock,
+ * randomness and answers, but no isolate around it and no limit.
+ */
+export class DebuggedCall {
+  readonly #recording: Recording;
+  readonly #guest: Guest;
+  readonly #session: RecordedSession;
+  readonly #log: (level: string, message: string) => void;
+  #asks = 0;
+  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
+  #end: (outcome: DebuggedOutcome) => void = () => undefined;
+
+  constructor(prelude: string, recording: Recording, log: (level: string, message: string) => void) {
+    this.#recording = recording;
+    this.#log = log;
+    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
+    const { tool, seed } = recording;
+    const script = { ...tool, key: "recorded" };
+    const { text, ownNames, facts } = factoryText(script);
+    // An ordinary global: the prelude freezes it, and takes away what is on it, which is the context's own.
+    const context = createContext(constants.DONT_CONTEXTIFY, { name: `tool:${tool.name}` });
+    const boot = runInContext(prelude, context, { filename: "glovebox:prelude" }) as (...args: unknown[]) => Guest;
+    const factory = runInContext(text, context, { filename: `tool:${tool.name}`, lineOffset: -1 }) as Factory;
+    const emit = (kind: number, _run: number, a: string | number, b: string, c: string, nowMs: number) =>
+      this.#onEmit(kind, a, b, c, nowMs);
+    const isShared = tool.isolation === "shared";
+    this.#guest = boot(emit, createPure(fixedKey(seed)), isHardened(script), factory, ownNames, facts, isShared);
+  }
+
+  /** Runs it to its end; a call that was never answered does not end. */
+  run(): Promise<DebuggedOutcome> {
+    const { call, limits, startMs } = this.#recording;
+    return new Promise((resolve) => {
+      this.#end = resolve;
+      const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}]]`;
+      const [outcome = ""] = this.#guest.start(calls).split("\t");
+      if (outcome !== "") resolve(outcome);
+    });
+  }
+
+  #onEmit(kind: number, a: string | number, b: string, c: string, nowMs: number): number {
+    switch (kind) {
+      case EMIT_DONE:
+        this.#end(String(a));
+        return 0;
+      case EMIT_LOG:
+        this.#log(String(a), b);
+        return 0;
+      case EMIT_TIMER:
+        this.#setTimer(Number(a), nowMs);
+        return 0;
+      case EMIT_ASK:
+        return this.#ask(String(a), b, c, nowMs);
+      default:
+        return 0;
+    }
+  }
+
+  #ask(capability: string, method: string, args: string, nowMs: number): number {
+    const step = ++this.#asks;
+    void this.#session.ask({ step, attempt: 1, nowMs, capability, method, args }).then((answer) => {
+      if (answer.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...answer })}`);
+      // What was due before the answer came happens before it, as in the worker.
+      while (this.#timer !== null && this.#timer.dueMs <= answer.nowMs) this.#fire();
+      const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
+      this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs);
+    });
+    return step;
+  }
+
+  #setTimer(dueMs: number, nowMs: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer.handle);
+    const handle = setTimeout(() => this.#fire(), Math.max(0, dueMs - nowMs || 0));
+    this.#timer = { handle, dueMs };
+  }
+
+  #fire(): void {
+    const timer = this.#timer;
+    if (timer === null) return;
+    clearTimeout(timer.handle);
+    this.#timer = null;
+    this.#guest.fire(RUN, timer.dueMs);
+  }
+}
