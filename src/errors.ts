@@ -130,7 +130,7 @@ export const ERRORS = {
     http: 200,
     retryable: false,
     blame: "operator",
-    advice: "Let the tool ask for the capability and the policy allow it.",
+    advice: "`details` says what was asked, what is granted, and what to change for it to be granted.",
   },
   capability_failed: {
     type: "CapabilityFailedError",

@@ -41,7 +41,10 @@ describe("the package", () => {
   });
 
   test("exports what it promises, and no more", () => {
-    const values = "DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability".split(" ");
+    const values =
+      "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability loadConfig readRecording replayCall".split(
+        " ",
+      );
     expect(Object.keys(source).toSorted()).toEqual(values);
   });
 });

@@ -1,6 +1,6 @@
 import type { CapabilityRequest } from "../capabilities/capability.ts";
-import type { Decision, Grants } from "./grants.ts";
-import type { Subject } from "./policy.ts";
+import type { Grants } from "./grants.ts";
+import { isGiven, type Subject } from "./policy.ts";
 
 /** Something that a tool asks for and will not get, or that a policy says in vain. */
 export interface Finding {
@@ -15,15 +15,12 @@ export interface Finding {
 export function findUncovered(grants: Grants, subject: Subject, requested: CapabilityRequest): readonly Finding[] {
   return Object.keys(requested).flatMap((name) => {
     const pointer = `/capabilities/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-    let decision: Decision;
-    try {
-      decision = grants.decide({ ...subject, requested, narrowed: undefined }, name);
-    } catch (error) {
-      return [unreadable(pointer, error)];
-    }
+    const unreadable = findUnreadable(grants, requested, name, pointer);
+    if (unreadable !== null) return [unreadable];
+    const decision = grants.decide({ ...subject, requested, narrowed: undefined }, name);
     if (!decision.isGranted) {
-      const isAsked = requested[name] !== false && requested[name] !== undefined && requested[name] !== null;
-      return isAsked ? [{ pointer, reason: decision.message, remediation: decision.refused.remedy }] : [];
+      if (!isGiven(requested, name)) return [];
+      return [{ pointer, reason: decision.message, remediation: decision.refused.remedy }];
     }
     const { capability, granted } = decision;
     const asked = capability.grants.read(requested[name], "request");
@@ -39,13 +36,18 @@ export function findUncovered(grants: Grants, subject: Subject, requested: Capab
   });
 }
 
-function unreadable(pointer: string, error: unknown): Finding {
-  const said = error instanceof TypeError ? error.message : "";
-  const at = said.indexOf(":");
-  const inner = at < 0 ? "" : said.slice(0, at);
-  return {
-    pointer: `${pointer}${inner}`,
-    reason: "the request cannot be read, so all of it is refused",
-    remediation: `it ${said.slice(at + 1).trim() || "has another form"}`,
-  };
+function findUnreadable(grants: Grants, requested: CapabilityRequest, name: string, pointer: string): Finding | null {
+  try {
+    if (isGiven(requested, name)) grants.capabilities.get(name)?.grants.read(requested[name], "request");
+    return null;
+  } catch (error) {
+    const said = error instanceof TypeError ? error.message : "";
+    const at = said.indexOf(":");
+    const inner = at < 0 ? "" : said.slice(0, at);
+    return {
+      pointer: `${pointer}${inner}`,
+      reason: "the request cannot be read, so all of it is refused",
+      remediation: `it ${said.slice(at + 1).trim() || "has another form"}`,
+    };
+  }
 }

@@ -33,6 +33,17 @@ export class Grants {
   }
 
   decide(subject: GrantSubject, name: string): Decision {
+    try {
+      return this.#decide(subject, name);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      // Tools' requests are read when they are registered, and a policy when the engine starts: calls' are not.
+      const message = `what is asked for of "${name.slice(0, NAME_SHOWN)}" cannot be read${error.message}`;
+      return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "write it as a tool's capabilities are written");
+    }
+  }
+
+  #decide(subject: GrantSubject, name: string): Decision {
     const shown = name.slice(0, NAME_SHOWN);
     const { tool, requested, narrowed } = subject;
     const capability = this.capabilities.get(name);
