@@ -74,14 +74,22 @@ export function createFile(path: string): void {
 export function layOut(database: DatabaseSync, maxBytes: number): void {
   // A file that came from elsewhere may hold triggers and views, which must not call what has effects.
   database.exec("PRAGMA trusted_schema = OFF");
-  const isEmpty = identify(database);
+  const isEmpty = within(database, "BEGIN", () => identify(database));
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = ${WAL_KEPT_BYTES};
     PRAGMA max_page_count = ${Math.min(Math.floor(maxBytes / PAGE_BYTES), PAGES_MAX)}`);
   if (!isEmpty) return;
-  database.exec("BEGIN IMMEDIATE");
-  try {
+  within(database, "BEGIN IMMEDIATE", () => {
     if (identify(database)) database.exec(LAYOUT);
+  });
+}
+
+/** What is read in a transaction is of one moment, also while another process lays the same file out. */
+function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
+  database.exec(begin);
+  try {
+    const done = work();
     database.exec("COMMIT");
+    return done;
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     throw error;

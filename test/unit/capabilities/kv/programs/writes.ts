@@ -17,6 +17,6 @@ try {
     process.stdout.write(`${key}\n`);
   }
 } catch (error) {
-  process.stdout.write(`${(error as Error).name}\n`);
+  process.stdout.write(`${(error as Error).name}: ${(error as Error).message}\n`);
 }
 await kv.close?.();
