@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import type { Registry } from "prom-client";
+import type { AuditTarget } from "./audit.ts";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
 import { IN_MEMORY } from "./capabilities/kv/layout.ts";
@@ -47,6 +48,8 @@ export interface EngineOptions {
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
   readonly kv?: KvOptions;
+  /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
+  readonly audit?: AuditTarget;
   /** Where the engine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
@@ -63,6 +66,7 @@ export interface ResolvedOptions {
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
   readonly kv: StoreOptions;
+  readonly audit: AuditTarget | undefined;
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -116,6 +120,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     policy: options.policy ?? { rules: [] },
     capabilities: options.capabilities ?? [],
     kv: resolveKv(options.kv ?? {}),
+    audit: options.audit,
     registry: options.registry,
     logger: options.logger,
   };

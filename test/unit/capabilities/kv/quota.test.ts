@@ -1,21 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { quotaGrants } from "../../../../src/capabilities/kv/quota.ts";
+import { quotaGrants as grants } from "../../../../src/capabilities/kv/quota.ts";
 import { MIB } from "./open.ts";
 
-const { read, meet, uncovered, describe: words } = quotaGrants;
+type Read = typeof grants.read;
+const read: Read = (value, side) => grants.read(value, side);
 
 describe("a grant of kv", () => {
   test("is 1 MiB where a policy allows it without a number, whatever the tool asks for", () => {
     for (const allowed of [true, {}]) {
-      expect(meet(read(true, "request"), read(allowed, "policy"))).toBe(MIB);
-      expect(meet(read({ maxBytes: 5 * MIB }, "request"), read(allowed, "policy"))).toBe(MIB);
+      expect(grants.meet(read(true, "request"), read(allowed, "policy"))).toBe(MIB);
+      expect(grants.meet(read({ maxBytes: 5 * MIB }, "request"), read(allowed, "policy"))).toBe(MIB);
     }
   });
 
   test("is the smaller number of what is asked for and what is allowed", () => {
-    expect(meet(read({ maxBytes: 10 }, "request"), read({ maxBytes: 20 }, "policy"))).toBe(10);
-    expect(meet(read({ maxBytes: 20 }, "request"), read({ maxBytes: 10 }, "policy"))).toBe(10);
-    expect(meet(read(true, "request"), read({ maxBytes: 1024 * MIB }, "policy"))).toBe(1024 * MIB);
+    expect(grants.meet(read({ maxBytes: 10 }, "request"), read({ maxBytes: 20 }, "policy"))).toBe(10);
+    expect(grants.meet(read({ maxBytes: 20 }, "request"), read({ maxBytes: 10 }, "policy"))).toBe(10);
+    expect(grants.meet(read(true, "request"), read({ maxBytes: 1024 * MIB }, "policy"))).toBe(1024 * MIB);
   });
 
   test.each([
@@ -33,13 +34,13 @@ describe("a grant of kv", () => {
   });
 
   test("covers what is asked for where one of the alternatives is as large", () => {
-    expect(uncovered(10, [5, 10])).toEqual([]);
-    expect(uncovered(read(true, "request"), [5])).toEqual([]);
-    expect(uncovered(11, [5, 10])).toEqual([{ pointer: "/maxBytes", asked: "11 bytes" }]);
-    expect(uncovered(read(true, "request"), [])).toEqual([{ pointer: "", asked: "as much as is allowed" }]);
+    expect(grants.uncovered(10, [5, 10])).toEqual([]);
+    expect(grants.uncovered(read(true, "request"), [5])).toEqual([]);
+    expect(grants.uncovered(11, [5, 10])).toEqual([{ pointer: "/maxBytes", asked: "11 bytes" }]);
+    expect(grants.uncovered(read(true, "request"), [])).toEqual([{ pointer: "", asked: "as much as is allowed" }]);
   });
 
   test("is told in bytes", () => {
-    expect(words(MIB)).toBe("1048576 bytes");
+    expect(grants.describe(MIB)).toBe("1048576 bytes");
   });
 });
