@@ -1,4 +1,4 @@
-import { close, constants, openSync, write } from "node:fs";
+import { close, closeSync, constants, fstatSync, openSync, readSync, write } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
@@ -15,22 +15,25 @@ const closeFile = promisify(close);
  */
 export class AuditFile {
   readonly #file: number;
+  /** What goes first: a line that was cut off, by a crash or a full disk, must not swallow the next one. */
+  #mend = "";
 
   /** Throws a `TypeError` where it cannot be opened. */
   constructor(path: string) {
-    // Not every system knows the last two.
-    const { O_APPEND, O_CREAT, O_WRONLY } = constants;
-    const { O_NONBLOCK = 0, O_NOCTTY = 0 }: Partial<typeof constants> = constants;
+    // A system that does not know one of them has nothing there, which adds nothing.
+    const { O_APPEND, O_CREAT, O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
     try {
       this.#file = openSync(path, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK | O_NOCTTY, 0o600);
     } catch (error) {
       throw new TypeError("the audit's file cannot be opened", { cause: error });
     }
+    if (isCutOff(this.#file, path)) this.#mend = "\n";
   }
 
   /** Answers how many lines of a text were not written in whole, because `isGivenUp` said so. Never rejects. */
   async append(text: string, isGivenUp: () => boolean): Promise<number> {
-    let left = Buffer.from(text);
+    let left = Buffer.from(this.#mend + text);
+    this.#mend = "";
     let pauseMs = RETRY_LEAST_MS;
     while (left.length > 0) {
       const length = await this.#write(left);
@@ -57,4 +60,19 @@ export class AuditFile {
       write(this.#file, bytes, 0, bytes.length, null, (error, written) => resolve(error === null ? written : 0));
     });
   }
+}
+
+/** Whether it is a file, not a pipe, whose last line has no end, as far as it may be read. */
+function isCutOff(file: number, path: string): boolean {
+  const stats = fstatSync(file);
+  if (!stats.isFile() || stats.size === 0) return false;
+  const last = Buffer.alloc(1);
+  try {
+    const reader = openSync(path, "r");
+    readSync(reader, last, 0, 1, stats.size - 1);
+    closeSync(reader);
+  } catch {
+    return false;
+  }
+  return last[0] !== LINE_FEED;
 }

@@ -52,7 +52,7 @@ export interface AuditEntry {
 }
 
 /** Where the audit goes: a file, to which it is appended as lines of JSON, or a function that gets each entry. */
-export type AuditTarget = string | ((entry: AuditEntry) => void);
+export type AuditTarget = string | ((entry: AuditEntry) => void | Promise<void>);
 
 /** A line to be. */
 interface Waiting {

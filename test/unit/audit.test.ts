@@ -165,6 +165,18 @@ describe("a file", () => {
     expect(linesOf(readFileSync(path, "utf8")).map(({ step }) => step)).toEqual([1, 2, 3]);
   });
 
+  test("keeps a line that was cut off apart from the next one", async () => {
+    const path = join(await folder(), "audit.jsonl");
+    appendFileSync(path, '{"step":1}\n{"st');
+    const { audit, tell } = open(path);
+    tell(event({ step: 2 }));
+    tell(event({ step: 3 }));
+    await audit.close();
+    const lines = readFileSync(path, "utf8").split("\n");
+    expect(lines.slice(0, 2)).toEqual(['{"step":1}', '{"st']);
+    expect(linesOf(lines.slice(2).join("\n")).map(({ step }) => step)).toEqual([2, 3]);
+  });
+
   test("has every entry in order where they come fast, and all of them after closing", async () => {
     const path = join(await folder(), "audit.jsonl");
     const { audit, drops, tell } = open(path);
@@ -276,8 +288,8 @@ describe("a function", () => {
   ])("that %s harms nobody, and its entries are counted as lost", async (_what, fail) => {
     const entries: number[] = [];
     const { audit, drops, tell } = open(({ step }) => {
-      if (step === 2) return fail();
-      entries.push(step);
+      if (step !== 2) return void entries.push(step);
+      return fail();
     });
     for (const step of [1, 2, 3]) tell(event({ step }));
     await audit.close();
