@@ -112,6 +112,7 @@ export class EngineCall implements Entry, Job {
   ask(ask: Ask): Promise<Answer> {
     this.#session ??= this.#host.broker.open({
       callId: this.callId,
+      parentId: this.parent?.callId,
       tool: this.tool.info.name,
       tags: this.tool.info.tags,
       tenant: this.tenant,

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import PQueue from "p-queue";
 import { Admission } from "./admission.ts";
 import { tenantOf } from "./arguments.ts";
+import { Audit } from "./audit.ts";
 import { createBroker } from "./authority.ts";
 import type { Broker } from "./broker/broker.ts";
 import { callTool, parentOf, PARENTS_SLOT } from "./child-call.ts";
@@ -28,8 +29,6 @@ import { MAX_TOOLS, ToolRegistry } from "./tool/registry.ts";
 import { findSources } from "./tool/source.ts";
 
 const DRAIN_DEFAULT_MS = 5_000;
-/** How long capabilities may take to give back what they hold. */
-const CLOSE_MS = 5_000;
 /** Tools that are bundled and inspected side by side. */
 const PREPARED_AT_ONCE = 4;
 
@@ -65,6 +64,7 @@ export class Engine implements AsyncDisposable {
   readonly #broker: Broker;
   readonly #admission: Admission;
   readonly #metrics: Metrics;
+  readonly #audit: Audit | undefined;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
   #lastRun = 0;
@@ -94,6 +94,7 @@ export class Engine implements AsyncDisposable {
     if (options.logger !== undefined) logEvents(this.#events, options.logger);
     const names = [...this.#broker.grants.capabilities.keys()];
     this.#metrics = new Metrics(this.#events, this.#sources(), names, options.registry);
+    if (options.audit !== undefined) this.#audit = new Audit(options.audit, this.#events);
   }
 
   /** @internal Use `createEngine`. */
@@ -293,7 +294,8 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#scheduler.idle());
     this.#scheduler.close({ refuseWaiting: true });
     await this.#executor.close();
-    await within(CLOSE_MS, this.#broker.close());
+    await this.#broker.close();
+    await this.#audit?.close();
     this.#state = "closed";
     open--;
     if (open === 0) await stopBundler();

@@ -14,6 +14,8 @@ export interface EventMap extends ExecutorEvents {
   "tool:error": [event: CallEvent];
   /** A tool asked the host for something. */
   "capability:call": [event: CapabilityEvent];
+  /** The audit had no room for what tools asked the host for; told several times a second at most. */
+  "audit:drop": [event: AuditDrop];
   /** `findings`: what it asks for in vain, as no tenant may have it. */
   "tool:register": [
     event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
@@ -32,6 +34,13 @@ export interface PreEvent {
   readonly call: ToolCall;
   /** Refuses the call: its result is `blocked` with this reason. */
   block(reason: string): void;
+}
+
+/** Entries of the audit that nobody will read. */
+export interface AuditDrop {
+  readonly dropped: number;
+  /** When the first of them was, in ISO 8601. */
+  readonly since: string;
 }
 
 export interface CallEvent {

@@ -1,3 +1,4 @@
+export type { AuditDecision, AuditEntry, AuditTarget } from "./audit.ts";
 export type { CapabilityCall, CapabilityRequest } from "./capabilities/capability.ts";
 export {
   type CapabilityMethod,
@@ -16,12 +17,12 @@ export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";
 export type { ExecuteOptions } from "./execute-options.ts";
 export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, type ToolError } from "./errors.ts";
-export type { CallEvent, EventMap, EventName, PreEvent } from "./events.ts";
+export type { AuditDrop, CallEvent, EventMap, EventName, PreEvent } from "./events.ts";
 export type { JsonSchema, JsonValue } from "./json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./limits.ts";
 export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxState } from "./executor/executor.ts";
 export type { Logger } from "./log.ts";
-export type { EngineOptions, QueueOptions } from "./options.ts";
+export type { EngineOptions, KvOptions, QueueOptions } from "./options.ts";
 export type { Isolation } from "./protocol/script.ts";
 export type { LogLine, ResultMetadata, ToolCall, ToolResult } from "./result.ts";
 export type { Runtime, ToolDefinition, ToolInfo } from "./tool/definition.ts";

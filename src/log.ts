@@ -20,6 +20,7 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("tool:refuse", (event) => logger.warn(event, "a tool is refused for a while to whom it ended executors"));
   events.on("tool:probe", (event) => logger.info(event, "one call shows whether a tool ends executors still"));
   events.on("tool:clear", (event) => logger.info(event, "a tool runs among the others again"));
+  events.on("audit:drop", (event) => logger.warn(event, "the audit lost entries, because it could not write them"));
   events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
     for (const finding of findings) logger.warn({ tool: name, ...finding }, "a tool asks for what it will not get");

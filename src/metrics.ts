@@ -37,6 +37,7 @@ export class Metrics {
   readonly #quarantine: Counter<"event">;
   readonly #capabilities: Counter<"capability" | "outcome">;
   readonly #rejections: Counter<"code">;
+  readonly #auditDrops: Counter;
   readonly #tools = new Map<string, ToolTallies>();
   readonly #capabilityNames: ReadonlySet<string>;
 
@@ -71,6 +72,7 @@ export class Metrics {
     this.#quarantine = counter("quarantine_events_total", "What happened to tools in quarantine.", ["event"]);
     this.#capabilities = counter("capability_calls_total", "Capability calls.", ["capability", "outcome"]);
     this.#rejections = counter("rejections_total", "Calls that were refused before they ran.", ["code"]);
+    this.#auditDrops = counter("audit_dropped_total", "Entries of the audit that were lost.", []);
     const duration = { name: "glovebox_call_duration_seconds", help: "Time from dispatch to result." };
     registerTallies(registry, duration, () => [...this.#tools].map(([tool, tallies]) => [{ tool }, tallies.duration]));
     const wait = { name: "glovebox_queue_wait_seconds", help: "Time calls waited for their start." };
@@ -97,6 +99,7 @@ export class Metrics {
     for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
       events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
     }
+    events.on("audit:drop", ({ dropped }) => this.#auditDrops.inc(dropped));
     events.on("capability:call", ({ capability, outcome }) => {
       // The name may be anything a tool wrote.
       const known = this.#capabilityNames.has(capability) ? capability : OTHER;

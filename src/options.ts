@@ -1,7 +1,11 @@
 import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
 import type { Registry } from "prom-client";
+import type { AuditTarget } from "./audit.ts";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
+import { IN_MEMORY } from "./capabilities/kv/layout.ts";
+import type { StoreOptions } from "./capabilities/kv/store.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
@@ -16,6 +20,14 @@ export interface QueueOptions {
   readonly perTool?: number;
   /** Calls of one tenant in flight at once. Default: no cap of its own. */
   readonly perTenant?: number;
+}
+
+/** Where the `kv` of tools is kept. */
+export interface KvOptions {
+  /** A file, made when it is first used; `:memory:` for none. Default `.glovebox/kv.sqlite`. Engines may have one in common. */
+  readonly path?: string;
+  /** What the file may grow to. Default 8 GiB. */
+  readonly maxBytes?: number;
 }
 
 /** What `createEngine` takes; everything has a default. */
@@ -35,6 +47,9 @@ export interface EngineOptions {
   /** What tools may be granted. Default: nothing. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
+  readonly kv?: KvOptions;
+  /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
+  readonly audit?: AuditTarget;
   /** Where the engine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
@@ -50,6 +65,8 @@ export interface ResolvedOptions {
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
+  readonly kv: StoreOptions;
+  readonly audit: AuditTarget | undefined;
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -102,8 +119,18 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     },
     policy: options.policy ?? { rules: [] },
     capabilities: options.capabilities ?? [],
+    kv: resolveKv(options.kv ?? {}),
+    audit: options.audit,
     registry: options.registry,
     logger: options.logger,
+  };
+}
+
+function resolveKv({ path = join(".glovebox", "kv.sqlite"), maxBytes }: KvOptions): StoreOptions {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError("kv.path is a path");
+  return {
+    path: path === IN_MEMORY ? path : resolve(path),
+    maxBytes: count("kv.maxBytes", maxBytes, 8 * 1024 ** 3, 1024 ** 2),
   };
 }
 

@@ -19,6 +19,8 @@ const CHECKSUMS = {
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
+  "child-call, quiet": "4f5755ed0e96a75c",
+  "kv, quiet": "1d66932b466a7403",
   "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",

@@ -27,6 +27,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 const ENGINE_FILES = [
   "admission.ts",
+  "audit.ts",
+  "audit-file.ts",
   "authority.ts",
   "child-call.ts",
   "config.ts",

@@ -1,11 +1,13 @@
 import type { Scenario } from "../scenario.ts";
 import { capability } from "./capability.ts";
+import { childCall } from "./child-call.ts";
 import { coldStart } from "./cold-start.ts";
 import { cpuTool } from "./cpu-tool.ts";
 import { dispatch } from "./dispatch.ts";
 import { failover } from "./failover.ts";
 import { http } from "./http.ts";
 import { isolation } from "./isolation.ts";
+import { kv } from "./kv.ts";
 import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
 import { mixedLoad } from "./mixed-load.ts";
@@ -20,6 +22,8 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   payload,
   capability,
+  childCall,
+  kv,
   cpuTool,
   coldStart,
   memory,

@@ -1,10 +1,14 @@
 import type { Capability } from "../capabilities/capability.ts";
+import { within } from "../deadline.ts";
 import type { Ask } from "../executor/executor.ts";
 import { compileSchema } from "../tool/schema.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";
 import { BrokerSession, type BrokerSubject, type MethodChecks, type SessionHost } from "./session.ts";
+
+/** How long capabilities may take to give back what they hold. */
+const CLOSE_MS = 5_000;
 
 /** What the broker needs of its engine. */
 export interface BrokerOptions {
@@ -63,8 +67,12 @@ export class Broker implements SessionHost {
     this.#closing.add(done);
   }
 
-  /** Resolves when ended calls have given everything back, and the capabilities are closed. */
-  async close(): Promise<void> {
+  /** Resolves when ended calls have given everything back, and the capabilities are closed; or when that takes too long. */
+  close(): Promise<void> {
+    return within(CLOSE_MS, this.#close());
+  }
+
+  async #close(): Promise<void> {
     await Promise.all(this.#closing);
     await Promise.allSettled([...this.grants.capabilities.values()].map(async (capability) => capability.close?.()));
   }

@@ -4,17 +4,27 @@ import type { Ask } from "../executor/executor.ts";
 /** How a capability call ended. */
 export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";
 
+/** Whose capability call it is. */
+interface EventSubject {
+  readonly callId: string;
+  readonly parentId?: string | undefined;
+  readonly tool: string;
+  readonly tenant: string;
+}
+
 /** What happened to a capability call, for events, metrics and the audit. */
 export class CapabilityEvent {
   readonly capability: string;
   readonly method: string;
   readonly callId: string;
+  /** The call on whose behalf the call is made, where a tool called it. */
+  readonly parentId: string | undefined;
   readonly tool: string;
   readonly tenant: string;
   /** Counts the call's asks from 1. */
   readonly step: number;
   readonly outcome: CapabilityOutcome;
-  /** The rules of the policy by which it was decided, by their places from 0; none where it was denied. */
+  /** The rules of the policy that give the call something of it, by their places from 0. */
   readonly rules: readonly number[];
   /** UTF-16 units of the arguments' and the answer's JSON. */
   readonly argsLength: number;
@@ -23,7 +33,7 @@ export class CapabilityEvent {
   readonly #args: string;
 
   constructor(
-    { callId, tool, tenant }: { readonly callId: string; readonly tool: string; readonly tenant: string },
+    { callId, parentId, tool, tenant }: EventSubject,
     { capability, method, args, step }: Ask,
     outcome: CapabilityOutcome,
     { rules = [], answerLength = 0, durationMs = 0 }: Partial<CapabilityEvent> = {},
@@ -31,6 +41,7 @@ export class CapabilityEvent {
     this.capability = capability;
     this.method = method;
     this.callId = callId;
+    this.parentId = parentId;
     this.tool = tool;
     this.tenant = tenant;
     this.step = step;

@@ -25,6 +25,8 @@ const ENDED = new DOMException("the call has ended", "AbortError");
 export interface BrokerSubject extends GrantSubject {
   readonly tenant: string;
   readonly callId: string;
+  /** The call on whose behalf it is made, where a tool called it. */
+  readonly parentId?: string | undefined;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
 }
@@ -104,7 +106,7 @@ export class BrokerSession implements Disposable {
       if (known.capability !== ask.capability || known.method !== ask.method || known.args !== ask.args) {
         return Promise.resolve(this.#diverge(ask));
       }
-      this.#broker.note(this.#subject, ask, "replayed");
+      this.#broker.note(this.#subject, ask, "replayed", { rules: this.#rules(ask.capability) });
       return this.#replay.give(known);
     }
     // The guest counts its steps, so only what is no guest of ours leaves one out.
@@ -195,7 +197,7 @@ export class BrokerSession implements Disposable {
     const { capabilityBytes } = this.#subject.limits;
     if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
     const durationMs = performance.now() - askedMs;
-    const rules = granted.map(({ rule }) => rule);
+    const rules = this.#rules(ask.capability);
     this.#broker.note(this.#subject, ask, "ok", { rules, answerLength: json.length, durationMs });
     return { kind: "value", json };
   }
@@ -207,6 +209,12 @@ export class BrokerSession implements Disposable {
       this.#opened.set(name, opened);
     }
     return opened;
+  }
+
+  /** The rules that give the call something of a capability. */
+  #rules(name: string): readonly number[] {
+    const decision = this.#opened.get(name)?.decision;
+    return decision?.isGranted === true ? decision.granted.map(({ rule }) => rule) : [];
   }
 
   #openCall(): OpenCall {
@@ -256,7 +264,8 @@ export class BrokerSession implements Disposable {
   }
 
   #fail(ask: Ask, askedMs: number, outcome: keyof typeof CODES, message: string): Said {
-    this.#broker.note(this.#subject, ask, outcome, { durationMs: performance.now() - askedMs });
+    const durationMs = performance.now() - askedMs;
+    this.#broker.note(this.#subject, ask, outcome, { rules: this.#rules(ask.capability), durationMs });
     const failure = { code: CODES[outcome], message: this.#broker.redact(message).slice(0, MESSAGE_MAX) };
     return { kind: "failure", failure };
   }

@@ -1,12 +1,15 @@
 import type { Capability } from "./capability.ts";
 import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
+import { createKv } from "./kv/kv.ts";
+import type { StoreOptions } from "./kv/store.ts";
 import { createTools } from "./tools.ts";
 
 /** Of what an engine's capabilities are made. */
 export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
+  readonly kv: StoreOptions;
 }
 
 /** All that tools can ever ask of an engine. */
@@ -17,7 +20,7 @@ export interface Capabilities {
 }
 
 /** Makes the capabilities of the engine's own and the embedder's ready. */
-export function createCapabilities({ custom, environment }: CapabilityOptions): Capabilities {
-  const builtIn = [createEnv(environment), createTools()];
+export function createCapabilities({ custom, environment, kv }: CapabilityOptions): Capabilities {
+  const builtIn = [createEnv(environment), createKv(kv), createTools()];
   return { capabilities: [...builtIn, ...custom.map(asCapability)], redact: (text) => text };
 }
