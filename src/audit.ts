@@ -51,8 +51,8 @@ export interface AuditEntry {
   readonly rules: readonly number[];
 }
 
-/** Where the audit goes: a file, to which it is appended as lines of JSON, or a function that gets each entry. */
-export type AuditTarget = string | ((entry: AuditEntry) => void | Promise<void>);
+/** Where the audit goes: a file, to which it is appended as lines of JSON, or a function that gets each entry, and may be async. */
+export type AuditTarget = string | ((entry: AuditEntry) => unknown);
 
 /** A line to be. */
 interface Waiting {
