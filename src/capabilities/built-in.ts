@@ -1,6 +1,7 @@
 import type { Capability } from "./capability.ts";
 import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
+import { createFs } from "./fs/fs.ts";
 import { createTools } from "./tools.ts";
 
 /** Of what an engine's capabilities are made. */
@@ -18,6 +19,6 @@ export interface Capabilities {
 
 /** Makes the capabilities of the engine's own and the embedder's ready. */
 export function createCapabilities({ custom, environment }: CapabilityOptions): Capabilities {
-  const builtIn = [createEnv(environment), createTools()];
+  const builtIn = [createEnv(environment), createFs(), createTools()];
   return { capabilities: [...builtIn, ...custom.map(asCapability)], redact: (text) => text };
 }
