@@ -55,7 +55,14 @@ async function holdByDescriptor(path: string, flags: number): Promise<Held> {
   const handle = await open(path, O_PATH | O_NOFOLLOW | flags);
   try {
     const stats = await handle.stat();
-    return { stats, path: `/proc/self/fd/${handle.fd}`, [Symbol.asyncDispose]: () => handle.close() };
+    return {
+      stats,
+      // A descriptor that is closed has no number, so that none which was given out anew is taken for it.
+      get path() {
+        return `/proc/self/fd/${handle.fd}`;
+      },
+      [Symbol.asyncDispose]: () => handle.close(),
+    };
   } catch (error) {
     await handle.close();
     throw error;

@@ -59,7 +59,7 @@ export async function readdir(
   await using place = await visit.find(path, true);
   if (place !== null) {
     if (!found(place).stats.isDirectory()) throw new SystemError("ENOTDIR");
-    return tree.list(found(place), recursive);
+    return await tree.list(found(place), recursive);
   }
   const entries: Entry[] = [];
   for (const mount of visit.call.mounts.keys()) {

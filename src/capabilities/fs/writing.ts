@@ -161,7 +161,7 @@ async function openToWrite(visit: Visit, path: string, flag: Flag): Promise<File
     if (isNew && place.held !== null) throw new SystemError("EEXIST");
     const { grip } = visit.call;
     const append = flag === "a" ? O_APPEND : 0;
-    if (place.held !== null) return grip.reopen(foundFile(visit, place), O_WRONLY | append);
+    if (place.held !== null) return await grip.reopen(foundFile(visit, place), O_WRONLY | append);
     if (place.path.isFolder) throw new SystemError("EISDIR");
     const { folder, name } = entryOf(place);
     visit.countNew(place);
