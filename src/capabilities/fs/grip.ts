@@ -82,9 +82,10 @@ export const gripByPath: Grip = {
   async reopen(held, flags) {
     const handle = await open(held.path, flags | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
     try {
-      const { dev, ino } = await handle.stat();
-      const isSame = dev === held.stats.dev && ino === held.stats.ino;
-      if (isSame && (await realpath(held.path)) === held.path) return handle;
+      const stats = await handle.stat();
+      const isReal = (await realpath(held.path)) === held.path;
+      // Looked at once more: a folder on the way may have been elsewhere, and back, before its real path was asked for.
+      if (isReal && isSame(stats, held.stats) && isSame(stats, await lstat(held.path))) return handle;
       throw new SystemError("ENOENT");
     } catch (error) {
       await handle.close();
@@ -96,6 +97,10 @@ export const gripByPath: Grip = {
     return open(child(folder, name), O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), MODE);
   },
 };
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.dev === other.dev && one.ino === other.ino;
+}
 
 async function holdByPath(path: string): Promise<Held> {
   return { stats: await lstat(path), path, [Symbol.asyncDispose]: () => Promise.resolve() };
