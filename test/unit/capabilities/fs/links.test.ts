@@ -142,7 +142,7 @@ describe.each(GRIPS)("links in a mount that is held by %s", (_, grip) => {
 
   test("aside, pipes and sockets are neither read nor written, and nobody waits for them", async () => {
     const { fs, folder } = await mounted();
-    execFileSync("mkfifo", [path.join(folder, "pipe")]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', path.join(folder, "pipe")]);
     const server = net.createServer().listen(path.join(folder, "socket"));
     onTestFinished(() => void server.close());
     await new Promise((resolve) => server.once("listening", resolve));
