@@ -1,7 +1,6 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { FS_LIMITS } from "../../../../src/capabilities/fs/limits.ts";
 import { codeOf, mounted } from "./mounted.ts";
 
 describe("one operation", () => {
@@ -70,7 +69,7 @@ describe("one call", () => {
     expect(await codeOf(fs.truncate("/scratch/x", 90))).toBe("limit");
   });
 
-  test("has a few operations under way, and the rest waits", async () => {
+  test.runIf(process.platform === "linux")("has a few operations under way, and the rest waits", async () => {
     const { fs } = await mounted({ files: { x: "x".repeat(1_000) } });
     const count = () => readdirSync("/proc/self/fd").length;
     const before = count();
@@ -78,7 +77,8 @@ describe("one call", () => {
     const watch = setInterval(() => (most = Math.max(most, count())));
     await Promise.all(Array.from({ length: 500 }, () => fs.readFile("/data/x")));
     clearInterval(watch);
-    expect(most - before).toBeLessThanOrEqual(4 * FS_LIMITS.atOnce);
+    // Four operations hold at most four descriptors each.
+    expect(most - before).toBeLessThanOrEqual(16);
   });
 
   test("that has ended does nothing more", async () => {
