@@ -1,6 +1,7 @@
 import type { Capability } from "./capability.ts";
 import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
+import { createFs } from "./fs/fs.ts";
 import { createKv } from "./kv/kv.ts";
 import type { StoreOptions } from "./kv/store.ts";
 import { createTools } from "./tools.ts";
@@ -21,6 +22,6 @@ export interface Capabilities {
 
 /** Makes the capabilities of the engine's own and the embedder's ready. */
 export function createCapabilities({ custom, environment, kv }: CapabilityOptions): Capabilities {
-  const builtIn = [createEnv(environment), createKv(kv), createTools()];
+  const builtIn = [createEnv(environment), createFs(), createKv(kv), createTools()];
   return { capabilities: [...builtIn, ...custom.map(asCapability)], redact: (text) => text };
 }

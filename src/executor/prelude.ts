@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const GLOBAL_NAME = "__prelude";
 /** Parts that are evaluated only where a tool asks for them, by the names under which the prelude knows them. */
-const DEFERRED = { console: "web/console", web: "web/index" };
+const DEFERRED = { console: "web/console", web: "web/index", fs: "faces/fs" };
 
 let bundled: Promise<string> | null = null;
 

@@ -1,3 +1,4 @@
+import type * as Fs from "./faces/fs.ts";
 import { once } from "./lazy-globals.ts";
 import type * as Console from "./web/console.ts";
 import type * as Web from "./web/index.ts";
@@ -6,6 +7,7 @@ import type * as Web from "./web/index.ts";
 interface Deferred {
   readonly console: () => typeof Console;
   readonly web: () => typeof Web;
+  readonly fs: () => typeof Fs;
 }
 
 // The bundle puts it around everything else.
@@ -16,3 +18,6 @@ export const consolePart = once(() => DEFERRED.console());
 
 /** The part with the web's classes, evaluated when a tool first asks for one. */
 export const webPart = once(() => DEFERRED.web());
+
+/** The face of the capability `fs`, evaluated when a tool first asks for it. */
+export const fsPart = once(() => DEFERRED.fs());

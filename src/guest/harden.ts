@@ -128,7 +128,9 @@ function reach(roots: readonly object[], known: readonly object[]): Set<object> 
  * the methods and arrows of this prelude. They are most of a realm, and to list their properties is most of the work.
  */
 function isPlainFunction(object: object): boolean {
-  return getPrototypeOf(object) === FUNCTION && !hasOwn(object, "prototype") && object !== Proxy;
+  // The prototype of async functions inherits from that of all functions, and is none.
+  if (typeof object !== "function" || getPrototypeOf(object) !== FUNCTION) return false;
+  return !hasOwn(object, "prototype") && object !== Proxy;
 }
 
 /**

@@ -356,6 +356,28 @@ describe("a capability", () => {
   });
 });
 
+test("what a called tool failed with carries nothing from one call to the next", async () => {
+  await using own = await createEngine({
+    executor: "threads",
+    workers: 1,
+    policy: { rules: [{ allow: { tools: ["fails"] } }] },
+  });
+  const [description, capabilities] = ["a tool of this test", { tools: ["fails"] }];
+  await own.register({ name: "fails", description, source: "export default () => { throw new Error('no'); }" });
+  const source = `export default async (_, { host }) => {
+    const error = await host.tools.fails().catch((thrown) => thrown);
+    const shared = [error.constructor, Object.getPrototypeOf(error)];
+    const before = shared.map((each) => each.left ?? "nothing");
+    for (const each of shared) { try { each.left = "something"; } catch {} }
+    return [error.toolCode, ...before];
+  }`;
+  await own.register({ name: "calls", description, source, capabilities });
+  for (const _ of [1, 2]) {
+    const { output } = await own.execute({ name: "calls", arguments: {} });
+    expect(output).toEqual(["tool_error", "nothing", "nothing"]);
+  }
+});
+
 describe("a policy that is none", () => {
   test.each([
     ["rules that are no list", { rules: 5 }, "policy.rules"],

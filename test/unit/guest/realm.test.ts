@@ -27,6 +27,8 @@ const OPEN_OBJECTS = `() => {
       const name = path + "." + String(key);
       todo.push([name, inner], [name + ":get", get], [name + ":set", set]);
     }
+    // It is behind an accessor, where assigning it to an heir has to work.
+    if (Object.hasOwn(value, "constructor")) todo.push([path + ".constructor", value.constructor]);
   }
   return { open, seen: seen.size };
 }`;

@@ -1,0 +1,113 @@
+import type { Stats } from "node:fs";
+import { type Grip, type Held } from "./grip.ts";
+import type { Budget } from "./budget.ts";
+import type { FsLimits } from "./limits.ts";
+import { type Mount, type Mounts, SCRATCH } from "./mounts.ts";
+import type { Refusals } from "./refusals.ts";
+import { SystemError } from "./system-error.ts";
+import { readPath, type ToolPath } from "./tool-path.ts";
+import { type Place, walk } from "./walk.ts";
+
+/** What a call has of the capability. */
+export interface FsCall {
+  readonly mounts: Mounts;
+  readonly limits: FsLimits;
+  readonly budget: Budget;
+  readonly grip: Grip;
+  readonly signal: AbortSignal;
+  /** The host's path to a mount's folder. */
+  readonly folderOf: (mount: Mount) => Promise<string>;
+}
+
+/** What kind of thing is somewhere, in the words that cross to the tool. */
+export type Kind = "file" | "folder" | "link" | "other";
+
+/** A place in a mount, with the path that led there. */
+export interface Visited extends Place {
+  readonly path: ToolPath;
+  readonly mount: string;
+}
+
+/** One operation of a call: everything that it does to a mount begins with one of these. */
+export class Visit {
+  readonly call: FsCall;
+  readonly refuse: Refusals;
+
+  constructor(call: FsCall, refuse: Refusals) {
+    this.call = call;
+    this.refuse = refuse;
+  }
+
+  /** The place a path leads to, for reading; `null` for `/`, which holds the mounts. */
+  async find(text: string, follows: boolean): Promise<Visited | null> {
+    const path = readPath(text);
+    return path.mount === null ? null : this.#walk(path, path.mount, follows);
+  }
+
+  /** The place a path leads to, for changing what is there. */
+  async claim(text: string, follows: boolean): Promise<Visited> {
+    const path = readPath(text);
+    if (path.mount === null) throw this.refuse.mountsOnly(text);
+    const mode = this.call.mounts.get(path.mount)?.mode;
+    if (mode === "ro") throw this.refuse.readOnly(text, path.mount);
+    return this.#walk(path, path.mount, follows);
+  }
+
+  /** Counts bytes before they are read or written. */
+  spend(path: string, bytes: number): void {
+    const { budget, limits, signal } = this.call;
+    signal.throwIfAborted();
+    if (budget.spend(bytes)) return;
+    throw this.refuse.beyond(path, `${limits.callBytes} bytes read and written in a call`, "read and write less");
+  }
+
+  /** Counts a file or folder before it is made. */
+  countNew({ mount, path }: Visited): void {
+    const { budget, limits } = this.call;
+    if (mount !== SCRATCH || budget.makeScratchEntry()) return;
+    const granted = `${limits.scratchEntries} files and folders made in ${SCRATCH} in a call`;
+    throw this.refuse.beyond(path.text, granted, "make fewer, or write them to another mount");
+  }
+
+  async #walk(path: ToolPath, name: string, follows: boolean): Promise<Visited> {
+    const { mounts, grip, signal, folderOf } = this.call;
+    const mount = mounts.get(name);
+    if (mount === undefined) throw this.refuse.notMounted(path.text, name);
+    const place = await walk(path.names, {
+      grip,
+      root: await folderOf(mount),
+      follows: follows || path.isFolder,
+      signal,
+      escape: () => this.refuse.leadsOut(path.text, name),
+    });
+    if (!path.isFolder || place.held === null || place.held.stats.isDirectory()) return { ...place, path, mount: name };
+    await place[Symbol.asyncDispose]();
+    throw new SystemError("ENOTDIR");
+  }
+}
+
+/** What is at a place. */
+export function found({ held }: Visited): Held {
+  if (held === null) throw new SystemError("ENOENT");
+  return held;
+}
+
+/** The regular file at a place: nothing else can be read or written. */
+export function foundFile(visit: Visit, place: Visited): Held {
+  const held = found(place);
+  if (held.stats.isDirectory()) throw new SystemError("EISDIR");
+  if (!held.stats.isFile()) throw visit.refuse.special(place.path.text);
+  return held;
+}
+
+/** The folder and the name by which a place can be made, renamed or removed: a mount's own folder has none. */
+export function entryOf(place: Visited): { readonly folder: Held; readonly name: string } {
+  if (place.folder === null) throw new SystemError("EBUSY");
+  return { folder: place.folder, name: place.name };
+}
+
+export function kindOf(stats: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink">): Kind {
+  if (stats.isFile()) return "file";
+  if (stats.isDirectory()) return "folder";
+  return stats.isSymbolicLink() ? "link" : "other";
+}

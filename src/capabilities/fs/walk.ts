@@ -1,0 +1,132 @@
+import { readlink } from "node:fs/promises";
+import path from "node:path";
+import { child, type Grip, type Held } from "./grip.ts";
+import { FS_LIMITS } from "./limits.ts";
+import { codeOf, SystemError } from "./system-error.ts";
+
+/** Where a path leads: a name in a folder that is held, and what has that name. */
+export interface Place extends AsyncDisposable {
+  /** `null` where the place is the mount's own folder. */
+  readonly folder: Held | null;
+  readonly name: string;
+  /** `null` where nothing has the name. */
+  readonly held: Held | null;
+}
+
+/** How a path is walked. */
+export interface WalkOptions {
+  readonly grip: Grip;
+  /** The mount's folder. */
+  readonly root: string;
+  /** Whether a link at the path's end is followed. */
+  readonly follows: boolean;
+  readonly signal: AbortSignal;
+  /** What to throw where a link leads out of the mount. */
+  readonly escape: () => Error;
+}
+
+/** Names to begin anew with, because a link was met. */
+type Detour = readonly string[];
+type Found = { readonly place: Place } | { readonly detour: Detour };
+
+/**
+ * Walks a path inside a mount, one held folder after the other, so that nothing that is swapped meanwhile leads the
+ * walk elsewhere. Links are read and resolved here, by names below the mount; the system follows none.
+ */
+export async function walk(names: readonly string[], options: WalkOptions): Promise<Place> {
+  let ahead = names;
+  for (let links = 0; links <= FS_LIMITS.links; links++) {
+    // Links may make a path longer than a tool may write it, but not without an end.
+    if (ahead.length > 2 * FS_LIMITS.depth) throw new SystemError("ENAMETOOLONG");
+    const found = await follow(ahead, options);
+    if ("place" in found) return found.place;
+    ahead = found.detour;
+  }
+  throw new SystemError("ELOOP");
+}
+
+async function follow(names: readonly string[], options: WalkOptions): Promise<Found> {
+  const { grip, root, follows, signal } = options;
+  await using hands = new Hands(await grip.root(root));
+  for (const [at, name] of names.entries()) {
+    signal.throwIfAborted();
+    const [behind, ahead] = [names.slice(0, at), names.slice(at + 1)];
+    if (name === "..") return { detour: turn(behind, "..", ahead, options) };
+    const target = child(hands.folder, name);
+    const next = await holdIfThere(grip, target);
+    hands.next = next;
+    if (next?.stats.isSymbolicLink() && (ahead.length > 0 || follows)) {
+      return { detour: turn(behind, await readlink(target), ahead, options) };
+    }
+    if (ahead.length === 0) return { place: hands.giveAway(name) };
+    if (next === null) throw new SystemError("ENOENT");
+    if (!next.stats.isDirectory()) throw new SystemError("ENOTDIR");
+    await hands.advance(next);
+  }
+  return { place: hands.giveAway(null) };
+}
+
+async function holdIfThere(grip: Grip, target: string): Promise<Held | null> {
+  try {
+    return await grip.hold(target);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** The names below the mount that a link means. `behind` has no links, so that its names can be taken back by text. */
+function turn(behind: Detour, link: string, ahead: Detour, { root, escape }: WalkOptions): Detour {
+  let start = behind;
+  let names = link.split(path.sep);
+  if (path.isAbsolute(link)) {
+    // By the host's path, which the mount's real folder begins, a link may come back to where it is.
+    const below = path.join(root, path.sep);
+    if (link !== root && !link.startsWith(below)) throw escape();
+    start = [];
+    names = link.slice(root.length).split(path.sep);
+  }
+  names = names.filter((name) => name !== "" && name !== ".");
+  while (names[0] === "..") {
+    if (start.length === 0) throw escape();
+    start = start.slice(0, -1);
+    names = names.slice(1);
+  }
+  return [...start, ...names, ...ahead];
+}
+
+/** What a walk holds: the folder it is in, and what it found there. */
+class Hands implements AsyncDisposable {
+  folder: Held;
+  next: Held | null = null;
+  #isEmpty = false;
+
+  constructor(root: Held) {
+    this.folder = root;
+  }
+
+  async advance(next: Held): Promise<void> {
+    const left = this.folder;
+    this.folder = next;
+    this.next = null;
+    await left[Symbol.asyncDispose]();
+  }
+
+  /** The place of the name, which holds from now on what the walk has held; the mount's folder where there is none. */
+  giveAway(name: string | null): Place {
+    const { folder, next } = this;
+    this.#isEmpty = true;
+    const held = [folder, next];
+    const dispose = async (): Promise<void> => {
+      for (const one of held) await one?.[Symbol.asyncDispose]();
+    };
+    const found = name === null ? { folder: null, name: "", held: folder } : { folder, name, held: next };
+    return { ...found, [Symbol.asyncDispose]: dispose };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isEmpty) return;
+    await this.next?.[Symbol.asyncDispose]();
+    await this.folder[Symbol.asyncDispose]();
+  }
+}
