@@ -11,6 +11,9 @@ const CLI = join(ROOT, "src/surfaces/cli/main.ts");
 const FLAGS = ["--no-node-snapshot", "--no-warnings"];
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
 
+/** What says that a block is a file, before its name. */
+const FILE = /^(?:tool|file)=/;
+
 interface Block {
   readonly language: string;
   readonly info: string;
@@ -27,7 +30,7 @@ const blocks: Block[] = [...README.matchAll(/^```(\w+) ?(.*)\n([\s\S]*?)^```$/gm
   ([, language = "", info = "", text = ""]) => ({ language, info, text }),
 );
 const programs = blocks.filter(({ language, text }) => language === "ts" && text.includes('from "glovebox"'));
-const tools = blocks.filter(({ info }) => info.startsWith("tool="));
+const written = blocks.filter(({ info }) => FILE.test(info));
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => readCommands(text));
 
 function readCommands(text: string): Command[] {
@@ -66,7 +69,7 @@ describe("the README", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "glovebox-readme-"));
-    for (const { info, text } of tools) writeFileSync(join(folder, info.slice("tool=".length)), text);
+    for (const { info, text } of written) writeFileSync(join(folder, info.replace(FILE, "")), text);
     server = spawn(process.execPath, [...FLAGS, CLI, "serve", "--port", "0"], {
       cwd: ROOT,
       stdio: ["ignore", "pipe", "ignore"],
@@ -86,7 +89,7 @@ describe("the README", () => {
   });
 
   test("has examples of every kind", () => {
-    expect([programs.length, tools.length, commands.length].every((count) => count > 0)).toBe(true);
+    expect([programs.length, written.length, commands.length].every((count) => count > 0)).toBe(true);
   });
 
   test.each(programs.map((block, index) => [index + 1, block] as const))(
