@@ -1,12 +1,25 @@
 import { once } from "./lazy-globals.ts";
+import type { Pure } from "./host.ts";
 import type * as Console from "./web/console.ts";
+import type * as Fetch from "./web/fetch-globals.ts";
 import type * as Web from "./web/index.ts";
+import type * as Streams from "./web/stream-globals.ts";
 
 /** Parts of the prelude that lie in its script as functions: evaluating them costs more than a short call does. */
 interface Deferred {
   readonly console: () => typeof Console;
   readonly web: () => typeof Web;
 }
+
+/** Parts whose text is not even in the prelude's script: few tools need them, and each isolate would hold them. */
+interface Absent {
+  readonly fetch: typeof Fetch;
+  readonly streams: typeof Streams;
+}
+
+// As it is before a tool can change it. What it evaluates is the worker's, never a tool's.
+// oxlint-disable-next-line no-eval
+const evaluate = globalThis.eval;
 
 // The bundle puts it around everything else.
 declare const DEFERRED: Deferred;
@@ -16,3 +29,8 @@ export const consolePart = once(() => DEFERRED.console());
 
 /** The part with the web's classes, evaluated when a tool first asks for one. */
 export const webPart = once(() => DEFERRED.web());
+
+/** Evaluates a part whose text the worker has. */
+export function bringIn<Name extends keyof Absent>(pure: Pure, name: Name): Absent[Name] {
+  return evaluate(pure("part", name, "", "")) as Absent[Name];
+}

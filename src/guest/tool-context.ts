@@ -52,6 +52,7 @@ function createHost(call: Call): object {
   const ask: AskHost = (capability, method, args) => call.ask(capability, method, args);
   return openFace(
     (capability) =>
-      FACES.get(capability)?.(ask) ?? openFace((method) => (args?: unknown) => call.ask(capability, method, args)),
+      FACES.get(capability)?.(ask, call) ??
+      openFace((method) => (args?: unknown) => call.ask(capability, method, args)),
   );
 }

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import type { Prelude } from "../protocol/prelude.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node's own are the standard's.
@@ -14,7 +15,11 @@ const HASHES: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
-export function createPure(entropyKey: string): (operation: string, a: string, b: string, c: string) => string {
+export function createPure(
+  entropyKey: string,
+  parts: Prelude["parts"],
+): (operation: string, a: string, b: string, c: string) => string {
+  const partTexts = new Map(Object.entries(parts));
   return (operation, a, b, c) => {
     try {
       if (a.length + b.length + c.length > INPUT_MAX) return "";
@@ -27,6 +32,8 @@ export function createPure(entropyKey: string): (operation: string, a: string, b
           return digest(a, b);
         case "entropy":
           return createHmac("sha256", entropyKey).update(a).digest("hex");
+        case "part":
+          return partTexts.get(a) ?? "";
         default:
           return "";
       }

@@ -1,11 +1,13 @@
 import { envFace } from "./env.ts";
 import type { FaceMaker } from "./face.ts";
+import { fetchFace } from "./fetch.ts";
 import { secretsFace } from "./secrets.ts";
 import { toolsFace } from "./tools.ts";
 
 /** The capabilities that have a face of their own in `context.host`; all others are `host.<name>.<method>(args)`. */
 export const FACES: ReadonlyMap<string, FaceMaker> = new Map([
   ["env", envFace],
+  ["fetch", fetchFace],
   ["secrets", secretsFace],
   ["tools", toolsFace],
 ]);

@@ -15,8 +15,9 @@ export async function openRealm(body: string, { hardened = true, before = "" } =
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const emitted: unknown[][] = [];
   const emit = (...said: unknown[]): number => emitted.push(said);
-  const prelude = compilePrelude(isolate, await bundlePrelude());
-  const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests")) };
+  const { core, parts } = await bundlePrelude();
+  const prelude = compilePrelude(isolate, core);
+  const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
   const realm = GuestRealm.open(isolate, prelude, host, hardened);
   const script: ToolScript = {
     key: "1",
