@@ -35,6 +35,11 @@ async function run(body: string, answers: { [method: string]: HostAnswer[] }, in
   return { output: realm.call(input), asked };
 }
 
+/** The headers of the first request. */
+function headersOf(asked: readonly Asked[]): readonly [string, string][] {
+  return (asked[0]?.args["headers"] ?? []) as [string, string][];
+}
+
 const response = (more: object) => ({ value: { ...OK, ...more } });
 
 describe("what is sent", () => {
@@ -85,7 +90,7 @@ describe("what is sent", () => {
       },
     );
     expect(asked[0]?.args["body"]).toEqual(part);
-    const [header] = asked[0]?.args["headers"] as [string, string][];
+    const [header] = headersOf(asked);
     if (type === null) expect(header).toBeUndefined();
     else expect(header?.[1]).toMatch(type);
   });
@@ -100,7 +105,7 @@ describe("what is sent", () => {
       }`,
       { request: [{ value: OK }] },
     );
-    const type = (asked[0]?.args["headers"] as [string, string][])[0]?.[1] ?? "";
+    const type = headersOf(asked)[0]?.[1] ?? "";
     const boundary = /^multipart\/form-data; boundary=(\S+)$/.exec(type)?.[1] ?? "none";
     expect(asked[0]?.args["body"]).toEqual({
       text: [
