@@ -16,6 +16,7 @@ import { type EventName, Events, type Listener } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
+import type { Prelude } from "./protocol/prelude.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -70,7 +71,7 @@ export class Engine implements AsyncDisposable {
   #lastRun = 0;
   #lastKey = 0;
 
-  private constructor(options: ResolvedOptions, prelude: string) {
+  private constructor(options: ResolvedOptions, prelude: Prelude) {
     this.#options = options;
     this.#scheduler = new Scheduler(options.queue);
     const entropyKey = randomBytes(32).toString("hex");

@@ -1,6 +1,7 @@
 import { constants, createContext, runInContext } from "node:vm";
 import { RecordedSession } from "../broker/recorded-session.ts";
 import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest } from "../guest/host.ts";
+import type { Prelude } from "../protocol/prelude.ts";
 import { isHardened } from "../protocol/script.ts";
 import { fixedKey } from "../protocol/seed.ts";
 import { type Recording, toAnswers } from "../recording.ts";
@@ -25,7 +26,7 @@ export class DebuggedCall {
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
   #end: (outcome: DebuggedOutcome) => void = () => undefined;
 
-  constructor(prelude: string, recording: Recording, log: (level: string, message: string) => void) {
+  constructor(prelude: Prelude, recording: Recording, log: (level: string, message: string) => void) {
     this.#recording = recording;
     this.#log = log;
     this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
@@ -34,12 +35,20 @@ export class DebuggedCall {
     const { text, ownNames, facts } = factoryText(script);
     // An ordinary global: the prelude freezes it, and takes away what is on it, which is the context's own.
     const context = createContext(constants.DONT_CONTEXTIFY, { name: `tool:${tool.name}` });
-    const boot = runInContext(prelude, context, { filename: "glovebox:prelude" }) as (...args: unknown[]) => Guest;
+    const boot = runInContext(prelude.core, context, { filename: "glovebox:prelude" }) as (...args: unknown[]) => Guest;
     const factory = runInContext(text, context, { filename: `tool:${tool.name}`, lineOffset: -1 }) as Factory;
     const emit = (kind: number, _run: number, a: string | number, b: string, c: string, nowMs: number) =>
       this.#onEmit(kind, a, b, c, nowMs);
     const isShared = tool.isolation === "shared";
-    this.#guest = boot(emit, createPure(fixedKey(seed)), isHardened(script), factory, ownNames, facts, isShared);
+    this.#guest = boot(
+      emit,
+      createPure(fixedKey(seed), prelude.parts),
+      isHardened(script),
+      factory,
+      ownNames,
+      facts,
+      isShared,
+    );
   }
 
   /** Runs it to its end; a call that was never answered does not end. */

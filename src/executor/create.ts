@@ -1,3 +1,4 @@
+import type { Prelude } from "../protocol/prelude.ts";
 import type { Executor, ResolvedExecutorOptions, TellExecutorEvent } from "./executor.ts";
 import { ProcessExecutor } from "./process/process-executor.ts";
 import { ThreadsExecutor } from "./threads/threads-executor.ts";
@@ -5,7 +6,7 @@ import { ThreadsExecutor } from "./threads/threads-executor.ts";
 /** What an engine gives every executor. */
 export interface ExecutorHost {
   readonly workers: number;
-  readonly prelude: string;
+  readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly nextRun: () => number;
   readonly tell: TellExecutorEvent;

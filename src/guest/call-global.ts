@@ -2,6 +2,7 @@ import type { Call } from "./call.ts";
 import { consolePart } from "./deferred.ts";
 import { overridable } from "./harden.ts";
 import { GLOBAL_NAMES, OWN_NAMES } from "./host.ts";
+import { shown } from "./shown.ts";
 
 /** Which call an instance works for: one for its whole life, except where the module is shared between calls. */
 export interface Holder {
@@ -30,6 +31,7 @@ export class CallGlobal {
     return (this.#console ??= consolePart().createConsole(
       (level, message) => holder.call?.log(level, message),
       () => holder.realm.nowMs(),
+      shown,
     ));
   }
 

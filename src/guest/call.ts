@@ -7,6 +7,7 @@ export interface CallWorld {
   readonly emit: Emit;
   readonly pure: Pure;
   readonly turn: TurnState;
+  readonly fetch: () => object;
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 
@@ -87,6 +88,7 @@ export class Call {
   #asks: Map<number, Ask> | null = null;
   #timers: Timers | null = null;
   #entropy: Entropy | null = null;
+  #requests = 0;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
   settled = false;
 
@@ -111,6 +113,16 @@ export class Call {
 
   get entropy(): Entropy {
     return (this.#entropy ??= new Entropy(this.#world.pure, this.run));
+  }
+
+  /** The function by which tools make requests. */
+  get fetch(): object {
+    return this.#world.fetch();
+  }
+
+  /** The number of the next request that is made for this call. */
+  nextRequest(): number {
+    return ++this.#requests;
   }
 
   /** The time of a further turn. Turns are timed by the host and by the worker, and a call's clock never goes back. */

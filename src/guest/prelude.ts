@@ -2,15 +2,13 @@ import { Call, CapabilityError, type CallWorld, type TurnState } from "./call.ts
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
 import { CalledToolError } from "./faces/tools.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
-import { webPart } from "./deferred.ts";
-import { harden, hardenLater, removeEscapes } from "./harden.ts";
+import { harden, removeEscapes } from "./harden.ts";
 import { type Emit, type Guest, OWN_NAMES, type Pure } from "./host.ts";
-import { defineLazily, defineReplaceable, once } from "./lazy-globals.ts";
+import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
-import type { WebHost } from "./web/index.ts";
-import { WEB_NAMES } from "./web/names.ts";
+import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
 /**
  * The first code that runs in a context. It takes away what escapes the isolate's limits, gives tools the globals
@@ -25,11 +23,9 @@ export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial
   realm.Math.random = function random() {
     return turn.call?.entropy.fraction() ?? 0;
   };
-  const web = prepared(hardened, () => {
-    // An error that nobody catches ends the call, as it would end a process.
-    return webPart().createWebGlobals(webHost(pure, turn, (call, error) => guest.report(call, error)));
-  });
-  for (const name of WEB_NAMES) defineLazily(realm, name, () => web()[name], hardened);
+  // An error that nobody catches ends the call, as it would end a process.
+  const parts = createWebParts(pure, turn, hardened, (call, error) => guest.report(call, error));
+  defineWebGlobals(realm, parts, hardened);
   // Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call.
   const owned = (name: string): unknown => (turn.call?.global ? Reflect.get(turn.call.global, name) : undefined);
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
@@ -37,16 +33,17 @@ export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial
     prepareCallGlobal(realm);
     harden(realm, [CallGlobal, ToolContext, CapabilityError, CalledToolError, Call, Realm]);
   }
-  const world: CallWorld = { emit, pure, turn, createAbort: () => new (web().AbortController)() };
+  const world: CallWorld = {
+    emit,
+    pure,
+    turn,
+    fetch: () => parts.fetch().globals.fetch,
+    createAbort: () => new (parts.web().globals.AbortController)(),
+  };
   const guest = new Realm(world, hardened);
   const [factory, ownNames = "", facts = "", shared = false] = tool;
   if (factory !== undefined) guest.load(factory, ownNames, facts, shared);
   return faceOf(guest);
-}
-
-/** Makes something when it is first asked for, and leaves nothing of it open where calls share the realm. */
-function prepared<T extends object>(hardened: boolean, make: () => T): () => T {
-  return once(hardened ? () => hardenLater(make()) : make);
 }
 
 function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolean): void {
@@ -62,19 +59,6 @@ function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolea
   installClock(realm, clock, dates);
   const performance = prepared(hardened, () => createPerformance(clock));
   defineLazily(realm, "performance", performance, hardened);
-}
-
-function webHost(pure: Pure, turn: TurnState, report: (call: Call, error: unknown) => void): WebHost {
-  return {
-    parseUrl: (href, base) => pure("url.parse", href, base, ""),
-    updateUrl: (href, part, value) => pure("url.update", href, part, value),
-    digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
-    fillRandom: (bytes) => turn.call?.entropy.fill(bytes),
-    setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
-    reportError: (error) => {
-      if (turn.call !== null) report(turn.call, error);
-    },
-  };
 }
 
 /** Functions without a receiver: the worker keeps a reference to each. */

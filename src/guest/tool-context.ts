@@ -51,5 +51,5 @@ export class ToolContext {
  */
 function createHost(call: Call): object {
   const ask: AskHost = (capability, method, args) => call.ask(capability, method, args);
-  return openFace((capability) => FACES.get(capability)?.(ask) ?? customFace(capability, ask));
+  return openFace((capability) => FACES.get(capability)?.(ask, call) ?? customFace(capability, ask));
 }

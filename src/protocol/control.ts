@@ -1,9 +1,11 @@
+import type { Prelude } from "./prelude.ts";
+
 /** What the supervisor and the main thread of an executor process say to each other. Calls do not come this way. */
 
 export interface ChildInit {
   readonly kind: "init";
   readonly workers: number;
-  readonly prelude: string;
+  readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
   /** Resident memory at which the process is given up, in MiB. */

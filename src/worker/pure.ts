@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Prelude } from "../protocol/prelude.ts";
 import { seedOf } from "../protocol/seed.ts";
 
 /**
@@ -15,7 +16,11 @@ const HASHES: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
-export function createPure(entropyKey: string): (operation: string, a: string, b: string, c: string) => string {
+export function createPure(
+  entropyKey: string,
+  parts: Prelude["parts"],
+): (operation: string, a: string, b: string, c: string) => string {
+  const partTexts = new Map(Object.entries(parts));
   return (operation, a, b, c) => {
     try {
       if (a.length + b.length + c.length > INPUT_MAX) return "";
@@ -28,6 +33,8 @@ export function createPure(entropyKey: string): (operation: string, a: string, b
           return digest(a, b);
         case "entropy":
           return seedOf(entropyKey, a);
+        case "part":
+          return partTexts.get(a) ?? "";
         default:
           return "";
       }

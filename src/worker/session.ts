@@ -48,10 +48,10 @@ export class Session implements LinkListener {
     this.#slot = slot;
     this.#turns = new Turns(slot);
     this.#isolates = new Isolates(
-      settings.prelude,
+      settings.prelude.core,
       settings.warmIsolates,
       (kind, run, a, b, c, nowMs) => this.#onEmit(kind, run, a, b, c, nowMs),
-      createPure(settings.entropyKey),
+      createPure(settings.entropyKey, settings.prelude.parts),
       (memoryMb) => slot.reserve(memoryMb),
     );
     this.#preparation = new Preparation(this.#isolates);

@@ -1,9 +1,9 @@
 import type { MessagePort } from "node:worker_threads";
+import type { Prelude } from "../protocol/prelude.ts";
 
 /** What every worker of an executor is given when its thread starts. */
 export interface WorkerSettings {
-  /** The guest's prelude: one script whose value is its `boot` function. */
-  readonly prelude: string;
+  readonly prelude: Prelude;
   /** From this and a call's number its randomness is derived. */
   readonly entropyKey: string;
   readonly turnRecord: SharedArrayBuffer;

@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { ChildInit, FromChild } from "../../protocol/control.ts";
+import type { Prelude } from "../../protocol/prelude.ts";
 import { type Channel, Lane, type LaneListener } from "../lane.ts";
 import type { Death } from "./blame.ts";
 import { Mirror } from "./mirror.ts";
@@ -13,7 +14,7 @@ import { type Sandbox, writeFilter } from "./sandbox.ts";
 
 export interface ChildOptions {
   readonly workers: number;
-  readonly prelude: string;
+  readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
   readonly rssMaxMb: number;

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../errors.ts";
+import type { Prelude } from "../../protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../protocol/script.ts";
 import { turnRecordBuffer } from "../../protocol/turn-record.ts";
 import { Dispatcher } from "../dispatcher.ts";
@@ -13,7 +14,7 @@ import { WorkerPool } from "../worker-pool.ts";
 
 export interface ThreadsOptions {
   readonly workers: number;
-  readonly prelude: string;
+  readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
   readonly tell: TellExecutorEvent;

@@ -1,8 +1,13 @@
 /** Asks the host on behalf of a call. */
 export type AskHost = (capability: string, method: string, args: unknown) => Promise<unknown>;
 
+/** What faces may take from the call that they are made for. */
+export interface FaceCall {
+  readonly fetch: object;
+}
+
 /** What a tool finds under a capability's name in `context.host`: made when it is first asked for. */
-export type FaceMaker = (ask: AskHost) => object;
+export type FaceMaker = (ask: AskHost, call: FaceCall) => object;
 
 const { create, freeze } = Object;
 

@@ -2,7 +2,7 @@ import { atob, btoa } from "../web/base64.ts";
 import { bytesOf } from "../web/buffer-source.ts";
 import { bytesFromString, stringFromUnits } from "../web/byte-string.ts";
 import { encodeUtf8 } from "../web/utf8.ts";
-import { type FaceMaker, openFace } from "./face.ts";
+import { type AskHost, openFace } from "./face.ts";
 
 /** The content of a file as it crosses. */
 type Content = { readonly text: string } | { readonly base64: string };
@@ -26,7 +26,7 @@ const CONSTANTS = { F_OK: 0, X_OK: 1, W_OK: 2, R_OK: 4, COPYFILE_EXCL: 1 };
  * `syscall`. Paths begin with a mount: `/data/x.txt`. In addition, `readFile` takes `position` and `length`. What is made
  * here belongs to one call, so nothing of it has to be frozen.
  */
-export const fsFace: FaceMaker = (ask) => {
+export function fsFace(ask: AskHost): object {
   const call = async (method: string, args: Options): Promise<unknown> => {
     const answer = (await ask("fs", method, args)) as Answer;
     if ("failure" in answer) throw systemError(answer.failure);
@@ -75,7 +75,7 @@ export const fsFace: FaceMaker = (ask) => {
   };
   const known = new Map<string, unknown>(Object.entries(members));
   return openFace((name) => known.get(name) ?? ((args?: unknown) => ask("fs", name, args)));
-};
+}
 
 function systemError({ message, ...facts }: SystemFailure): Error {
   return Object.assign(new Error(message), facts);

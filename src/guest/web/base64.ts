@@ -1,8 +1,6 @@
+import { decodeBase64, encodeBase64 } from "./base64-bytes.ts";
 import { bytesFromString, stringFromUnits } from "./byte-string.ts";
 import { DOMException } from "./dom-exception.ts";
-
-const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const PAD = 0x3d;
 
 /** The Base64 form of a string whose characters are bytes. */
 export function btoa(data: string): string {
@@ -11,19 +9,7 @@ export function btoa(data: string): string {
   if (bytes === undefined) {
     throw new DOMException("The string to encode has characters above U+00FF", "InvalidCharacterError");
   }
-  const codes = bytesFromString(ALPHABET) ?? new Uint8Array();
-  const output = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
-  let at = 0;
-  for (let index = 0; index < bytes.length; index += 3) {
-    const left = bytes.length - index;
-    const group = ((bytes[index] ?? 0) << 16) | ((bytes[index + 1] ?? 0) << 8) | (bytes[index + 2] ?? 0);
-    output[at] = codes[group >> 18] ?? PAD;
-    output[at + 1] = codes[(group >> 12) & 63] ?? PAD;
-    output[at + 2] = left > 1 ? (codes[(group >> 6) & 63] ?? PAD) : PAD;
-    output[at + 3] = left > 2 ? (codes[group & 63] ?? PAD) : PAD;
-    at += 4;
-  }
-  return stringFromUnits(output);
+  return encodeBase64(bytes);
 }
 
 /** The bytes of a Base64 text as characters, read by the forgiving rules of the web: without padding, with spaces. */
@@ -34,21 +20,5 @@ export function atob(data: string): string {
   if (text.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(text)) {
     throw new DOMException("The string to decode is not valid Base64", "InvalidCharacterError");
   }
-  const values = new Uint8Array(128);
-  for (let index = 0; index < ALPHABET.length; index += 1) values[ALPHABET.charCodeAt(index)] = index;
-  const output = new Uint8Array(Math.floor((text.length * 3) / 4));
-  let at = 0;
-  for (let index = 0; index < text.length; index += 4) {
-    let group = 0;
-    for (let offset = 0; offset < 4; offset += 1) {
-      // Past the end `charCodeAt` gives NaN, for which the table has no value.
-      group = (group << 6) | (values[text.charCodeAt(index + offset)] ?? 0);
-    }
-    // Bytes that do not fit the output are the ones that only the missing characters would have filled.
-    output[at] = group >> 16;
-    output[at + 1] = group >> 8;
-    output[at + 2] = group;
-    at += 3;
-  }
-  return stringFromUnits(output);
+  return stringFromUnits(decodeBase64(text));
 }

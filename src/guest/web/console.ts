@@ -35,8 +35,12 @@ const INDENTED_GROUPS_MAX = 32;
 const MESSAGE_MAX = 16_384;
 
 /** Makes a console, with counters, timers and groups of its own. `now` gives milliseconds. */
-export function createConsole(write: (level: ConsoleLevel, message: string) => void, now: () => number): WebConsole {
-  const state = new ConsoleState(write);
+export function createConsole(
+  write: (level: ConsoleLevel, message: string) => void,
+  now: () => number,
+  show: NonNullable<InspectOptions["show"]> = () => undefined,
+): WebConsole {
+  const state = new ConsoleState(write, show);
   const timers = new Timers(state, now);
   const counters = new Map<string, number>();
   return {
@@ -45,8 +49,8 @@ export function createConsole(write: (level: ConsoleLevel, message: string) => v
     warn: (...args) => state.print("warn", args),
     error: (...args) => state.print("error", args),
     debug: (...args) => state.print("debug", args),
-    trace: (...args) => state.write("error", traceText(formatWith({}, ...args))),
-    dir: (value, options) => state.write("log", inspect(value, readOptions(options))),
+    trace: (...args) => state.write("error", traceText(formatWith({ show }, ...args))),
+    dir: (value, options) => state.write("log", inspect(value, { ...readOptions(options), show })),
     dirxml: (...args) => state.print("log", args),
     table: (data, columns) => {
       const table = tableText(data, columns);
@@ -81,14 +85,16 @@ export function createConsole(write: (level: ConsoleLevel, message: string) => v
 /** Where the console's output goes, and how far it is indented. */
 class ConsoleState {
   readonly #write: (level: ConsoleLevel, message: string) => void;
+  readonly #show: NonNullable<InspectOptions["show"]>;
   #groups = 0;
 
-  constructor(write: (level: ConsoleLevel, message: string) => void) {
+  constructor(write: (level: ConsoleLevel, message: string) => void, show: NonNullable<InspectOptions["show"]>) {
     this.#write = write;
+    this.#show = show;
   }
 
   print(level: ConsoleLevel, args: readonly unknown[]): void {
-    this.write(level, formatWith({ maxChars: MESSAGE_MAX }, ...args));
+    this.write(level, formatWith({ maxChars: MESSAGE_MAX, show: this.#show }, ...args));
   }
 
   write(level: ConsoleLevel, message: string): void {

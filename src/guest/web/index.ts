@@ -4,7 +4,7 @@ import { createCrypto, type DigestAlgorithm } from "./crypto.ts";
 import { DOMException } from "./dom-exception.ts";
 import { TextDecoder, TextEncoder } from "./encoding.ts";
 import { createEventClasses } from "./events.ts";
-import { createStructuredClone } from "./structured-clone.ts";
+import { CloneRules, createStructuredClone } from "./structured-clone.ts";
 import { createUrlClasses, type ParseUrl, type UpdateUrl } from "./url.ts";
 
 /** What the web's classes leave to the host. */
@@ -20,19 +20,20 @@ export interface WebHost {
 }
 
 /** The globals that tools know from the web, by name. */
-export type WebGlobals = ReturnType<typeof buildGlobals>;
+export type WebGlobals = ReturnType<typeof createWebPart>["globals"];
 
-/** Makes the web's globals for a realm. */
-export function createWebGlobals(host: WebHost): WebGlobals {
-  const globals = buildGlobals(host);
+/** Makes the web's globals for a realm, and what only its other parts know of them. */
+export function createWebPart(host: WebHost) {
+  const part = buildPart(host);
+  const { globals } = part;
   for (const [name, value] of Object.entries(globals)) {
     // A bundler may have renamed a class that stands beside others of its name.
     if (typeof value === "function") Object.defineProperty(value, "name", { value: name, configurable: true });
   }
-  return globals;
+  return part;
 }
 
-function buildGlobals(host: WebHost) {
+function buildPart(host: WebHost) {
   const { Event, CustomEvent, EventTarget, abortStates } = createEventClasses(host.reportError);
   const { setTimeout } = host;
   const abortClasses = createAbortClasses({ Event, EventTarget, DOMException, setTimeout, abortStates });
@@ -40,8 +41,10 @@ function buildGlobals(host: WebHost) {
   const cryptoGlobals = createCrypto({ fill: host.fillRandom, digest: host.digest, DOMException });
   const { AbortController } = abortClasses;
   const { Crypto, SubtleCrypto } = cryptoGlobals;
-  const refused = [Event, EventTarget, AbortController, URL, URLSearchParams, TextEncoder, TextDecoder] as const;
-  return {
+  const cloneRules = new CloneRules();
+  cloneRules.refuse(Event, EventTarget, AbortController, URL, URLSearchParams, TextEncoder, TextDecoder);
+  cloneRules.refuse(Crypto, SubtleCrypto);
+  const globals = {
     DOMException,
     Event,
     CustomEvent,
@@ -53,7 +56,8 @@ function buildGlobals(host: WebHost) {
     btoa,
     URL,
     URLSearchParams,
-    structuredClone: createStructuredClone([...refused, Crypto, SubtleCrypto]),
+    structuredClone: createStructuredClone(cloneRules),
     ...cryptoGlobals,
   };
+  return { globals, abortStates, cloneRules };
 }

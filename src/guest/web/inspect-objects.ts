@@ -12,6 +12,7 @@ export function describeObject(value: object, className: string | null, tag: str
   if (Array.isArray(value)) return describeArray(value, className, tag, run);
   if (ArrayBuffer.isView(value)) return describeView(value, className, tag, run);
   return (
+    describeShown(value, className, tag, run) ??
     describeCollection(value, className, tag, run) ??
     describeBase(value, className, tag, run) ??
     describePlain(value, className, tag)
@@ -53,6 +54,22 @@ function describeView(value: ArrayBufferView, className: string | null, tag: str
   const keys = array.length > SMALL_LIST ? [] : ownKeys(array).filter((key) => !isIndex(key));
   if (array.length === 0 && keys.length === 0) return `${open}]`;
   return { base: "", open, close: "]", keys, numeric: true, special: listTypedArray(array, run) };
+}
+
+/** Objects of the web's classes keep their state where no property leads to it. */
+function describeShown(value: object, className: string | null, tag: string, run: Printer): Body | string | undefined {
+  const facts = run.options.show(value);
+  if (facts === undefined) return undefined;
+  const open = `${prefixOf(className, tag, "Object", "")}{`;
+  if (Object.keys(facts).length === 0) return `${open}}`;
+  const special = (entries: string[], level: number) => {
+    for (const key of Object.keys(facts)) {
+      if (run.isFull) break;
+      entries.push(run.property(facts, key, level, false));
+    }
+    return 0;
+  };
+  return { base: "", open, close: "}", keys: [], special };
 }
 
 /** The getters of `size` and `byteLength` throw for what is no real `Map`, `Set`, or `ArrayBuffer`. */

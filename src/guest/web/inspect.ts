@@ -8,6 +8,7 @@ const DEFAULTS: Required<InspectOptions> = {
   maxArrayLength: 100,
   maxStringLength: 10_000,
   maxChars: 16_384,
+  show: () => undefined,
 };
 
 /** What ends an output that was cut. */

@@ -8,6 +8,8 @@ export interface InspectOptions {
   readonly maxStringLength?: number;
   /** How many characters there are at most, all together. */
   readonly maxChars?: number;
+  /** What an object shows besides its properties; `undefined` where it is nothing. */
+  readonly show?: (value: object) => object | undefined;
 }
 
 /** How an object is printed: what stands before the bracket, the brackets, and what stands between them. */

@@ -4,17 +4,45 @@ import { DOMException } from "./dom-exception.ts";
 /** The function that `createStructuredClone` makes. */
 export type StructuredClone = <T>(value: T, options?: { readonly transfer?: Iterable<object> }) => T;
 
-type AnyClass = abstract new (...args: never[]) => object;
+type AnyClass = { readonly prototype: object };
 
 /** The errors that keep their kind; every other error becomes a plain `Error`. */
 const ERROR_CLASSES = [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError] as const;
 
-/** Makes `structuredClone`. Instances of the given classes are refused, like all that cannot be copied faithfully. */
-export function createStructuredClone(refused: readonly AnyClass[]): StructuredClone {
+/** What objects of the web's own classes are when they are cloned. Parts of the realm that come later add theirs. */
+export class CloneRules {
+  readonly #refused: AnyClass[] = [];
+  readonly #copiers: ((value: object) => object | undefined)[] = [];
+
+  /** Refuses instances of classes, like all that cannot be copied faithfully. */
+  refuse(...classes: readonly AnyClass[]): void {
+    this.#refused.push(...classes);
+  }
+
+  /** Adds what copies an object, and gives `undefined` for those of other kinds. */
+  copy(copier: (value: object) => object | undefined): void {
+    this.#copiers.push(copier);
+  }
+
+  isRefused(value: object): boolean {
+    return this.#refused.some(({ prototype }) => Object.prototype.isPrototypeOf.call(prototype, value));
+  }
+
+  copyOf(value: object): object | undefined {
+    for (const copier of this.#copiers) {
+      const copy = copier(value);
+      if (copy !== undefined) return copy;
+    }
+    return undefined;
+  }
+}
+
+/** Makes `structuredClone`. */
+export function createStructuredClone(rules: CloneRules): StructuredClone {
   return function structuredClone<T>(value: T, ...[options]: [options?: { readonly transfer?: Iterable<object> }]): T {
     if (arguments.length === 0) throw new TypeError("structuredClone needs a value");
     const transfer = readTransfer(options?.transfer ?? []);
-    const cloner = new Cloner(refused);
+    const cloner = new Cloner(rules);
     const copies = transfer.map((buffer) => cloner.clone(buffer));
     const clone = cloner.clone(value) as T;
     // Nothing is detached before everything has been copied: a value that cannot be cloned leaves its buffers alone.
@@ -26,10 +54,10 @@ export function createStructuredClone(refused: readonly AnyClass[]): StructuredC
 /** One run of the algorithm: it remembers what it has cloned, so that references stay shared and cycles end. */
 class Cloner {
   readonly #clones = new Map<object, object>();
-  readonly #refused: readonly AnyClass[];
+  readonly #rules: CloneRules;
 
-  constructor(refused: readonly AnyClass[]) {
-    this.#refused = refused;
+  constructor(rules: CloneRules) {
+    this.#rules = rules;
   }
 
   clone(value: unknown): unknown {
@@ -57,9 +85,9 @@ class Cloner {
     if (value instanceof Set && isKind(() => Set.prototype.has.call(value, undefined))) return this.#cloneSet(value);
     if (value instanceof ArrayBuffer && isArrayBuffer(value)) return this.#remember(value, copyBuffer(value));
     if (Error.isError(value)) return this.#cloneError(value);
-    const simple = cloneDate(value) ?? cloneRegExp(value) ?? cloneBoxed(value);
+    const simple = cloneDate(value) ?? cloneRegExp(value) ?? cloneBoxed(value) ?? this.#rules.copyOf(value);
     if (simple !== undefined) return this.#remember(value, simple);
-    if (isUnclonable(value) || this.#refused.some((refused) => value instanceof refused)) throw refuse(value);
+    if (isUnclonable(value) || this.#rules.isRefused(value)) throw refuse(value);
     return this.#cloneProperties(value, this.#remember(value, {}));
   }
 

@@ -14,13 +14,13 @@ const SOURCES = fileURLToPath(new URL("../../../../src/guest/web/", import.meta.
 /** Installs the globals as a prelude would, over the host's functions that the harness put into `host`. */
 const PRELUDE = `
   import { createConsole } from "./console.ts";
-  import { createWebGlobals } from "./index.ts";
+  import { createWebPart } from "./index.ts";
   const host = globalThis.host;
   delete globalThis.host;
   const timers = [];
   const errors = [];
   const messages = [];
-  const web = createWebGlobals({
+  const { globals: web } = createWebPart({
     parseUrl: host.parseUrl,
     updateUrl: host.updateUrl,
     digest: host.digest,

@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createStructuredClone } from "../../../../src/guest/web/structured-clone.ts";
+import { CloneRules, createStructuredClone } from "../../../../src/guest/web/structured-clone.ts";
 import { inIsolate } from "./in-isolate.ts";
 
 class Refused {}
-const clone = createStructuredClone([Refused]);
+const rules = new CloneRules();
+rules.refuse(Refused);
+const clone = createStructuredClone(rules);
 
 function empty(length: number): unknown[] {
   const array: unknown[] = [];

@@ -1,0 +1,44 @@
+import { Blob, blobBytes, blobOf, File, fileOf } from "./blob.ts";
+import { fetch } from "./fetch.ts";
+import { FormData, formDataIterator } from "./form-data.ts";
+import { Headers, headersIterator } from "./headers.ts";
+import { provideParts, type RealmParts } from "./realm-parts.ts";
+import { Request } from "./request.ts";
+import { Response } from "./response.ts";
+import { showFetchObject } from "./show-fetch.ts";
+
+/** The globals of the fetch standard and what comes with them, by name. */
+export type FetchGlobals = ReturnType<typeof createGlobals>;
+
+/** The part of a realm with `fetch` and the classes around it. */
+export interface FetchPart {
+  readonly globals: FetchGlobals;
+  /** Prototypes that tools can get hold of, though no property of a global leads to them. */
+  readonly hidden: readonly object[];
+  /** What an object of these classes shows on a console; `undefined` for every other. */
+  readonly show: (value: object) => object | undefined;
+}
+
+/** Makes `fetch` and the classes around it for a realm. */
+export function createFetchPart(parts: RealmParts): FetchPart {
+  provideParts(parts);
+  const globals = createGlobals();
+  for (const [name, value] of Object.entries(globals)) {
+    // A bundler may have renamed a class that stands beside others of its name.
+    Object.defineProperty(value, "name", { value: name, configurable: true });
+  }
+  parts.cloneRules.refuse(Headers, Request, Response, FormData);
+  parts.cloneRules.copy(copyBlob);
+  return { globals, hidden: [headersIterator, formDataIterator], show: showFetchObject };
+}
+
+function createGlobals() {
+  return { fetch, Headers, Request, Response, Blob, File, FormData };
+}
+
+function copyBlob(value: object): object | undefined {
+  const bytes = blobBytes(value);
+  if (bytes === undefined) return undefined;
+  const blob = blobOf(bytes, (value as Blob).type);
+  return value instanceof File ? fileOf(blob, value.name, value.lastModified) : blob;
+}

@@ -1,0 +1,78 @@
+import { encodeBase64 } from "./base64-bytes.ts";
+import { Body } from "./body.ts";
+import { readBytes } from "./byte-stream.ts";
+import { type Arrived, ArrivingBody, Exchange, type Part } from "./exchange.ts";
+import { HeaderList } from "./header-list.ts";
+import { realmParts } from "./realm-parts.ts";
+import { Request, requestState } from "./request.ts";
+import type { RequestInit, RequestState } from "./request-state.ts";
+import { isBodiless, type Response, responseOf } from "./response.ts";
+import { Utf8Decoder } from "./utf8.ts";
+
+/** What a request's body may have at most: it is gathered before it is sent. */
+const BODY_MAX_BYTES = 32 * 1024 * 1024;
+
+/** What the host answers as soon as it knows a response's headers. */
+interface Answer {
+  readonly url: string;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly redirected: boolean;
+  /** Whether it is a redirect that was not to be followed. */
+  readonly opaque: boolean;
+  readonly body: Arrived | null;
+}
+
+/** Sends a request by way of the host, which decides whether the call may. */
+export async function fetch(input: string | Request, ...[init]: [init?: RequestInit | null]): Promise<Response> {
+  const request = requestState(new Request(input, init));
+  const { abortStates, currentCall } = realmParts();
+  const call = currentCall();
+  const signal = abortStates.get(request.signal);
+  // What an ended call has left behind gets no answer.
+  if (call === null || signal === undefined) return new Promise(() => undefined);
+  request.signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  aborted.catch(() => undefined);
+  const abort = () => reject(signal.reason);
+  signal.steps.add(abort);
+  try {
+    const body = await Promise.race([aborted, partOf(request)]);
+    const exchange = new Exchange(call, signal);
+    const answer = (await exchange.ask("request", messageOf(request, body), "fetch failed")) as Answer;
+    return responseFrom(answer, exchange, signal);
+  } finally {
+    signal.steps.delete(abort);
+  }
+}
+
+function messageOf({ url, method, headers, redirect }: RequestState, body: Part | null): object {
+  const hash = url.indexOf("#");
+  return { url: hash < 0 ? url : url.slice(0, hash), method, headers: headers.entries, body, redirect };
+}
+
+/** A request's body as it is sent: as text where it is text, which the host can put secrets into. */
+async function partOf({ body }: RequestState): Promise<Part | null> {
+  if (body === null) return null;
+  const text = body.takeText();
+  if (text !== undefined) return { text };
+  const bytes = await readBytes(body.take(), BODY_MAX_BYTES);
+  try {
+    return { text: new Utf8Decoder(true).decode(bytes, true) };
+  } catch {
+    return { base64: encodeBase64(bytes) };
+  }
+}
+
+function responseFrom(answer: Answer, exchange: Exchange, signal: ConstructorParameters<typeof Exchange>[1]): Response {
+  const { url, status, statusText, redirected, opaque } = answer;
+  const headers = new HeaderList(answer.headers, true);
+  const type = opaque ? "opaqueredirect" : "basic";
+  const hasBody = answer.body !== null && !isBodiless(status);
+  if (answer.body === null) exchange.end();
+  else if (!hasBody) exchange.cancel();
+  const chunks = answer.body === null || !hasBody ? null : new ArrivingBody(exchange, signal, answer.body);
+  const body = chunks === null ? null : new Body({ kind: "chunks", chunks });
+  return responseOf({ type, url, status, statusText, redirected, headers, body });
+}

@@ -1,0 +1,107 @@
+import { byteString, HeaderList, headerName, headerValue } from "./header-list.ts";
+import { definePairs, type Pairs } from "./pair-iterator.ts";
+import { describeInterface } from "./web-interface.ts";
+
+/** What headers can be made from. */
+export type HeadersInit = Iterable<Iterable<string>> | Readonly<Record<string, string>>;
+
+let readList = (_headers: object): HeaderList => new HeaderList();
+
+/** The headers of a request or a response. */
+export class Headers {
+  readonly #list: HeaderList;
+
+  static {
+    describeInterface(this, "Headers");
+    readList = (headers) => (headers as Headers).#list;
+  }
+
+  declare readonly [Symbol.iterator]: Pairs<string>["entries"];
+  declare readonly entries: Pairs<string>["entries"];
+  declare readonly keys: Pairs<string>["keys"];
+  declare readonly values: Pairs<string>["values"];
+  declare readonly forEach: Pairs<string>["forEach"];
+
+  constructor(...[init]: [init?: HeadersInit | HeaderList]) {
+    this.#list = HeaderList.isList(init) ? init : new HeaderList();
+    if (init !== undefined && init !== this.#list) fillHeaders(this.#list, init);
+  }
+
+  append(name: string, value: string): void {
+    requireArguments(arguments.length, 2);
+    const [key, text] = [headerName(name), headerValue(value)];
+    this.#changeable().append(key, text);
+  }
+
+  delete(name: string): void {
+    requireArguments(arguments.length, 1);
+    const key = headerName(name);
+    this.#changeable().delete(key);
+  }
+
+  get(name: string): string | null {
+    requireArguments(arguments.length, 1);
+    return this.#list.get(headerName(name));
+  }
+
+  getSetCookie(): string[] {
+    return this.#list.all("set-cookie");
+  }
+
+  has(name: string): boolean {
+    requireArguments(arguments.length, 1);
+    return this.#list.has(headerName(name));
+  }
+
+  set(name: string, value: string): void {
+    requireArguments(arguments.length, 2);
+    const [key, text] = [headerName(name), headerValue(value)];
+    this.#changeable().set(key, text);
+  }
+
+  #changeable(): HeaderList {
+    if (this.#list.isImmutable) throw new TypeError("These headers cannot be changed");
+    return this.#list;
+  }
+}
+
+/** The prototype of the iterators of headers. */
+export const headersIterator = definePairs(Headers, "Headers", (headers) => readList(headers).sorted);
+
+/** The list behind a `Headers` object; throws for what is none. */
+export function headerListOf(headers: object): HeaderList {
+  return readList(headers);
+}
+
+/** Adds what an initializer of headers has: pairs, or the properties of an object. */
+export function fillHeaders(list: HeaderList, init: unknown): void {
+  for (const [name, value] of readPairs(init)) list.append(headerName(name), headerValue(value));
+}
+
+function readPairs(init: unknown): (readonly [string, string])[] {
+  if (init === null || (typeof init !== "object" && typeof init !== "function")) {
+    throw new TypeError("Headers are made from pairs, or from an object with names and values");
+  }
+  const method: unknown = Reflect.get(init, Symbol.iterator);
+  if (method !== undefined && method !== null) return Array.from(init as Iterable<unknown>, readPair);
+  const record = new Map<string, string>();
+  for (const key of Reflect.ownKeys(init)) {
+    if (!Object.getOwnPropertyDescriptor(init, key)?.enumerable) continue;
+    // A symbol is no name: making text of it throws, as the standard wants.
+    record.set(byteString(key), byteString(Reflect.get(init, key)));
+  }
+  return [...record];
+}
+
+function readPair(pair: unknown): readonly [string, string] {
+  if (typeof pair === "object" && pair !== null && Symbol.iterator in pair) {
+    const [name, value, ...more] = Array.from(pair as Iterable<unknown>, byteString);
+    if (name !== undefined && value !== undefined && more.length === 0) return [name, value];
+  }
+  throw new TypeError("Each header pair has to be an iterable of a name and a value");
+}
+
+function requireArguments(given: number, needed: number): void {
+  if (given < needed)
+    throw new TypeError(`${needed} argument${needed === 1 ? "" : "s"} required, but only ${given} given`);
+}

@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { inTool } from "./in-tool.ts";
+
+test("a response has the standard's defaults", async () => {
+  const found = await inTool(`
+    const r = new Response();
+    return [r.status, r.statusText, r.ok, r.type, r.url, r.redirected, [...r.headers], r.body, r.bodyUsed, await r.text(), r.bodyUsed];
+  `);
+  expect(found).toEqual([200, "", true, "default", "", false, [], null, false, "", false]);
+});
+
+test("its statics make errors, redirects and JSON", async () => {
+  const found = await inTool(`
+    const [e, r, j] = [Response.error(), Response.redirect("https://a.example/b c", 301), Response.json({ a: 1 }, { status: 201 })];
+    return [[e.type, e.status, e.ok], [r.status, r.headers.get("location")], [j.status, j.headers.get("content-type"), await j.json()],
+      Response.json([], { headers: { "content-type": "a/b" } }).headers.get("content-type"), Response.redirect("a:b").status];
+  `);
+  expect(found).toEqual([
+    ["error", 0, false],
+    [301, "https://a.example/b%20c"],
+    [201, "application/json", { a: 1 }],
+    "a/b",
+    302,
+  ]);
+});
+
+test("what no response can be is refused", async () => {
+  const names = await inTool(`
+    return Promise.all([() => new Response("", { status: 199 }), () => new Response("", { status: 600 }),
+      () => new Response("", { status: "x" }), () => Response.redirect("a:b", 200), () => new Response("a", { status: 204 }),
+      () => new Response("", { statusText: "a\\n" }), () => new Response("", { headers: null }), () => Response.redirect("//"),
+      () => Response.json(), () => Response.json(Symbol()), () => new Response("", 1), () => Response(),
+      () => Response.error().headers.set("a", "b"), () => Response.redirect("a:b").headers.delete("location"),
+      () => Response.prototype.text.call({}), () => Response.prototype.clone.call({}),
+    ].map(thrown));
+  `);
+  expect(names).toEqual([...Array<string>(4).fill("RangeError"), ...Array<string>(12).fill("TypeError")]);
+});
+
+test.each([
+  ["text", "'é'", "text/plain;charset=UTF-8", "é"],
+  ["a number", "1", "text/plain;charset=UTF-8", "1"],
+  ["URLSearchParams", "new URLSearchParams('a=ä')", "application/x-www-form-urlencoded;charset=UTF-8", "a=%C3%A4"],
+  ["a Blob", "new Blob(['x'], { type: 'a/b' })", "a/b", "x"],
+  ["a Blob without type", "new Blob(['x'])", null, "x"],
+  ["an ArrayBuffer", "new Uint8Array([120]).buffer", null, "x"],
+  ["a view", "new Uint8Array([119, 120]).subarray(1)", null, "x"],
+  ["a stream", "new Blob(['x']).stream()", null, "x"],
+])("%s gives a body and its type", async (_name, body, type, text) => {
+  const found = await inTool(`
+    const r = new Response(${body});
+    return [r.headers.get("content-type"), await r.text()];
+  `);
+  expect(found).toEqual([type, text]);
+});
+
+test("a body is read once", async () => {
+  const found = await inTool(`
+    const r = new Response("abc");
+    const before = r.bodyUsed;
+    const text = r.text();
+    return [before, r.bodyUsed, await text, await thrown(() => r.text()), await thrown(() => r.json()), await thrown(() => r.clone()),
+      r.body.locked, (await r.body.getReader().read()).done];
+  `);
+  expect(found).toEqual([false, true, "abc", "TypeError", "TypeError", "TypeError", false, true]);
+});
+
+test("a body whose stream somebody reads cannot be read otherwise", async () => {
+  const found = await inTool(`
+    const [locked, read, cancelled] = [new Response("a"), new Response("b"), new Response("c")];
+    locked.body.getReader();
+    const reader = read.body.getReader();
+    await reader.read();
+    reader.releaseLock();
+    await cancelled.body.cancel();
+    return Promise.all([locked, read, cancelled].map(async (r) => [r.bodyUsed, await thrown(() => r.text()), await thrown(() => r.clone())]));
+  `);
+  expect(found).toEqual([
+    [false, "TypeError", "TypeError"],
+    [true, "TypeError", "TypeError"],
+    [true, "TypeError", "TypeError"],
+  ]);
+});
+
+test("every form of a body has the same bytes", async () => {
+  const found = await inTool(`
+    const make = () => new Response('{"a":"é"}', { headers: { "content-type": 'Text/X; Charset="a b"' } });
+    const blob = await make().blob();
+    const text = await make().text();
+    return [text, (await make().json()).a, (await make().bytes()).length, (await make().arrayBuffer()).byteLength, blob.size, blob.type];
+  `);
+  expect(found).toEqual(['{"a":"é"}', "é", 10, 10, 10, 'text/x;charset="a b"']);
+});
+
+test("what is no JSON is a SyntaxError", async () => {
+  expect(await inTool(`return thrown(() => new Response("{").json())`)).toBe("SyntaxError");
+});
+
+test("a clone has headers and a body of its own", async () => {
+  const found = await inTool(`
+    const r = new Response("abc", { status: 201, statusText: "x", headers: { a: "1" } });
+    const c = r.clone();
+    c.headers.set("a", "2");
+    const streamed = new Response(new Blob(["def"]).stream());
+    const other = streamed.clone();
+    return [c.status, c.statusText, r.headers.get("a"), await r.text(), await c.text(), await other.text(), await streamed.text()];
+  `);
+  expect(found).toEqual([201, "x", "1", "abc", "abc", "def", "def"]);
+});
+
+test("a stream that gives something else than bytes is refused when it is read", async () => {
+  const found = await inTool(`
+    const stream = new ReadableStream({ start(c) { c.enqueue("text"); c.close(); } });
+    const failing = new ReadableStream({ pull() { throw new RangeError("mine"); } });
+    return [await thrown(() => new Response(stream).text()), await thrown(() => new Response(failing).text())];
+  `);
+  expect(found).toEqual(["TypeError", "RangeError"]);
+});
+
+test("the console shows what a response has, and does not read it", async () => {
+  const found = await inTool(`
+    const r = new Response("abc", { headers: { a: "1" } });
+    console.log(r);
+    return r.bodyUsed;
+  `);
+  expect(found).toBe(false);
+});
