@@ -5,6 +5,7 @@ import type { ResolvedOptions } from "./options.ts";
 
 /** Makes the broker of an engine: what it can do at all, and what its policy allows of that. */
 export function createBroker(options: ResolvedOptions, onOutcome: (event: CapabilityEvent) => void): Broker {
-  const { capabilities, redact } = createCapabilities({ custom: options.capabilities, environment: process.env });
+  const { capabilities: custom, fetch, secrets } = options;
+  const { capabilities, redact } = createCapabilities({ custom, environment: process.env, fetch, secrets });
   return new Broker({ capabilities, policy: options.policy, redact, onOutcome });
 }

@@ -2,6 +2,8 @@ import { availableParallelism } from "node:os";
 import type { Registry } from "prom-client";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
+import type { ConnectionOptions } from "./capabilities/fetch/connections.ts";
+import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
@@ -35,6 +37,10 @@ export interface EngineOptions {
   /** What tools may be granted. Default: nothing. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
+  /** How the requests of tools find and await their servers. */
+  readonly fetch?: ConnectionOptions;
+  /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
+  readonly secrets?: { readonly [name: string]: SecretOptions };
   /** Where the engine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
@@ -50,6 +56,8 @@ export interface ResolvedOptions {
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
+  readonly fetch: ConnectionOptions;
+  readonly secrets: { readonly [name: string]: SecretOptions };
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -102,6 +110,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     },
     policy: options.policy ?? { rules: [] },
     capabilities: options.capabilities ?? [],
+    fetch: options.fetch ?? {},
+    secrets: options.secrets ?? {},
     registry: options.registry,
     logger: options.logger,
   };

@@ -212,6 +212,10 @@ export class BrokerSession implements Disposable {
       callId,
       tool,
       callTool: (name, args) => callTool(name, args, this.#signal()),
+      grantsOf: (name) => {
+        const { decision } = this.#decide(name);
+        return decision.isGranted ? decision.granted.map(({ value }) => value) : [];
+      },
       get signal() {
         return signal();
       },

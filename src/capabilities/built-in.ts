@@ -1,12 +1,18 @@
 import type { Capability } from "./capability.ts";
 import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
+import type { ConnectionOptions } from "./fetch/connections.ts";
+import { createFetch } from "./fetch/fetch.ts";
+import { secretsCapability } from "./secrets/capability.ts";
+import { type SecretOptions, Secrets } from "./secrets/secrets.ts";
 import { createTools } from "./tools.ts";
 
 /** Of what an engine's capabilities are made. */
 export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
+  readonly fetch: ConnectionOptions;
+  readonly secrets: { readonly [name: string]: SecretOptions };
 }
 
 /** All that tools can ever ask of an engine. */
@@ -17,7 +23,12 @@ export interface Capabilities {
 }
 
 /** Makes the capabilities of the engine's own and the embedder's ready. */
-export function createCapabilities({ custom, environment }: CapabilityOptions): Capabilities {
-  const builtIn = [createEnv(environment), createTools()];
-  return { capabilities: [...builtIn, ...custom.map(asCapability)], redact: (text) => text };
+export function createCapabilities(options: CapabilityOptions): Capabilities {
+  const { custom, environment, fetch } = options;
+  const secrets = new Secrets(options.secrets, environment);
+  const builtIn = [createEnv(environment), createTools(), secretsCapability, createFetch(secrets, fetch)];
+  return {
+    capabilities: [...builtIn, ...custom.map(asCapability)],
+    redact: (text) => secrets.redactor.text(text),
+  };
 }
