@@ -5,11 +5,12 @@ import { FetchFailure } from "./failure.ts";
 /** More than anybody needs; each is a way to make much of little. */
 const CODINGS_MAX = 2;
 
-const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
-  ["gzip", createGunzip],
-  ["x-gzip", createGunzip],
-  ["deflate", () => new Inflate()],
-  ["br", createBrotliDecompress],
+/** By the first byte of what is decoded: "deflate" is zlib's format by the standard, and bare by the habit of some servers. */
+const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<string, (first: number) => Transform>([
+  ["gzip", () => createGunzip()],
+  ["x-gzip", () => createGunzip()],
+  ["deflate", (first) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw())],
+  ["br", () => createBrotliDecompress()],
 ]);
 
 /** What undoes the codings of a body, in the order in which they are undone. A body with one that is not known stays as it is. */
@@ -21,7 +22,7 @@ export function decodersOf(contentEncoding: string): readonly Transform[] {
     .filter((coding) => coding !== "" && coding !== "identity");
   if (codings.length > CODINGS_MAX) throw new FetchFailure(`the body is encoded more than ${CODINGS_MAX} times`);
   const makers = codings.toReversed().flatMap((coding) => DECODERS.get(coding) ?? []);
-  return makers.length < codings.length ? [] : makers.map((make) => make());
+  return makers.length < codings.length ? [] : makers.map((make) => new Decoder(make));
 }
 
 /** Lets bytes through up to a number of them. */
@@ -43,13 +44,18 @@ export class Meter extends Transform {
   }
 }
 
-/** "deflate" is zlib's format by the standard, and bare by the habit of some servers: the first byte tells. */
-class Inflate extends Transform {
+/** Decodes from the first byte on: where there is none, there is nothing to be decoded. */
+class Decoder extends Transform {
+  readonly #make: (first: number) => Transform;
   #inner: Transform | null = null;
 
+  constructor(make: (first: number) => Transform) {
+    super();
+    this.#make = make;
+  }
+
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    const [first = 0] = chunk;
-    this.#inner ??= this.#begin((first & 0x0f) === 8 ? createInflate() : createInflateRaw());
+    this.#inner ??= this.#begin(chunk[0] ?? 0);
     this.#inner.write(chunk, () => callback());
   }
 
@@ -69,7 +75,8 @@ class Inflate extends Transform {
     super._destroy(error, callback);
   }
 
-  #begin(inner: Transform): Transform {
+  #begin(first: number): Transform {
+    const inner = this.#make(first);
     inner.on("error", (error) => this.destroy(error));
     inner.on("data", (chunk) => {
       if (!this.push(chunk)) inner.pause();

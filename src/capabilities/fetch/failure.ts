@@ -25,7 +25,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ["UND_ERR_HEADERS_TIMEOUT", "there was no answer in time"],
   ["UND_ERR_BODY_TIMEOUT", "the body did not go on in time"],
   ["UND_ERR_HEADERS_OVERFLOW", "the answer's headers are too large"],
-  ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "the body is not as long as its headers say"],
+  ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "the answer is not as long as its headers say"],
   ["UND_ERR_SOCKET", LOST],
   ["ECONNRESET", LOST],
   ["EPIPE", LOST],
@@ -54,7 +54,7 @@ function wordsOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const words = WORDS.get(code);
   if (words !== undefined) return words;
-  if (code.startsWith("HPE_")) return WRONG;
+  if (error instanceof Error && error.name === "HTTPParserError") return WRONG;
   if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS could not be agreed on";
   return /^ERR__?(?:ERROR|BROTLI|PADDING|UNREACHABLE)/.test(code) ? ENCODING : "the request failed";
 }
