@@ -11,6 +11,8 @@ type FetchRules = Partial<NonNullable<CapabilityRequest["fetch"]>>;
 export interface World extends ConnectionOptions {
   /** Rules of the policy; the call is granted each of them. */
   readonly rules: readonly FetchRules[];
+  /** What the tool asks for; all of the rules where that is not said. */
+  readonly asks?: FetchRules;
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly grantedSecrets?: readonly string[];
 }
@@ -40,9 +42,11 @@ export class Session implements AsyncDisposable {
   readonly #abort = new AbortController();
   #lastId = 0;
 
-  constructor({ rules, secrets = {}, grantedSecrets = [], ...options }: World) {
+  constructor({ rules, asks, secrets = {}, grantedSecrets = [], ...options }: World) {
     this.#capability = createFetch(new Secrets(secrets, {}), options);
-    const grants = rules.map((rule) => fetchGrants.read({ origins: [], ...rule }, "policy"));
+    const allowed = rules.map((rule) => fetchGrants.read({ origins: [], ...rule }, "policy"));
+    const asked = asks === undefined ? null : fetchGrants.read(asks, "request");
+    const grants = asked === null ? allowed : allowed.flatMap((each) => fetchGrants.meet(asked, each) ?? []);
     const call = {
       callId: "c",
       tool: "t",
