@@ -4,6 +4,7 @@ import { coldStart } from "./cold-start.ts";
 import { cpuTool } from "./cpu-tool.ts";
 import { dispatch } from "./dispatch.ts";
 import { failover } from "./failover.ts";
+import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
 import { isolation } from "./isolation.ts";
 import { memory } from "./memory.ts";
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   payload,
   capability,
+  fetch,
   cpuTool,
   coldStart,
   memory,

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 export interface OriginPattern {
   /** As one would write it: two patterns are the same where their texts are. */
   readonly text: string;
-  /** `null`: any origin of the web. */
+  /** `null` for whatever origin of the web. */
   readonly protocol: string | null;
   readonly host: string;
   /** Whether the host's subdomains are meant, and not the host. */
