@@ -19,6 +19,7 @@ const CHECKSUMS = {
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
+  "fetch, quiet": "173680c39f0af722",
   "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",

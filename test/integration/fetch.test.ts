@@ -29,7 +29,7 @@ async function open(server: TestServer, options: EngineOptions = {}): Promise<En
 
 describe("a tool's request", () => {
   test("goes through the engine, with the secret that it never sees", async () => {
-    await using server = await serve((request, response) => response.end(`got ${request.headers["x-key"]}`));
+    await using server = await serve((request, response) => response.end(`got ${String(request.headers["x-key"])}`));
     await using engine = await open(server);
     const events: unknown[] = [];
     engine.on("capability:call", (event) => events.push(event));

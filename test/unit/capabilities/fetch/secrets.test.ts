@@ -134,7 +134,7 @@ describe("a redirect", () => {
     await using second = await plain();
     await using first = await serve((request, response) => {
       response.writeHead(302, {
-        location: `${second.origin}/?stolen=${encodeURIComponent(`${request.headers["x-key"]}`)}`,
+        location: `${second.origin}/?stolen=${encodeURIComponent(String(request.headers["x-key"]))}`,
       });
       response.end();
     });

@@ -21,7 +21,7 @@ export interface TestServer extends AsyncDisposable {
   readonly open: () => number;
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => unknown;
 
 /** A server of HTTP on a loopback address. */
 export async function serve(handler: Handler): Promise<TestServer> {
@@ -31,9 +31,11 @@ export async function serve(handler: Handler): Promise<TestServer> {
     const onBody = (body: string) => {
       const { method = "", url = "", headers } = request;
       seen.push({ method, url, headers, body });
-      handler(request, response, body);
+      return handler(request, response, body);
     };
-    text(request).then(onBody, () => response.destroy());
+    text(request)
+      .then(onBody)
+      .catch(() => response.destroy());
   });
   return await listen(server, seen);
 }
