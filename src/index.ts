@@ -1,5 +1,7 @@
 export type { CapabilityCall, CapabilityRequest } from "./capabilities/capability.ts";
 export { type CapabilityMethod, type CustomCapability, defineCapability } from "./capabilities/custom.ts";
+export type { FetchOptions, Lookup } from "./capabilities/fetch/connections.ts";
+export type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { Registry } from "prom-client";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
-import type { ConnectionOptions } from "./capabilities/fetch/connections.ts";
+import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
@@ -38,7 +38,7 @@ export interface EngineOptions {
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
   /** How the requests of tools find and await their servers. */
-  readonly fetch?: ConnectionOptions;
+  readonly fetch?: FetchOptions;
   /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
   readonly secrets?: { readonly [name: string]: SecretOptions };
   /** Where the engine's metrics are registered. Default: a registry of its own. */
@@ -56,7 +56,7 @@ export interface ResolvedOptions {
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
-  readonly fetch: ConnectionOptions;
+  readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;

@@ -1,7 +1,7 @@
 import type { Capability } from "./capability.ts";
 import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
-import type { ConnectionOptions } from "./fetch/connections.ts";
+import type { FetchOptions } from "./fetch/connections.ts";
 import { createFetch } from "./fetch/fetch.ts";
 import { secretsCapability } from "./secrets/capability.ts";
 import { type SecretOptions, Secrets } from "./secrets/secrets.ts";
@@ -11,7 +11,7 @@ import { createTools } from "./tools.ts";
 export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
-  readonly fetch: ConnectionOptions;
+  readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
 }
 

@@ -3,7 +3,7 @@ import { Placeholders } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
-import { type Header, headerOf } from "./headers.ts";
+import { checkHeader, type Header, headerOf } from "./headers.ts";
 import type { Permission, Permit } from "./permission.ts";
 import { type Hop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
 import { ResponseBody } from "./response-body.ts";
@@ -17,7 +17,6 @@ export interface ExchangeHost {
   readonly secrets: Secrets;
   /** The secrets that the call is granted: patterns of names. */
   readonly grantedSecrets: () => readonly string[];
-  readonly headersMs: number;
 }
 
 /** An answer, but for its body. */
@@ -90,11 +89,11 @@ export class Exchange {
     const { url, method } = hop;
     const permit = permission.admit(method, url);
     const placeholders = new Placeholders(secrets, url, grantedSecrets);
-    const headers = hop.headers.map(([name, value]): Header => [name, placeholders.inHeader(value)]);
+    const headers = hop.headers.map(([name, value]) => checkHeader(name, placeholders.inHeader(value)));
     const body = bodyOf(hop, placeholders);
     const size = body?.length ?? 0;
     if (permission.take(size, permit) < size) throw permission.excess(method, url, permit);
-    const agent = permit.isPrivate ? connections.anywhere : connections.publicOnly;
+    const agent = await connections.agent(permit.isPrivate);
     const sent = agent.request({
       origin: url.origin,
       path: placeholders.inUrl(url.pathname + url.search),
@@ -118,7 +117,7 @@ export class Exchange {
     const { promise: ended, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(signal.reason as Error);
     const onLate = () => this.#abort.abort(new FetchFailure("there was no answer in time"));
-    const timer = setTimeout(onLate, this.#host.headersMs);
+    const timer = setTimeout(onLate, this.#host.connections.headersMs);
     signal.addEventListener("abort", onAbort);
     try {
       return await Promise.race([sent, ended]);

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../json.ts";
 import type { Capability, OpenCall, OpenCapability } from "../capability.ts";
 import type { Secrets } from "../secrets/secrets.ts";
-import { type ConnectionOptions, Connections, HEADERS_DEFAULT_MS } from "./connections.ts";
+import { Connections, type FetchOptions } from "./connections.ts";
 import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } from "./exchange.ts";
 import { FetchFailure } from "./failure.ts";
 import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
@@ -60,14 +60,13 @@ const REQUEST: JsonSchema = {
 };
 
 /** `fetch`: requests to origins of the web that are granted, by HTTP/1.1. */
-export function createFetch(secrets: Secrets, options: ConnectionOptions = {}): Capability<FetchGrant> {
+export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
   const connections = new Connections(options);
-  const { headersMs = HEADERS_DEFAULT_MS } = options;
   return {
     name: "fetch",
     grants: fetchGrants,
     methods: { request: { input: REQUEST }, read: { input: ONLY_ID }, cancel: { input: ONLY_ID } },
-    open: (call, grants) => new FetchSession(call, grants, { connections, secrets, headersMs }),
+    open: (call, grants) => new FetchSession(call, grants, { connections, secrets }),
     close: () => connections.close(),
   };
 }
@@ -80,11 +79,7 @@ class FetchSession implements OpenCapability {
   #running = 0;
   #ended: Error | null = null;
 
-  constructor(
-    call: OpenCall,
-    grants: readonly FetchGrant[],
-    shared: Pick<ExchangeHost, "connections" | "secrets" | "headersMs">,
-  ) {
+  constructor(call: OpenCall, grants: readonly FetchGrant[], shared: Pick<ExchangeHost, "connections" | "secrets">) {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
     this.#host = { ...shared, permission: new Permission(grants), grantedSecrets };
     call.signal.addEventListener("abort", () => this.close(), { once: true });

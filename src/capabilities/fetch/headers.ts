@@ -31,10 +31,7 @@ export function requestHeaders(given: readonly Header[]): readonly Header[] {
   const headers: Header[] = [];
   let characters = 0;
   for (const [written, untrimmed] of given) {
-    const name = written.toLowerCase();
-    const value = untrimmed.trim();
-    if (!NAME.test(name)) throw new FetchFailure("a header's name is none");
-    if (!VALUE.test(value)) throw new FetchFailure(`the value of the header "${name}" is none`);
+    const [name, value] = checkHeader(written.toLowerCase(), untrimmed.trim());
     characters += name.length + value.length;
     if (!DROPPED.has(name) && !name.startsWith("proxy-")) headers.push([name, value]);
   }
@@ -42,7 +39,14 @@ export function requestHeaders(given: readonly Header[]): readonly Header[] {
   return [...headers, ...DEFAULTS.filter(([name]) => !hasHeader(headers, name))];
 }
 
-export function hasHeader(headers: readonly Header[], name: string): boolean {
+/** Throws where a header could not be sent: the value is not told, for there may be a secret in it. */
+export function checkHeader(name: string, value: string): Header {
+  if (!NAME.test(name)) throw new FetchFailure("a header's name is none");
+  if (!VALUE.test(value)) throw new FetchFailure(`the value of the header "${name}" is none`);
+  return [name, value];
+}
+
+function hasHeader(headers: readonly Header[], name: string): boolean {
   return headers.some(([other]) => other === name);
 }
 

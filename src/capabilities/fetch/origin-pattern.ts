@@ -14,6 +14,18 @@ export interface OriginPattern {
   readonly path: string;
 }
 
+/**
+ * Ports of protocols that would take an HTTP request for one of theirs: browsers do not send any there, and `*` does not
+ * mean them either. An origin with such a port has to be named by both, tool and rule.
+ */
+const OTHERS_PORTS: ReadonlySet<string> = new Set(
+  (
+    "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 " +
+    "137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 " +
+    "1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080"
+  ).split(" "),
+);
+
 const PATTERN_MAX = 2_048;
 const PATTERN = /^(https?):\/\/(\*\.)?([^\s/?#@\\*]+)(\/[^\s?#\\*]*)?$/i;
 const DECODED_MAX = 5;
@@ -47,7 +59,7 @@ function patternOf(parts: Omit<OriginPattern, "text">): OriginPattern {
 
 /** Whether a URL of the web is one of those that are meant. */
 export function matchesUrl(pattern: OriginPattern, url: URL): boolean {
-  if (pattern.protocol === null) return true;
+  if (pattern.protocol === null) return !OTHERS_PORTS.has(url.port);
   if (pattern.protocol !== url.protocol || pattern.port !== url.port) return false;
   if (!coversHost(pattern, { host: url.hostname, isWild: false })) return false;
   return pattern.path === "" || (coversPath(pattern.path, url.pathname) && isStraight(url.pathname));
@@ -55,8 +67,8 @@ export function matchesUrl(pattern: OriginPattern, url: URL): boolean {
 
 /** The pattern of all URLs that both mean, or `null` where there are none. */
 export function meetPatterns(one: OriginPattern, other: OriginPattern): OriginPattern | null {
-  if (one.protocol === null) return other;
-  if (other.protocol === null) return one;
+  if (one.protocol === null) return OTHERS_PORTS.has(other.port) ? null : other;
+  if (other.protocol === null) return OTHERS_PORTS.has(one.port) ? null : one;
   if (one.protocol !== other.protocol || one.port !== other.port) return null;
   const host = coversHost(other, one) ? one : coversHost(one, other) ? other : null;
   const path = coversPath(other.path, one.path) ? one : coversPath(one.path, other.path) ? other : null;

@@ -35,6 +35,8 @@ describe("a pattern of origins", () => {
     ["http://[::1]:8080", "http://[0:0::1]:8080/", true],
     ["http://127.1", "http://127.0.0.1/", true],
     ["*", "http://anything.example:81/x", true],
+    ["*", "http://anything.example:25/x", false],
+    ["http://anything.example:25", "http://anything.example:25/x", true],
     ["https://a.example/v1", "https://a.example/v1", true],
     ["https://a.example/v1", "https://a.example/v1/x", true],
     ["https://a.example/v1", "https://a.example/v1x", false],
@@ -91,7 +93,7 @@ describe("a pattern of origins", () => {
       scheme: fc.constantFrom("http", "https"),
       star: fc.constantFrom("", "*."),
       host: fc.constantFrom("a.example", "b.a.example", "c.b.a.example", "ba.example"),
-      port: fc.constantFrom("", ":8443"),
+      port: fc.constantFrom("", ":8443", ":25"),
       path: fc.constantFrom("", "/v1", "/v1/", "/v1/x", "/v1x"),
     })
     .map(({ scheme, star, host, port, path }) => `${scheme}://${star}${host}${port}${path}`);
@@ -182,10 +184,10 @@ describe("what a tool asks for and a rule allows", () => {
   test("keep the rule's private origins, which are allowed ones as well", () => {
     const both = fetchGrants.meet(
       asked({ origins: ["*"] }),
-      allowed({ origins: [], privateOrigins: ["http://127.0.0.1:1"] }),
+      allowed({ origins: [], privateOrigins: ["http://127.0.0.1:8080"] }),
     );
-    expect(both?.origins.map(({ text }) => text)).toEqual(["http://127.0.0.1:1"]);
-    expect(both?.privateOrigins).toEqual(new Set(["http://127.0.0.1:1"]));
+    expect(both?.origins.map(({ text }) => text)).toEqual(["http://127.0.0.1:8080"]);
+    expect(both?.privateOrigins).toEqual(new Set(["http://127.0.0.1:8080"]));
   });
 
   test("leave uncovered each origin and method that no rule gives, and each number beyond them", () => {

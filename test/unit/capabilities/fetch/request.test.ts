@@ -254,3 +254,11 @@ describe("a request that is given up", () => {
     await expect(answer).rejects.toThrow("the request was cancelled");
   });
 });
+
+test.each([
+  [{ connectMs: 0 }, "fetch.connectMs must be a number above 0"],
+  [{ headersMs: -1 }, "fetch.headersMs must be a number above 0"],
+  [{ idleMs: Number.NaN }, "fetch.idleMs must be a number above 0"],
+])("an engine whose waits are %j does not start", (options, why) => {
+  expect(() => new Session({ rules: [], ...options })).toThrow(why);
+});

@@ -107,6 +107,20 @@ describe("a placeholder", () => {
     expect(server.connections()).toBe(0);
   });
 
+  test("in a header that cannot hold the secret is not sent, and tells nothing of it", async () => {
+    await using server = await plain();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value: "several\nlines", origins: [server.origin] } },
+      grantedSecrets: ["KEY"],
+    });
+    const error = await session
+      .request(server.origin, { headers: [["x-key", KEY]] })
+      .catch((reason: unknown) => reason);
+    expect(String(error)).toBe(`FetchFailure: GET ${server.origin}: the value of the header "x-key" is none`);
+    expect(server.connections()).toBe(0);
+  });
+
   test("of a secret that there is not is refused", async () => {
     await using server = await plain();
     await using session = openTo([server], [server], ["*"]);

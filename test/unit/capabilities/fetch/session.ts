@@ -1,5 +1,5 @@
 import type { CapabilityRequest, OpenCapability } from "../../../../src/capabilities/capability.ts";
-import type { ConnectionOptions } from "../../../../src/capabilities/fetch/connections.ts";
+import type { FetchOptions } from "../../../../src/capabilities/fetch/connections.ts";
 import { createFetch } from "../../../../src/capabilities/fetch/fetch.ts";
 import { fetchGrants } from "../../../../src/capabilities/fetch/grants.ts";
 import type { Part } from "../../../../src/capabilities/fetch/part.ts";
@@ -8,7 +8,7 @@ import { type SecretOptions, Secrets } from "../../../../src/capabilities/secret
 type FetchRules = Partial<NonNullable<CapabilityRequest["fetch"]>>;
 
 /** What a call may do, and what it does it with. */
-export interface World extends ConnectionOptions {
+export interface World extends FetchOptions {
   /** Rules of the policy; the call is granted each of them. */
   readonly rules: readonly FetchRules[];
   /** What the tool asks for; all of the rules where that is not said. */
