@@ -1,5 +1,7 @@
 export type { AuditDecision, AuditEntry, AuditTarget } from "./audit.ts";
 export type { CapabilityCall, CapabilityRequest } from "./capabilities/capability.ts";
+export type { FetchOptions, Lookup } from "./capabilities/fetch/connections.ts";
+export type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 export {
   type CapabilityMethod,
   type CustomCapability,

@@ -6,6 +6,8 @@ import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
 import { IN_MEMORY } from "./capabilities/kv/layout.ts";
 import type { StoreOptions } from "./capabilities/kv/store.ts";
+import type { FetchOptions } from "./capabilities/fetch/connections.ts";
+import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
@@ -50,6 +52,10 @@ export interface EngineOptions {
   readonly kv?: KvOptions;
   /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
   readonly audit?: AuditTarget;
+  /** How the requests of tools find and await their servers. */
+  readonly fetch?: FetchOptions;
+  /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
+  readonly secrets?: { readonly [name: string]: SecretOptions };
   /** Where the engine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
@@ -67,6 +73,8 @@ export interface ResolvedOptions {
   readonly capabilities: readonly CustomCapability[];
   readonly kv: StoreOptions;
   readonly audit: AuditTarget | undefined;
+  readonly fetch: FetchOptions;
+  readonly secrets: { readonly [name: string]: SecretOptions };
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -121,6 +129,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     capabilities: options.capabilities ?? [],
     kv: resolveKv(options.kv ?? {}),
     audit: options.audit,
+    fetch: options.fetch ?? {},
+    secrets: options.secrets ?? {},
     registry: options.registry,
     logger: options.logger,
   };

@@ -5,6 +5,7 @@ import { coldStart } from "./cold-start.ts";
 import { cpuTool } from "./cpu-tool.ts";
 import { dispatch } from "./dispatch.ts";
 import { failover } from "./failover.ts";
+import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
 import { isolation } from "./isolation.ts";
 import { kv } from "./kv.ts";
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   capability,
   childCall,
   kv,
+  fetch,
   cpuTool,
   coldStart,
   memory,

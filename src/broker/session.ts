@@ -18,6 +18,7 @@ import { Journal } from "./journal.ts";
 import { Replay } from "./replay.ts";
 
 const MESSAGE_MAX = 2_000;
+const MESSAGE_READ_MAX = 20_000;
 /** One for all: to make one takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
 
@@ -164,7 +165,7 @@ export class BrokerSession implements Disposable {
       if (error instanceof CapabilityRefusal) {
         return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
       }
-      return this.#fail(ask, askedMs, "failed", `${label} failed: ${messageOf(error)}`);
+      return this.#fail(ask, askedMs, "failed", `${label} failed: ${messageOf(error, this.#broker.redact)}`);
     }
   }
 
@@ -225,6 +226,10 @@ export class BrokerSession implements Disposable {
       callId,
       tool,
       callTool: (name, args) => callTool(name, args, this.#signal()),
+      grantsOf: (name) => {
+        const { decision } = this.#decide(name);
+        return decision.isGranted ? decision.granted.map(({ value }) => value) : [];
+      },
       get signal() {
         return signal();
       },
@@ -281,12 +286,15 @@ function exchange(capabilityBytes: number): string {
   return `exchange ${capabilityBytes} bytes with the host`;
 }
 
-/** What a handler's error says to the tool: its message, without the host's paths. What is thrown may be anything. */
-function messageOf(error: unknown): string {
+/**
+ * What a handler's error says to the tool: its message, without secrets and the host's paths. What is thrown may be
+ * anything. Secrets go first, because half of one would not be known for what it is.
+ */
+function messageOf(error: unknown, redact: (text: string) => string): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error;
     if (typeof message !== "string") return "its handler threw no message";
-    return message.slice(0, MESSAGE_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+    return redact(message.slice(0, MESSAGE_READ_MAX)).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
   } catch {
     return "its handler threw what cannot be read";
   }

@@ -4,6 +4,10 @@ import { createEnv } from "./env.ts";
 import { createFs } from "./fs/fs.ts";
 import { createKv } from "./kv/kv.ts";
 import type { StoreOptions } from "./kv/store.ts";
+import type { FetchOptions } from "./fetch/connections.ts";
+import { createFetch } from "./fetch/fetch.ts";
+import { secretsCapability } from "./secrets/capability.ts";
+import { type SecretOptions, Secrets } from "./secrets/secrets.ts";
 import { createTools } from "./tools.ts";
 
 /** Of what an engine's capabilities are made. */
@@ -11,6 +15,8 @@ export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
   readonly kv: StoreOptions;
+  readonly fetch: FetchOptions;
+  readonly secrets: { readonly [name: string]: SecretOptions };
 }
 
 /** All that tools can ever ask of an engine. */
@@ -21,7 +27,19 @@ export interface Capabilities {
 }
 
 /** Makes the capabilities of the engine's own and the embedder's ready. */
-export function createCapabilities({ custom, environment, kv }: CapabilityOptions): Capabilities {
-  const builtIn = [createEnv(environment), createFs(), createKv(kv), createTools()];
-  return { capabilities: [...builtIn, ...custom.map(asCapability)], redact: (text) => text };
+export function createCapabilities(options: CapabilityOptions): Capabilities {
+  const { custom, environment, fetch, kv } = options;
+  const secrets = new Secrets(options.secrets, environment);
+  const builtIn = [
+    createEnv(environment),
+    createFetch(secrets, fetch),
+    createFs(),
+    createKv(kv),
+    secretsCapability,
+    createTools(),
+  ];
+  return {
+    capabilities: [...builtIn, ...custom.map(asCapability)],
+    redact: (text) => secrets.redactor.text(text),
+  };
 }

@@ -69,6 +69,8 @@ export type ToolAnswer =
 /** The call that a capability is opened for. */
 export interface OpenCall extends CapabilityCall {
   readonly callTool: CallTool;
+  /** What the call is granted of a capability, also of another one: alternatives, none where it is not. */
+  readonly grantsOf: (capability: string) => readonly unknown[];
 }
 
 /** A capability as it serves one call. */

@@ -1,0 +1,174 @@
+import type { Dispatcher } from "undici";
+import { Placeholders } from "../secrets/placeholders.ts";
+import type { Secrets } from "../secrets/secrets.ts";
+import { type Connections, PrivateAddressError } from "./connections.ts";
+import { failureOf, FetchFailure } from "./failure.ts";
+import { checkHeader, type Header, headerOf } from "./headers.ts";
+import type { Permission, Permit } from "./permission.ts";
+import { type Hop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
+import { ResponseBody } from "./response-body.ts";
+
+export type RedirectMode = "follow" | "error" | "manual";
+
+/** What requests of a call have in common. */
+export interface ExchangeHost {
+  readonly connections: Connections;
+  readonly permission: Permission;
+  readonly secrets: Secrets;
+  /** The secrets that the call is granted: patterns of names. */
+  readonly grantedSecrets: () => readonly string[];
+}
+
+/** An answer, but for its body. */
+export interface ResponseHead {
+  readonly url: string;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly Header[];
+  readonly redirected: boolean;
+  readonly opaque: boolean;
+}
+
+interface Reply {
+  readonly data: Dispatcher.ResponseData;
+  readonly headers: readonly Header[];
+  readonly permit: Permit;
+}
+
+/** Statuses whose answers have no body. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+/** So much of a body that nobody wants is read, to keep the connection. */
+const DISCARDED_BYTES_MAX = 16 * 1024;
+const DISCARD_MS = 1_000;
+/** They sign a connection in, and whoever had it next would be taken for who did. */
+const OF_CONNECTION = /^(?:ntlm|negotiate)\b/i;
+const WIRE_BUFFER_BYTES = 64 * 1024;
+
+/** One request of a tool and its answer, over all redirects. */
+export class Exchange {
+  body: ResponseBody | null = null;
+  readonly #host: ExchangeHost;
+  readonly #abort = new AbortController();
+
+  constructor(host: ExchangeHost) {
+    this.#host = host;
+  }
+
+  /** Follows redirects to an answer. Rejects with what a tool may hear. */
+  async send(first: Hop, mode: RedirectMode): Promise<ResponseHead> {
+    let hop = first;
+    for (let redirects = 0; ; redirects++) {
+      try {
+        const reply = await this.#reply(hop);
+        const { statusCode } = reply.data;
+        const location = reply.headers.find(([name]) => name === "location")?.[1];
+        if (!isRedirect(statusCode) || mode === "manual" || (location === undefined && mode === "follow")) {
+          const opaque = mode === "manual" && isRedirect(statusCode);
+          return { ...this.#accept(hop, reply), redirected: redirects > 0, opaque };
+        }
+        discard(reply.data);
+        if (mode === "error") throw new FetchFailure('the server redirects, and redirect is "error"');
+        if (redirects === REDIRECTS_MAX)
+          throw new FetchFailure(`the server redirects more than ${REDIRECTS_MAX} times`);
+        hop = nextHop(hop, statusCode, location ?? "");
+      } catch (error) {
+        if (error instanceof PrivateAddressError) throw this.#host.permission.denyAddress(hop.method, hop.url);
+        throw failureOf(error, hop.method, hop.url);
+      }
+    }
+  }
+
+  /** Gives the request, or the rest of its answer, up. */
+  cancel(reason: Error): void {
+    this.#abort.abort(reason);
+    this.body?.cancel(reason);
+  }
+
+  async #reply(hop: Hop): Promise<Reply> {
+    const { permission, secrets, connections, grantedSecrets } = this.#host;
+    const { url, method } = hop;
+    const permit = permission.admit(method, url);
+    const placeholders = new Placeholders(secrets, url, grantedSecrets);
+    const headers = hop.headers.map(([name, value]) => checkHeader(name, placeholders.inHeader(value)));
+    const body = bodyOf(hop, placeholders);
+    const size = body?.length ?? 0;
+    if (permission.take(size, permit) < size) throw permission.excess(method, url, permit);
+    const agent = await connections.agent(permit.isPrivate);
+    const sent = agent.request({
+      origin: url.origin,
+      path: placeholders.inUrl(url.pathname + url.search),
+      method: method as Dispatcher.HttpMethod,
+      headers: headers.flat(),
+      body,
+      signal: this.#abort.signal,
+      responseHeaders: "raw",
+      highWaterMark: WIRE_BUFFER_BYTES,
+      ...(headers.some(([name, value]) => name === "authorization" && OF_CONNECTION.test(value))
+        ? { reset: true }
+        : {}),
+    });
+    const data = await this.#inTime(sent);
+    return { data, headers: this.#headersOf(data), permit };
+  }
+
+  /** Waits for the head of an answer; what waits for a connection does not hear of an abort by itself. */
+  async #inTime<Value>(sent: Promise<Value>): Promise<Value> {
+    const { signal } = this.#abort;
+    const { promise: ended, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(signal.reason as Error);
+    const onLate = () => this.#abort.abort(new FetchFailure("there was no answer in time"));
+    const timer = setTimeout(onLate, this.#host.connections.headersMs);
+    signal.addEventListener("abort", onAbort);
+    try {
+      return await Promise.race([sent, ended]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #headersOf({ headers }: Dispatcher.ResponseData): readonly Header[] {
+    const { redactor } = this.#host.secrets;
+    // Asked for as they came, they are a list of names and values by turns.
+    const raw = headers as unknown as readonly string[];
+    return Array.from({ length: raw.length / 2 }, (_, at): Header => [
+      redactor.latin1(raw[2 * at] ?? "").toLowerCase(),
+      redactor.latin1(raw[2 * at + 1] ?? ""),
+    ]);
+  }
+
+  #accept({ url, method }: Hop, { data, headers, permit }: Reply): Omit<ResponseHead, "redirected" | "opaque"> {
+    const { permission, secrets } = this.#host;
+    const { statusCode, statusText, body } = data;
+    if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
+    else {
+      this.body = new ResponseBody({
+        stream: body,
+        contentEncoding: headerOf(headers, "content-encoding"),
+        wireBytesMax: permit.maxBytes,
+        take: (bytes) => permission.take(bytes, permit),
+        excess: () => permission.excess(method, url, permit),
+        redacted: secrets.redactor.stream(),
+        failureOf: (error) => failureOf(error, method, url),
+      });
+    }
+    const shown = new URL(url);
+    shown.hash = "";
+    return {
+      url: secrets.redactor.text(shown.href),
+      status: statusCode,
+      statusText: secrets.redactor.text(statusText),
+      headers,
+    };
+  }
+}
+
+/** Reads the rest of an answer that nobody wants, or closes its connection where that is much. */
+function discard({ body }: Dispatcher.ResponseData): void {
+  body.dump({ limit: DISCARDED_BYTES_MAX, signal: AbortSignal.timeout(DISCARD_MS) }).catch(() => {});
+}
+
+function bodyOf({ body, headers }: Hop, placeholders: Placeholders): Buffer | null {
+  if (typeof body !== "string") return body;
+  return Buffer.from(placeholders.inBody(body, headerOf(headers, "content-type")));
+}

@@ -1,0 +1,60 @@
+import { CapabilityRefusal } from "../capability.ts";
+
+/** Something that kept a request from its answer, in words for whoever wrote the tool. */
+export class FetchFailure extends Error {
+  override readonly name = "FetchFailure";
+}
+
+const NO_NAME = "the host's name could not be found";
+const NO_CONNECTION = "no connection could be made";
+const LOST = "the connection was lost";
+const LATE = "there was no connection in time";
+const ENCODING = "the body is not encoded as its headers say";
+const CERTIFICATE = "the server's certificate cannot be trusted";
+const WRONG = "the answer is not valid HTTP";
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["ENOTFOUND", NO_NAME],
+  ["EAI_AGAIN", NO_NAME],
+  ["ECONNREFUSED", "the connection was refused"],
+  ["EHOSTUNREACH", NO_CONNECTION],
+  ["ENETUNREACH", NO_CONNECTION],
+  ["EADDRNOTAVAIL", NO_CONNECTION],
+  ["ETIMEDOUT", LATE],
+  ["UND_ERR_CONNECT_TIMEOUT", LATE],
+  ["UND_ERR_HEADERS_TIMEOUT", "there was no answer in time"],
+  ["UND_ERR_BODY_TIMEOUT", "the body did not go on in time"],
+  ["UND_ERR_HEADERS_OVERFLOW", "the answer's headers are too large"],
+  ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "the answer is not as long as its headers say"],
+  ["UND_ERR_SOCKET", LOST],
+  ["ECONNRESET", LOST],
+  ["EPIPE", LOST],
+  ["ERR_STREAM_PREMATURE_CLOSE", LOST],
+  ["Z_DATA_ERROR", ENCODING],
+  ["Z_BUF_ERROR", ENCODING],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", CERTIFICATE],
+  ["SELF_SIGNED_CERT_IN_CHAIN", CERTIFICATE],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", CERTIFICATE],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", CERTIFICATE],
+  ["CERT_HAS_EXPIRED", CERTIFICATE],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", CERTIFICATE],
+]);
+
+/**
+ * What a tool hears of what went wrong. Errors of libraries hold addresses, and pieces of what a server said; so of those
+ * only the kind is told. It names no path, for messages take paths out as if they were the host's.
+ */
+export function failureOf(error: unknown, method: string, url: URL): Error {
+  if (error instanceof CapabilityRefusal) return error;
+  return new FetchFailure(`${method} ${url.origin}: ${wordsOf(error)}`);
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof FetchFailure) return error.message;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const words = WORDS.get(code);
+  if (words !== undefined) return words;
+  if (error instanceof Error && error.name === "HTTPParserError") return WRONG;
+  if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS could not be agreed on";
+  return /^ERR__?(?:ERROR|BROTLI|PADDING|UNREACHABLE)/.test(code) ? ENCODING : "the request failed";
+}

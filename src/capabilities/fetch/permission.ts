@@ -1,0 +1,84 @@
+import { CapabilityRefusal } from "../capability.ts";
+import { type FetchGrant, fetchGrants } from "./grants.ts";
+import { matchesUrl } from "./origin-pattern.ts";
+
+/** What a request may use. */
+export interface Permit {
+  readonly isPrivate: boolean;
+  readonly maxBytes: number;
+  readonly maxRequests: number;
+}
+
+const SHOWN_MAX = 300;
+
+/** What a call may request, and how much of it is left. */
+export class Permission {
+  readonly #grants: readonly FetchGrant[];
+  #bytes = 0;
+  #requests = 0;
+
+  constructor(grants: readonly FetchGrant[]) {
+    this.#grants = grants;
+  }
+
+  /** Counts a request and answers what it may use. Throws a `CapabilityRefusal` where it is not granted. */
+  admit(method: string, url: URL): Permit {
+    const asked = describeRequest(method, url);
+    const granting = this.#grants.filter(
+      ({ origins, methods }) =>
+        (methods === null || methods.includes(method)) && origins.some((pattern) => matchesUrl(pattern, url)),
+    );
+    if (granting.length === 0) throw this.#deny(`${asked} was not granted`, method, url);
+    const maxRequests = Math.max(...granting.map((grant) => grant.maxRequests));
+    if (++this.#requests > maxRequests) {
+      throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, and redirects count`, {
+        asked,
+        granted: `maxRequests ${maxRequests}`,
+        remedy: "raise fetch.maxRequests in the tool's capabilities, and in allow.fetch of a policy rule",
+      });
+    }
+    return {
+      isPrivate: granting.some(({ privateOrigins }) => privateOrigins.has(url.origin)),
+      maxBytes: Math.max(...granting.map((grant) => grant.maxBytes)),
+      maxRequests,
+    };
+  }
+
+  /** How many of some bytes a call may still exchange; they are counted. */
+  take(bytes: number, { maxBytes }: Permit): number {
+    const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes));
+    this.#bytes += taken;
+    return taken;
+  }
+
+  /** Why bytes are not given on. */
+  excess(method: string, url: URL, { maxBytes }: Permit): CapabilityRefusal {
+    return new CapabilityRefusal("limit", `a call's requests and answers may be maxBytes ${maxBytes} in all`, {
+      asked: describeRequest(method, url),
+      granted: `maxBytes ${maxBytes}`,
+      remedy: "raise fetch.maxBytes in the tool's capabilities, and in allow.fetch of a policy rule",
+    });
+  }
+
+  /** Why no connection is made. */
+  denyAddress(method: string, url: URL): CapabilityRefusal {
+    const message = `${url.origin} is at an address that is private, or not of the open internet`;
+    const remedy = `add "${url.origin}" to allow.fetch.privateOrigins of a policy rule`;
+    return this.#refusal(message, method, url, remedy);
+  }
+
+  #deny(message: string, method: string, url: URL): CapabilityRefusal {
+    const add = `"${url.origin}" to fetch.origins and "${method}" to fetch.methods`;
+    return this.#refusal(message, method, url, `add ${add}, in the tool's capabilities and in allow of a policy rule`);
+  }
+
+  #refusal(message: string, method: string, url: URL, remedy: string): CapabilityRefusal {
+    const granted = this.#grants.map((grant) => fetchGrants.describe(grant)).join("; ");
+    return new CapabilityRefusal("denied", message, { asked: describeRequest(method, url), granted, remedy });
+  }
+}
+
+/** A request in words: without its query, where tools put what is nobody's business. */
+export function describeRequest(method: string, url: URL): string {
+  return `${method} ${url.origin}${url.pathname}`.slice(0, SHOWN_MAX);
+}

@@ -1,0 +1,53 @@
+import { hasPlaceholder } from "../secrets/placeholders.ts";
+import { FetchFailure } from "./failure.ts";
+import type { Header } from "./headers.ts";
+
+/** One request of the chain that redirects make. Secrets are placeholders in it. */
+export interface Hop {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: readonly Header[];
+  readonly body: string | Buffer | null;
+}
+
+/** As many as browsers follow. */
+export const REDIRECTS_MAX = 20;
+
+const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** What says who asks, to the origin that it was written for. */
+const PRIVATE: ReadonlySet<string> = new Set(["authorization", "cookie", "cookie2"]);
+const URL_MAX = 16_384;
+
+export function isRedirect(status: number): boolean {
+  return STATUSES.has(status);
+}
+
+/** Reads where a request goes: what a tool or a server wrote. */
+export function readTarget(text: string, base?: URL): URL {
+  const url = text.length > URL_MAX ? null : URL.parse(text, base);
+  if (url === null) throw new FetchFailure(base === undefined ? "the URL is none" : "the server redirects to no URL");
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw new FetchFailure(`only http and https are spoken, and not ${url.protocol.slice(0, 64)}`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new FetchFailure("a URL must not hold a user's name or password; send the header authorization instead");
+  }
+  return url;
+}
+
+/** The request that follows a redirect, as the standard has it. Another origin gets nothing that says who asks. */
+export function nextHop(hop: Hop, status: number, location: string): Hop {
+  const url = readTarget(location, hop.url);
+  const isPost = hop.method === "POST" && (status === 301 || status === 302);
+  const isOther = status === 303 && hop.method !== "GET" && hop.method !== "HEAD";
+  let { method, headers, body } = hop;
+  if (isPost || isOther) {
+    method = "GET";
+    body = null;
+    headers = headers.filter(([name]) => !name.startsWith("content-"));
+  }
+  if (url.origin !== hop.url.origin) {
+    headers = headers.filter(([name, value]) => !PRIVATE.has(name) && !hasPlaceholder(value));
+  }
+  return { url, method, headers, body };
+}

@@ -1,0 +1,133 @@
+import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { RedactedStream } from "../secrets/redactor.ts";
+import { decodersOf, Meter } from "./decoding.ts";
+import { type Part, partOf, unfinished } from "./part.ts";
+
+/** What a tool gets of a body at once, and whether more may follow. */
+export interface Piece {
+  readonly part: Part | null;
+  readonly more: boolean;
+}
+
+/** Where a body comes from, and what stands between it and the tool. */
+export interface BodySource {
+  readonly stream: Readable;
+  readonly contentEncoding: string;
+  /** Of what comes over the network: decoded bytes are counted by `take`. */
+  readonly wireBytesMax: number;
+  /** How many of some decoded bytes may be given on. */
+  readonly take: (bytes: number) => number;
+  /** Why not all of them may. */
+  readonly excess: () => Error;
+  readonly redacted: RedactedStream;
+  /** What a tool hears of an error. */
+  readonly failureOf: (error: unknown) => Error;
+}
+
+const PIECE_BYTES_MAX = 512 * 1024;
+const EMPTY = Buffer.alloc(0);
+
+/**
+ * A body on its way to a tool: decoded, cut at the call's bytes, without secrets. It is read from the network only as
+ * fast as the tool takes it.
+ */
+export class ResponseBody {
+  readonly #stream: Readable;
+  #failure: Error | null = null;
+  #isEnded = false;
+  #wake: () => void = () => {};
+  /** The beginning of a character whose rest has not come. */
+  #rest: Buffer = EMPTY;
+  /** Reads follow each other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(source: BodySource) {
+    const { stream, contentEncoding, wireBytesMax, excess, failureOf } = source;
+    const stages = decodersOf(contentEncoding).flatMap((decoder) => [new Meter(wireBytesMax, excess), decoder]);
+    this.#stream = new Outlet(source);
+    pipeline([stream, ...stages, this.#stream], (error) => {
+      if (error === null || error === undefined) this.#isEnded = true;
+      else this.#failure ??= failureOf(error);
+      this.#wake();
+    });
+    this.#stream.on("readable", () => this.#wake());
+  }
+
+  /** What is there, as soon as something is. Rejects where the body cannot go on. */
+  read(): Promise<Piece> {
+    return this.#inTurn(async () => {
+      const bytes = await this.#gather(PIECE_BYTES_MAX, null);
+      if (bytes.length === 0 && this.#failure !== null) throw this.#failure;
+      return this.#pieceOf(bytes);
+    });
+  }
+
+  /** What comes within a short while: the whole of a small body, which then needs no `read`. Does not reject. */
+  begin(bytesMax: number, patienceMs: number): Promise<Piece> {
+    return this.#inTurn(async () => this.#pieceOf(await this.#gather(bytesMax, patienceMs)));
+  }
+
+  /** Gives the rest up. */
+  cancel(reason: Error): void {
+    this.#failure ??= reason;
+    this.#stream.destroy();
+    this.#wake();
+  }
+
+  #inTurn<Value>(task: () => Promise<Value>): Promise<Value> {
+    const done = this.#turn.then(task);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  async #gather(bytesMax: number, patienceMs: number | null): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let isLate = false;
+    const timer = patienceMs === null ? undefined : setTimeout(() => ((isLate = true), this.#wake()), patienceMs);
+    while (size < bytesMax) {
+      const chunk = this.#stream.read() as Buffer | null;
+      if (chunk !== null) {
+        chunks.push(chunk);
+        size += chunk.length;
+      } else if (this.#isEnded || this.#failure !== null || isLate) break;
+      else if (size === 0 || patienceMs !== null) await new Promise<void>((resolve) => (this.#wake = resolve));
+      else {
+        // What is on its way through the stages arrives within a turn of the event loop.
+        await nextTurn();
+        if (this.#stream.readableLength === 0) break;
+      }
+    }
+    clearTimeout(timer);
+    return Buffer.concat([this.#rest, ...chunks]);
+  }
+
+  #pieceOf(bytes: Buffer): Piece {
+    const more = !this.#isEnded || this.#stream.readableLength > 0;
+    const cut = more && this.#failure === null ? unfinished(bytes) : 0;
+    const whole = bytes.subarray(0, bytes.length - cut);
+    this.#rest = bytes.subarray(bytes.length - cut);
+    return { part: whole.length === 0 ? null : partOf(whole), more };
+  }
+}
+
+/** The last stage: counts, and takes secrets out. */
+class Outlet extends Transform {
+  readonly #source: BodySource;
+
+  constructor(source: BodySource) {
+    super();
+    this.#source = source;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+    const { take, excess, redacted } = this.#source;
+    if (take(chunk.length) < chunk.length) callback(excess());
+    else callback(null, redacted.push(chunk));
+  }
+
+  override _flush(callback: TransformCallback): void {
+    callback(null, this.#source.redacted.end());
+  }
+}

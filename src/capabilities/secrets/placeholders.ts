@@ -1,0 +1,93 @@
+import { CapabilityRefusal, matchesName } from "../capability.ts";
+import { nameGrants } from "../names.ts";
+import { percentOf } from "./forms.ts";
+import { belongsTo, type Secrets } from "./secrets.ts";
+
+const PLACEHOLDER = /glovebox\.secret\.([A-Za-z0-9_]{1,64})\./g;
+const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i;
+
+/** How a secret has to be written where it stands. */
+type Writing = (value: string) => string;
+
+/** Whether there is a placeholder in a header's value. */
+export function hasPlaceholder(value: string): boolean {
+  return value.search(PLACEHOLDER) >= 0 || (basicOf(value)?.credentials.search(PLACEHOLDER) ?? -1) >= 0;
+}
+
+/**
+ * Puts secrets in the place of their placeholders, for one request: those that its call is granted, and that belong to
+ * where it goes. For any other it throws a `CapabilityRefusal`.
+ */
+export class Placeholders {
+  readonly #secrets: Secrets;
+  readonly #url: URL;
+  readonly #granted: () => readonly string[];
+
+  constructor(secrets: Secrets, url: URL, granted: () => readonly string[]) {
+    this.#secrets = secrets;
+    this.#url = url;
+    this.#granted = granted;
+  }
+
+  inUrl(text: string): string {
+    return this.#fill(text, percentOf);
+  }
+
+  inHeader(value: string): string {
+    const basic = basicOf(value);
+    if (basic === null || basic.credentials.search(PLACEHOLDER) < 0) return this.#fill(value, bytesOf);
+    const credentials = Buffer.from(this.#fill(basic.credentials, bytesOf), "latin1");
+    return basic.scheme + credentials.toString("base64");
+  }
+
+  /** In a body the type says what its text is: in a form and in JSON, a secret must not end what it stands in. */
+  inBody(text: string, contentType: string): string {
+    if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return this.#fill(text, percentOf);
+    if (/^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i.test(contentType)) {
+      return this.#fill(text, (value) => JSON.stringify(value).slice(1, -1));
+    }
+    return this.#fill(text, (value) => value);
+  }
+
+  #fill(text: string, write: Writing): string {
+    return text.replaceAll(PLACEHOLDER, (_, name: string) => write(this.#valueOf(name)));
+  }
+
+  #valueOf(name: string): string {
+    const names = this.#granted();
+    const asked = `secret "${name}" in a request to ${this.#url.origin}`;
+    if (!names.some((pattern) => matchesName(pattern, name))) {
+      throw new CapabilityRefusal("denied", `the secret "${name}" was not granted`, {
+        asked,
+        granted: names.length === 0 ? "no secrets" : `secrets ${nameGrants.describe(names)}`,
+        remedy: `add "${name}" to capabilities.secrets of the tool, and to allow.secrets of a policy rule`,
+      });
+    }
+    const secret = this.#secrets.find(name);
+    if (secret === undefined) {
+      throw new CapabilityRefusal("denied", `there is no secret "${name}" in this engine`, {
+        asked,
+        granted: "nothing",
+        remedy: `give the engine's option secrets a "${name}", with the origins that it belongs to`,
+      });
+    }
+    if (belongsTo(secret, this.#url)) return secret.value;
+    throw new CapabilityRefusal("denied", `the secret "${name}" does not belong to ${this.#url.origin}`, {
+      asked,
+      granted: `secret "${name}" in requests to ${secret.origins.map(({ text }) => text).join(", ")}`,
+      remedy: `add the origin to secrets.${name}.origins of the engine`,
+    });
+  }
+}
+
+/** Headers are bytes, which strings hold a character each. */
+function bytesOf(value: string): string {
+  return Buffer.from(value).toString("latin1");
+}
+
+/** What `Authorization: Basic` says. */
+function basicOf(value: string): { readonly scheme: string; readonly credentials: string } | null {
+  const [, scheme, base64] = BASIC.exec(value) ?? [];
+  if (scheme === undefined || base64 === undefined) return null;
+  return { scheme, credentials: Buffer.from(base64, "base64").toString("latin1") };
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { matchesUrl, type OriginPattern, PATTERN_FORM, readOriginPattern } from "../fetch/origin-pattern.ts";
+import { Redactor } from "./redactor.ts";
+
+/** Where a secret's value is, and the origins that it belongs to, written as those of `fetch`. */
+export type SecretOptions = { readonly origins: readonly string[] } & (
+  { readonly value: string } | { readonly env: string } | { readonly file: string }
+);
+
+/** A secret, and the requests that it may be part of. */
+export interface Secret {
+  readonly name: string;
+  readonly value: string;
+  readonly origins: readonly OriginPattern[];
+}
+
+const NAME = /^[A-Za-z0-9_]{1,64}$/;
+const SECRETS_MAX = 256;
+/** What is shorter may stand in a text by chance, and could not be taken out of it. */
+const VALUE_MIN = 8;
+const VALUE_MAX = 16_384;
+
+/** The secrets of an engine: as they were when it started. */
+export class Secrets {
+  readonly redactor: Redactor;
+  readonly #secrets = new Map<string, Secret>();
+
+  /** Throws a `TypeError` that names the secret, and never its value. */
+  constructor(options: { readonly [name: string]: SecretOptions }, environment: NodeJS.ProcessEnv) {
+    const entries = Object.entries(options);
+    if (entries.length > SECRETS_MAX) throw new TypeError(`secrets are at most ${SECRETS_MAX}`);
+    for (const [name, option] of entries) this.#secrets.set(name, readSecret(name, option, environment));
+    this.redactor = new Redactor(this.#secrets.values());
+  }
+
+  find(name: string): Secret | undefined {
+    return this.#secrets.get(name);
+  }
+}
+
+/** Whether a secret may be sent there. */
+export function belongsTo({ origins }: Secret, url: URL): boolean {
+  return origins.some((pattern) => matchesUrl(pattern, url));
+}
+
+function readSecret(name: string, option: SecretOptions, environment: NodeJS.ProcessEnv): Secret {
+  const where = `secrets.${name.slice(0, 64)}`;
+  if (!NAME.test(name)) throw new TypeError(`${where}: its name is made of 1 to 64 letters, digits and underscores`);
+  if (typeof option !== "object" || option === null || !Array.isArray(option.origins) || option.origins.length === 0) {
+    throw new TypeError(`${where} has a list of the origins that it may be sent to, and a value, env or file`);
+  }
+  const origins = option.origins.map((text: unknown, at) => {
+    const pattern = readOriginPattern(text);
+    if (pattern === null) throw new TypeError(`${where}.origins[${at}] is ${PATTERN_FORM}`);
+    return pattern;
+  });
+  const value = readValue(where, option, environment);
+  if (value.length < VALUE_MIN || value.length > VALUE_MAX) {
+    throw new TypeError(
+      `${where} is not ${VALUE_MIN} to ${VALUE_MAX} characters long, so it could not be kept out of answers`,
+    );
+  }
+  return { name, value, origins };
+}
+
+function readValue(where: string, option: SecretOptions, environment: NodeJS.ProcessEnv): string {
+  const given: unknown = read(where, option, environment);
+  if (typeof given !== "string") throw new TypeError(`${where} has no value`);
+  return given;
+}
+
+function read(where: string, option: SecretOptions, environment: NodeJS.ProcessEnv): unknown {
+  if ("value" in option) return option.value;
+  if ("env" in option) {
+    const value = environment[option.env];
+    if (value === undefined) throw new TypeError(`${where}.env names a variable that is not set`);
+    return value;
+  }
+  if (!("file" in option) || typeof option.file !== "string") return undefined;
+  try {
+    return readFileSync(option.file, "utf8").replace(/\r?\n$/, "");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new TypeError(`${where}.file cannot be read: ${code ?? "it is no file"}`, { cause: error });
+  }
+}

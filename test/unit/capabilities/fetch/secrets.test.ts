@@ -1,0 +1,261 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { serve, serveRaw, type TestServer } from "./server.ts";
+import { Session } from "./session.ts";
+
+const VALUE = "s3cr3t/value+with=signs";
+const KEY = "glovebox.secret.KEY.";
+
+/** A call that is granted the secret KEY, which belongs to some servers. */
+function openTo(servers: readonly TestServer[], tied: readonly TestServer[] = servers, names = ["KEY"]): Session {
+  return new Session({
+    rules: [{ privateOrigins: servers.map(({ origin }) => origin) }],
+    secrets: {
+      KEY: { value: VALUE, origins: tied.map(({ origin }) => origin) },
+      OTHER: { value: "another secret", origins: tied.map(({ origin }) => origin) },
+    },
+    grantedSecrets: names,
+  });
+}
+
+const plain = () => serve((_request, response) => response.end("ok"));
+
+describe("a placeholder", () => {
+  test("becomes the secret in the request, wherever it stands, and is what the tool sees", async () => {
+    await using server = await plain();
+    await using session = openTo([server]);
+    const headers = [
+      ["authorization", `Bearer ${KEY}`],
+      ["x-two", `${KEY}${KEY}`],
+    ] as const;
+    const url = `${server.origin}/${KEY}/a?key=${KEY}`;
+    const answer = await session.request(url, { method: "POST", headers, body: { text: `{"key":"${KEY}"}` } });
+    const encoded = encodeURIComponent(VALUE);
+    expect(server.seen[0]).toMatchObject({ url: `/${encoded}/a?key=${encoded}`, body: `{"key":"${VALUE}"}` });
+    expect(server.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${VALUE}`, "x-two": VALUE + VALUE });
+    expect(answer.url).toBe(url);
+  });
+
+  test("becomes the secret inside of the base64 of basic authorization", async () => {
+    await using server = await plain();
+    await using session = openTo([server]);
+    const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString("base64")}`;
+    await session.request(server.origin, { headers: [["authorization", basic(`user:${KEY}`)]] });
+    expect(server.seen[0]?.headers["authorization"]).toBe(basic(`user:${VALUE}`));
+  });
+
+  test.each([
+    ["application/json", 'quote"and\\slash', '"quote\\"and\\\\slash"'],
+    ["application/problem+json; charset=utf-8", 'quote"and\\slash', '"quote\\"and\\\\slash"'],
+    ["application/x-www-form-urlencoded", "a&b=c d+e", '"a%26b%3Dc%20d%2Be"'],
+    ["text/plain", 'quote"and', '"quote"and"'],
+  ])("is written as a body of %s needs it", async (type, value, body) => {
+    await using server = await plain();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value, origins: [server.origin] } },
+      grantedSecrets: ["K*"],
+    });
+    await session.request(server.origin, {
+      method: "POST",
+      headers: [["content-type", type]],
+      body: { text: `"${KEY}"` },
+    });
+    expect(server.seen[0]?.body).toBe(body);
+  });
+
+  test.each([
+    ["a header", (origin: string) => ({ url: origin, headers: [["x-key", KEY] as const] })],
+    ["the query", (origin: string) => ({ url: `${origin}/?a=${KEY}` })],
+    ["the path", (origin: string) => ({ url: `${origin}/${KEY}` })],
+    ["the body", (origin: string) => ({ url: origin, method: "POST", body: { text: KEY } })],
+    [
+      "basic authorization",
+      (origin: string) => ({ url: origin, headers: [["authorization", `Basic ${btoa(`a:${KEY}`)}`] as const] }),
+    ],
+  ])("in %s of a request to an origin that the secret does not belong to is refused", async (_, requestTo) => {
+    await using tied = await plain();
+    await using untied = await plain();
+    await using session = openTo([tied, untied], [tied]);
+    const { url, ...init } = requestTo(untied.origin);
+    const error: unknown = await session.request(url, init).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      outcome: "denied",
+      message: `the secret "KEY" does not belong to ${untied.origin}`,
+      refused: {
+        asked: `secret "KEY" in a request to ${untied.origin}`,
+        granted: `secret "KEY" in requests to ${tied.origin}`,
+        remedy: "add the origin to secrets.KEY.origins of the engine",
+      },
+    });
+    expect(JSON.stringify([String(error), error])).not.toContain(VALUE);
+    expect(untied.connections()).toBe(0);
+  });
+
+  test("of a secret that the call is not granted is refused", async () => {
+    await using server = await plain();
+    await using session = openTo([server], [server], ["OTHER"]);
+    await expect(session.request(`${server.origin}/?a=${KEY}`)).rejects.toMatchObject({
+      outcome: "denied",
+      message: 'the secret "KEY" was not granted',
+      refused: { granted: 'secrets "OTHER"', remedy: expect.stringContaining("capabilities.secrets") },
+    });
+    await using none = openTo([server], [server], []);
+    await expect(none.request(`${server.origin}/?a=${KEY}`)).rejects.toMatchObject({
+      refused: { granted: "no secrets" },
+    });
+    expect(server.connections()).toBe(0);
+  });
+
+  test("in a header that cannot hold the secret is not sent, and tells nothing of it", async () => {
+    await using server = await plain();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value: "several\nlines", origins: [server.origin] } },
+      grantedSecrets: ["KEY"],
+    });
+    const error = await session
+      .request(server.origin, { headers: [["x-key", KEY]] })
+      .catch((reason: unknown) => reason);
+    expect(String(error)).toBe(`FetchFailure: GET ${server.origin}: the value of the header "x-key" is none`);
+    expect(server.connections()).toBe(0);
+  });
+
+  test("of a secret that there is not is refused", async () => {
+    await using server = await plain();
+    await using session = openTo([server], [server], ["*"]);
+    await expect(session.request(`${server.origin}/?a=glovebox.secret.NONE.`)).rejects.toThrow('no secret "NONE"');
+  });
+});
+
+describe("a redirect", () => {
+  test("to an origin that the secret does not belong to does not take it along", async () => {
+    await using second = await plain();
+    await using first = await serve((_request, response) => response.writeHead(302, { location: second.origin }).end());
+    await using session = openTo([first, second], [first]);
+    const headers = [
+      ["authorization", `Bearer ${KEY}`],
+      ["x-key", KEY],
+      ["x-plain", "plain"],
+    ] as const;
+    expect((await session.request(first.origin, { headers })).status).toBe(200);
+    expect(first.seen[0]?.headers["x-key"]).toBe(VALUE);
+    expect(second.seen[0]?.headers["x-plain"]).toBe("plain");
+    expect(JSON.stringify(second.seen)).not.toMatch(/s3cr3t|glovebox\.secret/);
+  });
+
+  test("whose server puts the secret it got into another origin's URL is refused", async () => {
+    await using second = await plain();
+    await using first = await serve((request, response) => {
+      response.writeHead(302, {
+        location: `${second.origin}/?stolen=${encodeURIComponent(String(request.headers["x-key"]))}`,
+      });
+      response.end();
+    });
+    await using session = openTo([first, second], [first]);
+    const answer = session.request(first.origin, { headers: [["x-key", KEY]] });
+    await expect(answer).rejects.toMatchObject({ outcome: "denied", message: expect.stringContaining('secret "KEY"') });
+    expect(second.connections()).toBe(0);
+  });
+
+  test("of the secret's own origin to itself keeps it, also in the URL", async () => {
+    await using server = await serve((request, response) => {
+      if (request.url === "/") response.writeHead(307, { location: `/?key=${encodeURIComponent(VALUE)}` });
+      response.end("ok");
+    });
+    await using session = openTo([server]);
+    const answer = await session.request(server.origin, { headers: [["x-key", KEY]] });
+    expect(server.seen[1]).toMatchObject({ url: `/?key=${encodeURIComponent(VALUE)}`, headers: { "x-key": VALUE } });
+    expect(answer.url).toBe(`${server.origin}/?key=${KEY}`);
+  });
+
+  test("takes a body with a secret in it nowhere else", async () => {
+    await using second = await plain();
+    await using first = await serve((_request, response) => response.writeHead(307, { location: second.origin }).end());
+    await using session = openTo([first, second], [first]);
+    await expect(session.request(first.origin, { method: "POST", body: { text: KEY } })).rejects.toMatchObject({
+      outcome: "denied",
+    });
+    expect(second.connections()).toBe(0);
+  });
+});
+
+describe("what comes back", () => {
+  const forms: readonly (readonly [string, string])[] = [
+    ["as it is", VALUE],
+    ["in base64", Buffer.from(`user:${VALUE}`).toString("base64")],
+    ["in base64 for URLs", Buffer.from(VALUE).toString("base64url")],
+    ["with percents", encodeURIComponent(VALUE)],
+  ];
+
+  test.each(forms)("has no secret in its headers: %s", async (_, form) => {
+    await using server = await serve((_request, response) => response.setHeader("x-echo", `a ${form} b`).end());
+    await using session = openTo([server]);
+    const echo = (await session.request(server.origin)).headers.find(([name]) => name === "x-echo")?.[1];
+    expect(echo).toContain(KEY);
+    expect(echo).not.toContain(form);
+  });
+
+  test.each(forms)("has no secret in its body, whatever it is cut into: %s", async (_, form) => {
+    await using server = await serve(async (_request, response) => {
+      response.setHeader("content-type", "application/octet-stream");
+      const body = Buffer.concat([Buffer.from([0xff, 0xfe, 0]), Buffer.from(form), Buffer.from([0xc3])]);
+      for (const byte of body) {
+        response.write(Buffer.from([byte]));
+        await new Promise((done) => setImmediate(done));
+      }
+      response.end();
+    });
+    await using session = openTo([server]);
+    const { bytes } = await session.whole(server.origin);
+    expect(bytes.toString("latin1")).toContain(KEY);
+    expect(bytes.toString("latin1")).not.toContain(form);
+    expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0xff, 0xfe, 0]));
+    expect(bytes.at(-1)).toBe(0xc3);
+  });
+
+  test("has no secret in a body that was encoded", async () => {
+    await using server = await serve((_request, response) => {
+      response.setHeader("content-encoding", "gzip").end(gzipSync(`{"headers":{"x-key":"${VALUE}"}}`));
+    });
+    await using session = openTo([server]);
+    expect((await session.whole(server.origin)).text).toBe(`{"headers":{"x-key":"${KEY}"}}`);
+  });
+
+  test("has no secret in its status line", async () => {
+    await using server = await serveRaw((socket) =>
+      socket.end(`HTTP/1.1 400 bad ${VALUE}\r\ncontent-length: 0\r\n\r\n`),
+    );
+    await using session = openTo([server]);
+    expect(await session.request(server.origin)).toMatchObject({ status: 400, statusText: `bad ${KEY}` });
+  });
+
+  test("has no half of a secret where it is cut", async () => {
+    await using server = await serve((_request, response) => response.end(`begun ${VALUE} ended`));
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxBytes: 12 }],
+      secrets: { KEY: { value: VALUE, origins: [server.origin] } },
+    });
+    const pieces: unknown[] = [];
+    await session
+      .request(server.origin, { id: 1 })
+      .then((answer) => pieces.push(answer))
+      .then(() => session.read(1))
+      .then((piece) => pieces.push(piece))
+      .catch((error: unknown) => pieces.push(String(error)));
+    expect(JSON.stringify(pieces)).not.toContain("s3cr3t");
+  });
+
+  test("has no secret of others either, which no call of this one was granted", async () => {
+    await using server = await serve((_request, response) => response.end(`the last key was ${VALUE}`));
+    await using session = openTo([server], [server], []);
+    expect((await session.whole(server.origin)).text).toBe(`the last key was ${KEY}`);
+  });
+
+  test("when it fails has no secret in its message", async () => {
+    await using server = await serveRaw((socket) => socket.end(`${VALUE}\r\n\r\n`));
+    await using session = openTo([server]);
+    const error = await session.request(`${server.origin}/?a=${KEY}`).catch((reason: unknown) => String(reason));
+    expect(error).toBe(`FetchFailure: GET ${server.origin}: the answer is not valid HTTP`);
+  });
+});
