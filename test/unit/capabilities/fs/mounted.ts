@@ -59,7 +59,7 @@ export async function mounted({ files = {}, more = {}, ...options }: MountOption
   if (granted === null) throw new Error("nothing was granted");
   const abort = new AbortController();
   const callTool = () => Promise.reject(new Error("there are no other tools"));
-  const open = fs.open({ callId: "c", tool: "t", signal: abort.signal, callTool }, [granted]);
+  const open = fs.open({ callId: "c", tool: "t", signal: abort.signal, callTool, grantsOf: () => [] }, [granted]);
   const heard: string[] = [];
   const face = fsFace(async (_capability, method, args) => {
     try {

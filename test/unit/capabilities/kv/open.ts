@@ -31,6 +31,7 @@ export function callOf(kv: Capability<number>, { tool = "t", tenant, quotaBytes 
     ...(tenant === undefined ? {} : { tenant }),
     signal: new AbortController().signal,
     callTool: () => Promise.reject(new Error("there are no other tools")),
+    grantsOf: () => [],
   };
   const open = kv.open(call, [quotaBytes]);
   return async (method, args = {}) => open.invoke(method, args);

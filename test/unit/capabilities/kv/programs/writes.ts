@@ -8,6 +8,7 @@ const call = {
   tool: "t",
   signal: new AbortController().signal,
   callTool: () => Promise.reject(new Error("there are no other tools")),
+  grantsOf: () => [],
 };
 const open = kv.open(call, [Number(quota)]);
 try {
