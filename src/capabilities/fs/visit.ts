@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { type Grip, type Held } from "./grip.ts";
+import type { Grip, Held } from "./grip.ts";
 import type { Budget } from "./budget.ts";
 import type { FsLimits } from "./limits.ts";
 import { type Mount, type Mounts, SCRATCH } from "./mounts.ts";

@@ -7,7 +7,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { codeOf, mounted, type Mounted, SECRET } from "./mounted.ts";
 
 const SWAPS = fileURLToPath(new URL("programs/swaps.ts", import.meta.url));
-const ROUNDS = 400;
+const ROUNDS = 300;
+/** The other process leaves this one little of a machine with few processors. */
+const TIMEOUT_MS = 120_000;
 const INSIDE = "what lies inside";
 
 /** A mount whose `folder` and `file` are links to the outside every other moment. */
@@ -43,47 +45,55 @@ async function repeat(operations: readonly (() => Promise<unknown>)[]): Promise<
   return seen;
 }
 
-test.runIf(process.platform === "linux")("swaps never lead a reader out of its mount", async () => {
-  const { fs, heard } = await swapping();
-  const read = async (name: string) => {
-    const text = await fs.readFile(name, "utf8");
-    if (text !== INSIDE) throw new Error(`read ${String(text)}`);
-  };
-  const seen = await repeat([
-    () => read("/data/folder/secret.txt"),
-    () => read("/data/folder/sub/secret.txt"),
-    () => read("/data/file"),
-    () => read("/data/file"),
-    () => fs.readdir("/data/folder"),
-    () => fs.readdir("/data/", { recursive: true }),
-  ]);
-  expect(heard().includes(SECRET)).toBe(false);
-  expect([...seen.keys()].filter((code) => !["ok", "denied", "ENOENT", "EINVAL", "ENOTDIR"].includes(code))).toEqual(
-    [],
-  );
-  // Both sides of the swap were met, so the race was run.
-  expect(seen.get("ok")).toBeGreaterThan(0);
-  expect(seen.get("denied")).toBeGreaterThan(0);
-});
+test.runIf(process.platform === "linux")(
+  "swaps never lead a reader out of its mount",
+  async () => {
+    const { fs, heard } = await swapping();
+    const read = async (name: string) => {
+      const text = await fs.readFile(name, "utf8");
+      if (text !== INSIDE) throw new Error(`read ${String(text)}`);
+    };
+    const seen = await repeat([
+      () => read("/data/folder/secret.txt"),
+      () => read("/data/folder/sub/secret.txt"),
+      () => read("/data/file"),
+      () => read("/data/file"),
+      () => fs.readdir("/data/folder"),
+      () => fs.readdir("/data/", { recursive: true }),
+    ]);
+    expect(heard().includes(SECRET)).toBe(false);
+    expect([...seen.keys()].filter((code) => !["ok", "denied", "ENOENT", "EINVAL", "ENOTDIR"].includes(code))).toEqual(
+      [],
+    );
+    // Both sides of the swap were met, so the race was run.
+    expect(seen.get("ok")).toBeGreaterThan(0);
+    expect(seen.get("denied")).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
 
-test.runIf(process.platform === "linux")("swaps never lead a writer out of its mount", async () => {
-  const { fs, outside } = await swapping();
-  writeFileSync(path.join(outside, "only-outside"), SECRET);
-  let names = 0;
-  const seen = await repeat([
-    () => fs.writeFile("/data/folder/secret.txt", "overwritten"),
-    () => fs.writeFile("/data/file", "overwritten"),
-    () => fs.appendFile("/data/file", "added"),
-    () => fs.writeFile(`/data/folder/new-${++names}`, "", { flag: "wx" }),
-    () => fs.mkdir(`/data/folder/made-${++names}`),
-    () => fs.copyFile("/data/file", "/data/folder/secret.txt"),
-    () => fs.rename("/data/folder/secret.txt", "/data/folder/moved"),
-    () => fs.unlink("/data/folder/only-outside"),
-    () => fs.rm("/data/folder/only-outside", { force: true }),
-    () => fs.truncate("/data/file", 1),
-  ]);
-  expect(readdirSync(outside).toSorted()).toEqual(["only-outside", "secret.txt"]);
-  for (const name of readdirSync(outside)) expect(readFileSync(path.join(outside, name), "utf8")).toBe(SECRET);
-  expect(seen.get("ok")).toBeGreaterThan(0);
-  expect(seen.get("denied")).toBeGreaterThan(0);
-});
+test.runIf(process.platform === "linux")(
+  "swaps never lead a writer out of its mount",
+  async () => {
+    const { fs, outside } = await swapping();
+    writeFileSync(path.join(outside, "only-outside"), SECRET);
+    let names = 0;
+    const seen = await repeat([
+      () => fs.writeFile("/data/folder/secret.txt", "overwritten"),
+      () => fs.writeFile("/data/file", "overwritten"),
+      () => fs.appendFile("/data/file", "added"),
+      () => fs.writeFile(`/data/folder/new-${++names}`, "", { flag: "wx" }),
+      () => fs.mkdir(`/data/folder/made-${++names}`),
+      () => fs.copyFile("/data/file", "/data/folder/secret.txt"),
+      () => fs.rename("/data/folder/secret.txt", "/data/folder/moved"),
+      () => fs.unlink("/data/folder/only-outside"),
+      () => fs.rm("/data/folder/only-outside", { force: true }),
+      () => fs.truncate("/data/file", 1),
+    ]);
+    expect(readdirSync(outside).toSorted()).toEqual(["only-outside", "secret.txt"]);
+    for (const name of readdirSync(outside)) expect(readFileSync(path.join(outside, name), "utf8")).toBe(SECRET);
+    expect(seen.get("ok")).toBeGreaterThan(0);
+    expect(seen.get("denied")).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
