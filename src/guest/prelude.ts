@@ -2,6 +2,7 @@ import { Call, CapabilityError, type CallWorld, type TurnState } from "./call.ts
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { webPart } from "./deferred.ts";
+import { CalledToolError } from "./faces/tools.ts";
 import { harden, hardenLater, removeEscapes } from "./harden.ts";
 import { type Emit, type Guest, OWN_NAMES, type Pure } from "./host.ts";
 import { defineLazily, defineReplaceable, once } from "./lazy-globals.ts";
@@ -34,7 +35,7 @@ export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {
     prepareCallGlobal(realm);
-    harden(realm, [CallGlobal, ToolContext, CapabilityError, Call, Realm]);
+    harden(realm, [CallGlobal, ToolContext, CapabilityError, CalledToolError, Call, Realm]);
   }
   const world: CallWorld = { emit, pure, turn, createAbort: () => new (web().AbortController)() };
   const guest = new Realm(world, hardened);

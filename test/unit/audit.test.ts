@@ -58,7 +58,7 @@ const droppedOf = (drops: readonly Partial<AuditDrop>[]) => drops.reduce((sum, {
 /** A pipe with a name, and a reader that reads when it is told to. */
 async function openPipe() {
   const path = join(await folder(), "pipe");
-  execFileSync("mkfifo", [path]);
+  execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   onTestFinished(() => closeSync(file));
   const buffer = Buffer.alloc(65_536);
@@ -262,7 +262,7 @@ describe("a pipe", () => {
 
   test("that has no reader at all is refused, and holds no thread", async () => {
     const path = join(await folder(), "pipe");
-    execFileSync("mkfifo", [path]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
     expect(() => open(path)).toThrow("cannot be opened");
   });
 });

@@ -18,7 +18,7 @@ type ToolAnswer =
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** What a tool gets that called one which failed. */
-class CalledToolError extends Error {
+export class CalledToolError extends Error {
   override readonly name = "CalledToolError";
   readonly tool: string;
   /** The failed call's error code. */
