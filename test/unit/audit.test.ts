@@ -180,10 +180,11 @@ describe("a file", () => {
   test("has every entry in order where they come fast, and all of them after closing", async () => {
     const path = join(await folder(), "audit.jsonl");
     const { audit, drops, tell } = open(path);
-    for (let step = 1; step <= WAITING_MAX; step++) tell(event({ step }));
+    const count = 3_000;
+    for (let step = 1; step <= count; step++) tell(event({ step }));
     await audit.close();
     const steps = linesOf(readFileSync(path, "utf8")).map(({ step }) => step);
-    expect(steps).toEqual(Array.from({ length: WAITING_MAX }, (_, at) => at + 1));
+    expect(steps).toEqual(Array.from({ length: count }, (_, at) => at + 1));
     expect(drops).toEqual([]);
   });
 
