@@ -58,7 +58,9 @@ function removeResizableBuffers(realm: typeof globalThis): void {
 
 /** Freezes everything reachable from the global, from `more`, and from the prototypes that only syntax reaches. */
 export function harden(realm: typeof globalThis, more: readonly object[]): void {
-  freezeAll(reach([realm, ...more, ...syntaxPrototypes()], []), realm);
+  // Every error has the same two functions behind its `stack`.
+  const error = new Error("a sample");
+  freezeAll(reach([realm, ...more, ...syntaxPrototypes(), error], []), realm);
 }
 
 /** Freezes what a hardened realm has made since, before anybody sees it. */

@@ -107,7 +107,7 @@ describe("the audit of an engine", () => {
 
   test("lets an engine close whose pipe nobody reads", async () => {
     const path = join(await folder(), "pipe");
-    execFileSync("mkfifo", [path]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     onTestFinished(() => closeSync(reader));
     const engine = await open({ audit: path, limits: { capabilityCalls: 1_000 } });

@@ -10,6 +10,8 @@ const CANNOT_OPEN = 14;
 const CONSTRAINT = 19;
 const NO_DATABASE = 26;
 
+const BROKEN = "is broken: its file is not a database, or was damaged";
+
 /** What is wrong with the store, in words for a tool: no path of the host is in them. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
@@ -34,6 +36,8 @@ export function describeFailure(error: unknown): StoreError {
 
 function wordsOf(error: unknown): string {
   if (error instanceof ForeignStoreError) return `cannot be used: ${error.message}`;
+  // Values that are no JSON are not of our writing.
+  if (error instanceof SyntaxError) return BROKEN;
   const code = codeOf(error);
   switch (code) {
     case undefined:
@@ -43,7 +47,7 @@ function wordsOf(error: unknown): string {
       return "has no room left, for anybody: its disk is full, or kv.maxBytes of the engine is reached";
     case CORRUPT:
     case NO_DATABASE:
-      return "is broken: its file is not a database, or was damaged";
+      return BROKEN;
     case IO:
       return "cannot be read or written";
     default:

@@ -67,7 +67,7 @@ export function createKv(options: StoreOptions): Capability<number> {
     grants: quotaGrants,
     methods: METHODS,
     open: (call, grants) => {
-      const namespace = new Namespace(store, namespaceOf(call), Math.max(...grants));
+      const namespace = new Namespace(store, call, Math.max(...grants));
       return { invoke: (method, args) => namespace.invoke(method, args) };
     },
     close: () => store.close(),
@@ -77,12 +77,14 @@ export function createKv(options: StoreOptions): Capability<number> {
 /** What one call sees of the store. */
 class Namespace {
   readonly #store: Store;
+  readonly #call: CapabilityCall;
   readonly #name: string;
   readonly #quotaBytes: number;
 
-  constructor(store: Store, name: string, quotaBytes: number) {
+  constructor(store: Store, call: CapabilityCall, quotaBytes: number) {
     this.#store = store;
-    this.#name = name;
+    this.#call = call;
+    this.#name = namespaceOf(call);
     this.#quotaBytes = quotaBytes;
   }
 
@@ -108,7 +110,7 @@ class Namespace {
 
   #read<T>({ key }: Keyed, render: (entry: StoredEntry | null) => T): T | Promise<T> {
     checkKey(key, "a key");
-    return this.#store.use((entries, nowMs) => render(entries.get(this.#name, key, nowMs)));
+    return this.#store.use(this.#call, (entries, nowMs) => render(entries.get(this.#name, key, nowMs)));
   }
 
   async #set({ key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest): Promise<number | null> {
@@ -121,7 +123,7 @@ class Namespace {
     }
     const condition: Condition = ifAbsent ? { kind: "absent" } : onVersion(ifVersion);
     const quotaBytes = this.#quotaBytes;
-    const outcome = await this.#store.use((entries, nowMs) => {
+    const outcome = await this.#store.use(this.#call, (entries, nowMs) => {
       const expiresMs = ttlMs === undefined ? null : nowMs + ttlMs;
       const entry = { key, value: json, expiresMs, condition, quotaBytes };
       return settled(entries.set(this.#name, entry, nowMs));
@@ -138,13 +140,17 @@ class Namespace {
 
   #delete({ key, ifVersion }: DeleteRequest): boolean | Promise<boolean> {
     checkKey(key, "a key");
-    return this.#store.use((entries, nowMs) => entries.delete(this.#name, key, onVersion(ifVersion), nowMs));
+    return this.#store.use(this.#call, (entries, nowMs) =>
+      entries.delete(this.#name, key, onVersion(ifVersion), nowMs),
+    );
   }
 
   #list({ prefix = "", limit = LIST_DEFAULT, cursor = "" }: ListRequest): unknown {
     checkKey(prefix, "a prefix");
     checkKey(cursor, "a cursor");
-    return this.#store.use((entries: Entries, nowMs) => entries.list(this.#name, prefix, cursor, limit, nowMs));
+    return this.#store.use(this.#call, (entries: Entries, nowMs) =>
+      entries.list(this.#name, prefix, cursor, limit, nowMs),
+    );
   }
 
   #full({ usedBytes, moreBytes }: Extract<SetOutcome, { kind: "full" }>): CapabilityRefusal {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseSync } from "node:sqlite";
 import PQueue from "p-queue";
+import type { CapabilityCall } from "../capability.ts";
 import { Entries, SWEPT_MAX } from "./entries.ts";
 import { describeFailure, isBusy, isPassing, StoreError } from "./failure.ts";
 import { createFile, layOut } from "./layout.ts";
@@ -47,15 +48,16 @@ export class Store {
     this.#options = options;
   }
 
-  /** Throws a `StoreError`, at once or later, where the store cannot do it. */
-  use<T>(operation: Operation<T>): T | Promise<T> {
+  /** Throws a `StoreError`, at once or later, where the store cannot do it. What waits is not done for a call that has ended. */
+  use<T>(call: CapabilityCall, operation: Operation<T>): T | Promise<T> {
     if (this.#opened !== null && this.#line.pending === 0) {
       const done = this.#try(this.#opened, operation);
       if (done !== AGAIN) return done;
     }
     if (this.#line.size >= WAITING_MAX) throw new StoreError("too much waits for the store already");
     const untilMs = performance.now() + WAIT_MS;
-    return this.#line.add(() => this.#persist(operation, untilMs));
+    const { signal } = call;
+    return this.#line.add(() => this.#persist(operation, untilMs, signal));
   }
 
   close(): void {
@@ -63,8 +65,9 @@ export class Store {
     this.#forget();
   }
 
-  async #persist<T>(operation: Operation<T>, untilMs: number): Promise<T> {
+  async #persist<T>(operation: Operation<T>, untilMs: number, signal: AbortSignal): Promise<T> {
     for (;;) {
+      if (signal.aborted) throw new StoreError("the call has ended");
       const opened = this.#opened ?? (await this.#open());
       const done = opened === AGAIN ? AGAIN : this.#try(opened, operation);
       if (done !== AGAIN) return done;

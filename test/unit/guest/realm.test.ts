@@ -12,6 +12,8 @@ const OPEN_OBJECTS = `() => {
     try { return [name, globalThis[name]]; } catch { return [name, null]; }
   }), ...syntax.map((value) => [String(value?.constructor?.name), Object.getPrototypeOf(value)])];
   todo.push(["globalThis^", Object.getPrototypeOf(globalThis)], ["globalThis^^", Object.getPrototypeOf(Object.getPrototypeOf(globalThis))]);
+  const { get, set } = Object.getOwnPropertyDescriptor(new Error(), "stack");
+  todo.push(["stack:get", get], ["stack:set", set]);
   const seen = new Set([globalThis]);
   const open = [];
   const own = new Set(["console", "setTimeout", "setInterval", "clearTimeout", "clearInterval", "queueMicrotask"]);

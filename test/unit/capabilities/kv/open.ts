@@ -11,6 +11,7 @@ export interface Who {
   readonly tool?: string;
   readonly tenant?: string;
   readonly quotaBytes?: number;
+  readonly signal?: AbortSignal;
 }
 
 /** Calls a method of `kv` on a call's behalf. */
@@ -23,13 +24,18 @@ export function openKv(path = ":memory:", maxBytes = 64 * MIB): Capability<numbe
   return kv;
 }
 
+const NEVER = new AbortController().signal;
+
 /** `kv` as a call has it. */
-export function callOf(kv: Capability<number>, { tool = "t", tenant, quotaBytes = MIB }: Who = {}): Invoke {
+export function callOf(
+  kv: Capability<number>,
+  { tool = "t", tenant, quotaBytes = MIB, signal = NEVER }: Who = {},
+): Invoke {
   const call = {
     callId: "c",
     tool,
     ...(tenant === undefined ? {} : { tenant }),
-    signal: new AbortController().signal,
+    signal,
     callTool: () => Promise.reject(new Error("there are no other tools")),
     grantsOf: () => [],
   };

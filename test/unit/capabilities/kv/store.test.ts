@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Entries } from "../../../../src/capabilities/kv/entries.ts";
 import { layOut } from "../../../../src/capabilities/kv/layout.ts";
 import { callOf, MIB, openKv, temporaryFile } from "./open.ts";
@@ -110,12 +110,25 @@ describe("a file that is not a store", () => {
       (path: string) => connect(path).exec(`PRAGMA application_id = ${0x47_62_4b_76}; PRAGMA user_version = 2`),
       /version 2, and this engine knows version 1/,
     ],
+    [
+      "has values that are no JSON",
+      (path: string) => {
+        const database = connect(path);
+        layOut(database, MIB);
+        database.exec(`INSERT INTO namespace (name) VALUES ('["t",""]');
+          INSERT INTO entry (namespace, key, version, bytes, value) VALUES (1, 'k', 1, 2, '{')`);
+      },
+      /broken/,
+    ],
     ["is a folder", (path: string) => mkdirSync(path), /cannot be opened/],
   ])("fails where it %s, without a path, and stays as it is", async (_what, make, why) => {
     const path = await temporaryFile();
     make(path);
+    const content = () => (statSync(path).isFile() ? readFileSync(path, "base64") : "");
+    const before = content();
     const invoke = callOf(openKv(path));
-    const message = await messageOf(invoke("set", { key: "k", value: 1 }));
+    const message = await messageOf(invoke("get", { key: "k" }));
+    expect(content()).toBe(before);
     expect(message).toMatch(why);
     expect(message).not.toContain(dirname(path));
   });
@@ -139,6 +152,20 @@ describe("a file that somebody else writes to", () => {
     other.exec("COMMIT");
     await Promise.all(writing);
     expect(order).toEqual(["first 2", "second 3"]);
+  });
+
+  test("is not written any more for a call that has ended", async () => {
+    const path = await temporaryFile();
+    const kv = openKv(path);
+    const ending = new AbortController();
+    await callOf(kv)("set", { key: "k", value: "before" });
+    const other = connect(path);
+    other.exec("BEGIN IMMEDIATE");
+    const writing = callOf(kv, { signal: ending.signal })("set", { key: "k", value: "after" });
+    ending.abort();
+    await expect(writing).rejects.toThrow("the call has ended");
+    other.exec("COMMIT");
+    expect(await callOf(kv)("get", { key: "k" })).toBe("before");
   });
 
   test("fails for whoever waits too long, and for nobody after that", async () => {
@@ -220,4 +247,22 @@ test("expired entries leave the file in steps, the oldest first, and give back w
   expect(used()).toBe(101 * 64);
   expect(entries.get("n", "k150", 1_149)).not.toBeNull();
   database.close();
+});
+
+test("a store takes out what has expired by itself, a step at a time, for as long as it is open", async () => {
+  const path = await temporaryFile();
+  const kv = openKv(path);
+  const invoke = callOf(kv);
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  for (let at = 0; at < 250; at++) await invoke("set", { key: `k${at}`, value: 1, ttlMs: 1 });
+  const count = connect(path).prepare("SELECT count(*) AS count FROM entry");
+  const left: unknown[] = [];
+  for (const ms of [29_999, 1, 50, 50]) {
+    vi.advanceTimersByTime(ms);
+    left.push(count.get()?.["count"]);
+  }
+  expect(left).toEqual([250, 150, 50, 0]);
+  await kv.close?.();
+  expect(vi.getTimerCount()).toBe(0);
 });
