@@ -20,6 +20,14 @@ export function encodeBase64(bytes: Uint8Array): string {
   return stringFromUnits(output);
 }
 
+/** The bytes of a Base64 text by the forgiving rules of the web: without padding, with spaces; `undefined` for others. */
+export function decodeForgivingly(base64: string): Uint8Array | undefined {
+  let text = base64.replace(/[\t\n\f\r ]+/g, "");
+  if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");
+  if (text.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(text)) return undefined;
+  return decodeBase64(text);
+}
+
 /** The bytes of a Base64 text, whose characters are of its alphabet; padding is not needed. */
 export function decodeBase64(base64: string): Uint8Array {
   const text = base64.replace(/=+$/, "");
