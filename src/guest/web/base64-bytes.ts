@@ -5,6 +5,11 @@ const PAD = 0x3d;
 
 /** The Base64 form of bytes. */
 export function encodeBase64(bytes: Uint8Array): string {
+  // V8 has its own from Node 25 on, which is many times as fast.
+  return typeof bytes.toBase64 === "function" ? bytes.toBase64() : encodeByHand(bytes);
+}
+
+function encodeByHand(bytes: Uint8Array): string {
   const codes = bytesFromString(ALPHABET) ?? new Uint8Array();
   const output = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
   let at = 0;
@@ -30,6 +35,10 @@ export function decodeForgivingly(base64: string): Uint8Array | undefined {
 
 /** The bytes of a Base64 text, whose characters are of its alphabet; padding is not needed. */
 export function decodeBase64(base64: string): Uint8Array {
+  return typeof Uint8Array.fromBase64 === "function" ? Uint8Array.fromBase64(base64) : decodeByHand(base64);
+}
+
+function decodeByHand(base64: string): Uint8Array {
   const text = base64.replace(/=+$/, "");
   const values = new Uint8Array(128);
   for (let index = 0; index < ALPHABET.length; index += 1) values[ALPHABET.charCodeAt(index)] = index;
