@@ -1,4 +1,5 @@
 import { build } from "esbuild";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Prelude } from "../protocol/prelude.ts";
 
@@ -6,7 +7,7 @@ const GLOBAL_NAME = "__prelude";
 /** Parts that are evaluated only where a tool asks for them, by the names under which the prelude knows them. */
 const DEFERRED = { console: "web/console", web: "web/index", fs: "faces/fs" };
 /** Parts that few tools ask for, and that are long: not even their text is in an isolate before. */
-const FETCHED = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
+const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
 
 let bundled: Promise<Prelude> | null = null;
 
@@ -17,28 +18,31 @@ export function bundlePrelude(): Promise<Prelude> {
 }
 
 async function bundle(): Promise<Prelude> {
-  const parts = Object.entries(FETCHED).map(async ([name, file]) => {
-    return [name, `(function () {\n"use strict";\n${await bundleFile(file)}return ${GLOBAL_NAME};\n})()`] as const;
-  });
-  return { core: await bundleCore(), parts: Object.fromEntries(await Promise.all(parts)) };
+  const texts = await bundleFiles({ core: "prelude", ...DEFERRED, ...ABSENT });
+  const textOf = (name: string): string => texts.get(name) ?? "";
+  const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
+  const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}return ${GLOBAL_NAME}.boot;`;
+  const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
+  return { core: script(core), parts: Object.fromEntries(parts) };
 }
 
-async function bundleCore(): Promise<string> {
-  const parts = Object.entries(DEFERRED).map(async ([name, file]) => {
-    return `${name}() {\n${await bundleFile(file)}return ${GLOBAL_NAME};\n}`;
-  });
-  const deferred = `const DEFERRED = {\n${(await Promise.all(parts)).join(",\n")}\n};`;
-  const core = await bundleFile("prelude");
-  return `(function () {\n"use strict";\n${deferred}\n${core}return ${GLOBAL_NAME}.boot;\n})()`;
+/** A script whose value is what the body returns. */
+function script(body: string): string {
+  return `(function () {\n"use strict";\n${body}\n})()`;
 }
 
-/** A module of the guest with all it imports, as statements that declare `GLOBAL_NAME`. */
-async function bundleFile(name: string): Promise<string> {
+/** Modules of the guest by name, each with all it imports, as statements that declare `GLOBAL_NAME`. */
+async function bundleFiles(files: { readonly [name: string]: string }): Promise<ReadonlyMap<string, string>> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const paths = Object.entries(files).map(([name, file]) => {
+    return [name, fileURLToPath(new URL(`../guest/${file}.${extension}`, import.meta.url))] as const;
+  });
   const result = await build({
-    entryPoints: [fileURLToPath(new URL(`../guest/${name}.${extension}`, import.meta.url))],
-    bundle: true,
+    entryPoints: Object.fromEntries(paths),
+    // Nothing is written there, but several bundles need names.
+    outdir: "prelude",
     write: false,
+    bundle: true,
     format: "iife",
     globalName: GLOBAL_NAME,
     platform: "neutral",
@@ -52,7 +56,5 @@ async function bundleFile(name: string): Promise<string> {
     logLevel: "silent",
     tsconfigRaw: "{}",
   });
-  const [output] = result.outputFiles;
-  if (output === undefined) throw new Error("the guest's prelude could not be bundled");
-  return output.text;
+  return new Map(result.outputFiles.map(({ path, text }) => [basename(path, ".js"), text]));
 }

@@ -176,13 +176,20 @@ export function overridable(holder: object, key: PropertyKey, property: Property
   const { value } = property;
   return {
     get: () => value,
+    set: overrider(holder, key),
+    enumerable: property.enumerable ?? false,
+    configurable: true,
+  };
+}
+
+/** A setter that defines the property on the heir that is assigned to. */
+export function overrider(holder: object, key: PropertyKey): (this: unknown, replacement: unknown) => void {
+  return {
     set(this: unknown, replacement: unknown) {
       if (this === holder || this === null || (typeof this !== "object" && typeof this !== "function")) {
         throw new TypeError(`Cannot assign to read only property '${String(key)}' of a hardened object`);
       }
       defineProperty(this, key, { value: replacement, writable: true, enumerable: true, configurable: true });
     },
-    enumerable: property.enumerable ?? false,
-    configurable: true,
-  };
+  }.set;
 }

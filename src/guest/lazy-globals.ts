@@ -1,4 +1,4 @@
-import { overridable } from "./harden.ts";
+import { overrider } from "./harden.ts";
 
 // As it is before a tool can change it.
 const { defineProperty } = Object;
@@ -6,8 +6,9 @@ const { defineProperty } = Object;
 /** Defines a global that is made when it is first asked for. `isFrozen` says that the realm is going to be. */
 export function defineLazily(realm: object, name: string, make: () => unknown, isFrozen: boolean): void {
   // A realm that is frozen cannot put the value in the accessor's place.
-  if (isFrozen) defineProperty(realm, name, { ...overridable(realm, name, {}), get: make });
-  else {
+  if (isFrozen) {
+    defineProperty(realm, name, { get: make, set: overrider(realm, name), enumerable: false, configurable: true });
+  } else {
     const get = () => {
       const value = make();
       replace(realm, name, value);

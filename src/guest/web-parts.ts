@@ -32,7 +32,7 @@ export function createWebParts(
   const web = prepared(hardened, () => webPart().createWebPart(host));
   let streamPart: StreamPart | null = null;
   const streams = prepared(hardened, () => {
-    const part = bringIn(pure, "streams").createStreamPart(web().globals);
+    const part = bringIn(pure, "streams").createStreamPart(web().globals, hardened);
     web().cloneRules.refuse(...Object.values(part.globals));
     addShow(part.show);
     streamPart = part;

@@ -5,6 +5,11 @@ const PAD = 0x3d;
 
 /** The Base64 form of bytes. */
 export function encodeBase64(bytes: Uint8Array): string {
+  // V8 has its own from Node 25 on, which is many times as fast.
+  return typeof bytes.toBase64 === "function" ? bytes.toBase64() : encodeByHand(bytes);
+}
+
+function encodeByHand(bytes: Uint8Array): string {
   const codes = bytesFromString(ALPHABET) ?? new Uint8Array();
   const output = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
   let at = 0;
@@ -20,8 +25,20 @@ export function encodeBase64(bytes: Uint8Array): string {
   return stringFromUnits(output);
 }
 
+/** The bytes of a Base64 text by the forgiving rules of the web: without padding, with spaces; `undefined` for others. */
+export function decodeForgivingly(base64: string): Uint8Array | undefined {
+  let text = base64.replace(/[\t\n\f\r ]+/g, "");
+  if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");
+  if (text.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(text)) return undefined;
+  return decodeBase64(text);
+}
+
 /** The bytes of a Base64 text, whose characters are of its alphabet; padding is not needed. */
 export function decodeBase64(base64: string): Uint8Array {
+  return typeof Uint8Array.fromBase64 === "function" ? Uint8Array.fromBase64(base64) : decodeByHand(base64);
+}
+
+function decodeByHand(base64: string): Uint8Array {
   const text = base64.replace(/=+$/, "");
   const values = new Uint8Array(128);
   for (let index = 0; index < ALPHABET.length; index += 1) values[ALPHABET.charCodeAt(index)] = index;

@@ -1,4 +1,4 @@
-import { decodeBase64, encodeBase64 } from "./base64-bytes.ts";
+import { decodeForgivingly, encodeBase64 } from "./base64-bytes.ts";
 import { bytesFromString, stringFromUnits } from "./byte-string.ts";
 import { DOMException } from "./dom-exception.ts";
 
@@ -15,10 +15,9 @@ export function btoa(data: string): string {
 /** The bytes of a Base64 text as characters, read by the forgiving rules of the web: without padding, with spaces. */
 export function atob(data: string): string {
   if (arguments.length === 0) throw new TypeError("atob needs 1 argument, but got none");
-  let text = `${data}`.replace(/[\t\n\f\r ]+/g, "");
-  if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");
-  if (text.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(text)) {
+  const bytes = decodeForgivingly(`${data}`);
+  if (bytes === undefined) {
     throw new DOMException("The string to decode is not valid Base64", "InvalidCharacterError");
   }
-  return stringFromUnits(decodeBase64(text));
+  return stringFromUnits(bytes);
 }

@@ -1,6 +1,7 @@
 import { encodeBase64 } from "./base64-bytes.ts";
 import { Body } from "./body.ts";
 import { readBytes } from "./byte-stream.ts";
+import { isDataUrl, readDataUrl } from "./data-url.ts";
 import { type Arrived, ArrivingBody, Exchange, type Part } from "./exchange.ts";
 import { HeaderList } from "./header-list.ts";
 import { realmParts } from "./realm-parts.ts";
@@ -27,12 +28,13 @@ interface Answer {
 /** Sends a request by way of the host, which decides whether the call may. */
 export async function fetch(input: string | Request, ...[init]: [init?: RequestInit | null]): Promise<Response> {
   const request = requestState(new Request(input, init));
+  request.signal.throwIfAborted();
+  if (isDataUrl(request.url)) return responseOfData(request.url);
   const { abortStates, currentCall } = realmParts();
   const call = currentCall();
   const signal = abortStates.get(request.signal);
   // What an ended call has left behind gets no answer.
   if (call === null || signal === undefined) return new Promise(() => undefined);
-  request.signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   aborted.catch(() => undefined);
   const abort = () => reject(signal.reason);
@@ -45,6 +47,15 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   } finally {
     signal.steps.delete(abort);
   }
+}
+
+/** The content of a URL is the tool's own: no host is asked for it. */
+function responseOfData(url: string): Response {
+  const data = readDataUrl(url);
+  if (data === undefined) throw new TypeError("fetch failed", { cause: new TypeError("the data: URL is malformed") });
+  const headers = new HeaderList([["content-type", data.type]], true);
+  const body = new Body({ kind: "whole", chunk: data.bytes });
+  return responseOf({ type: "basic", url, status: 200, statusText: "OK", redirected: false, headers, body });
 }
 
 function messageOf({ url, method, headers, redirect }: RequestState, body: Part | null): object {

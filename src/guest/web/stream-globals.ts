@@ -27,8 +27,8 @@ export interface StreamPart {
   readonly show: (value: object) => object | undefined;
 }
 
-/** Makes the classes of streams for a realm. */
-export function createStreamPart(text: TextClasses): StreamPart {
+/** Makes the classes of streams for a realm; what is hidden is looked for only where the realm will be frozen. */
+export function createStreamPart(text: TextClasses, hardened: boolean): StreamPart {
   const globals = createGlobals(text);
   for (const [name, value] of Object.entries(globals)) {
     Object.defineProperty(value, "name", { value: name, configurable: true });
@@ -41,7 +41,7 @@ export function createStreamPart(text: TextClasses): StreamPart {
     }
     return classes.some((Class) => value instanceof Class) ? {} : undefined;
   };
-  return { globals, hidden: hiddenObjects(), show };
+  return { globals, hidden: hardened ? hiddenObjects() : [], show };
 }
 
 function createGlobals(text: TextClasses) {
@@ -63,11 +63,17 @@ function createGlobals(text: TextClasses) {
   };
 }
 
+/** How many prototypes there are in streams: the streams' own, and those of what they are made of. */
+const PROTOTYPES = 23;
+
 /** The streams keep their state in properties: whoever has one finds the prototypes of what is in there. */
 function hiddenObjects(): object[] {
   const strategies = [CountQueuingStrategy, ByteLengthQueuingStrategy];
   const sizes = strategies.map((Strategy) => new Strategy({ highWaterMark: 1 }).size);
-  return [...sizes, ...prototypesWithin(sampleStreams())];
+  const prototypes = prototypesWithin(sampleStreams());
+  // On a full stack a promise swallows that a part of a stream could not be made: then all is made anew later.
+  if (prototypes.length < PROTOTYPES) throw new RangeError("the streams could not be made whole");
+  return [...sizes, ...prototypes];
 }
 
 /** Streams in the middle of what they can do, where nothing ever goes on. */

@@ -307,6 +307,33 @@ describe("what comes back", () => {
   });
 });
 
+describe("a data: URL", () => {
+  test.each([
+    ["data:,a%20b#c", "text/plain;charset=US-ASCII", "a b"],
+    ["data:text/HTML;charset=utf-8,%C3%A9", "text/html;charset=utf-8", "é"],
+    ["data:;charset=x,a", "text/plain;charset=x", "a"],
+    ["data:text/plain;base64,YWJj", "text/plain", "abc"],
+    ["data:text/plain ; base64 , Y W J%6A ", "text/plain", "abc"],
+    ["DATA:application/json;base64,e30", "application/json", "{}"],
+    ["data:x,a", "text/plain;charset=US-ASCII", "a"],
+    ["data:a/b;base64=1,YQ", "a/b;base64=1", "YQ"],
+    ["data:,?a=b", "text/plain;charset=US-ASCII", "?a=b"],
+  ])("%s is fetched without asking the host", async (url, type, text) => {
+    const { output, asked } = await run(
+      "async (url) => { const r = await fetch(url); return [r.status, r.headers.get('content-type'), await r.text()]; }",
+      {},
+      url,
+    );
+    expect(output).toEqual([200, type, text]);
+    expect(asked).toEqual([]);
+  });
+
+  test.each(["data:a", "data:;base64,a", "data:;base64,!!!!"])("%s fails", async (url) => {
+    const { output } = await run("async (url) => fetch(url).catch((e) => [e.name, e.message, e.cause.name])", {}, url);
+    expect(output).toEqual(["TypeError", "fetch failed", "TypeError"]);
+  });
+});
+
 describe("what goes wrong", () => {
   const FAIL = `async () => {
     try { await (await fetch("https://a.example")).text(); }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { decodeBase64, encodeBase64 } from "../../../../src/guest/web/base64-bytes.ts";
 import { atob as ourAtob, btoa as ourBtoa } from "../../../../src/guest/web/base64.ts";
 import { inIsolate } from "./in-isolate.ts";
 
@@ -64,4 +65,32 @@ test("long texts are converted in a frozen isolate", async () => {
     { frozen: true },
   );
   expect(result).toEqual([true, true, 5]);
+});
+
+/** Runs something in a Node that has no Base64 of its own. */
+function withoutNative(act: () => void): void {
+  const decode = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64") ?? {};
+  const encode = Object.getOwnPropertyDescriptor(Uint8Array.prototype, "toBase64") ?? {};
+  Reflect.deleteProperty(Uint8Array, "fromBase64");
+  Reflect.deleteProperty(Uint8Array.prototype, "toBase64");
+  try {
+    act();
+  } finally {
+    Object.defineProperty(Uint8Array, "fromBase64", decode);
+    Object.defineProperty(Uint8Array.prototype, "toBase64", encode);
+  }
+}
+
+test("bytes go to Base64 and back as with Node's, with V8's own and without", () => {
+  const check = () =>
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+        const base64 = Buffer.from(bytes).toString("base64");
+        expect(encodeBase64(bytes)).toBe(base64);
+        expect([...decodeBase64(base64)]).toEqual([...bytes]);
+        expect([...decodeBase64(base64.replaceAll("=", ""))]).toEqual([...bytes]);
+      }),
+    );
+  check();
+  withoutNative(check);
 });

@@ -108,6 +108,22 @@ test("no object behind streams, blobs or headers can carry anything to another c
   expect(realm.call()).toEqual([]);
 });
 
+test("that is so also where the streams were made on a full stack", async () => {
+  for (let size = 0; size < 20; size += 1) {
+    // Frames of several sizes leave the streams more or less of the stack.
+    const given = Array.from({ length: size }, (_, index) => `a${index}`).join();
+    const dig = `function dig(${given}) { try { return dig(${given}); } catch { return ReadableStream; } }`;
+    using realm = await openRealm(`async (input) => { ${dig} return input === "dig" ? void dig() : (${OPEN})(); }`);
+    try {
+      realm.call("dig");
+    } catch (error) {
+      // A promise that is made on a full stack may reject, and nobody hears.
+      expect(String(error)).toContain("Maximum call stack size exceeded");
+    }
+    expect(realm.call()).toEqual([]);
+  }
+});
+
 test("streams that one call has used work for the next", async () => {
   using realm = await openRealm(`async () => {
     const all = [];
