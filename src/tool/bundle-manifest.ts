@@ -5,67 +5,75 @@ const MAX_MANIFEST_BYTES = 1024 * 1024;
 /** What may stand between the name of a module and that of its file. */
 const ENDINGS: readonly string[] = ["", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts"];
 
-/** What a `package.json` says of the files beside and below it. */
-interface Manifest {
+/** What the `package.json` files above a file say of it. */
+export interface Manifest {
   /** Whether a `.js` file is a module in Node's sense, so that what it imports from CommonJS is all of it. */
   readonly isModule: boolean;
-  /** The files that its `browser` field replaces by nothing. */
-  readonly leftOut: readonly string[];
+  /** Whether a module counts also where nothing of it is used; `undefined` where a list of patterns says it. */
+  readonly sideEffects: boolean | undefined;
+  /** The files that the `browser` field replaces by nothing; `undefined` where there is no such field. */
+  readonly leftOut: readonly string[] | undefined;
 }
 
-const NOTHING: Manifest = { isModule: false, leftOut: [] };
+const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined };
 
 /** The `package.json` files of one tool: esbuild reads them as well, but does not tell plugins all that they say. */
 export class Manifests {
   readonly #mayRead: (file: string) => boolean;
-  readonly #read = new Map<string, Promise<Manifest | undefined>>();
+  readonly #read = new Map<string, Promise<Manifest>>();
 
   constructor(mayRead: (file: string) => boolean) {
     this.#mayRead = mayRead;
   }
 
-  /** Whether a package replaces this file by nothing where there is no Node. It need not exist. */
-  async isLeftOut(file: string): Promise<boolean> {
-    const { leftOut } = await this.#nearest(path.dirname(file));
-    return leftOut.some((left) => ENDINGS.some((ending) => left === file + ending || file === left + ending));
+  of(file: string): Promise<Manifest> {
+    return this.#in(path.dirname(file));
   }
 
-  /** Whether a file is a module by its package's word: names that end in `.mjs` and `.mts` say so themselves. */
-  async isModule(file: string): Promise<boolean> {
-    return /\.[jt]s$/.test(file) && (await this.#nearest(path.dirname(file))).isModule;
+  #in(folder: string): Promise<Manifest> {
+    const file = path.join(folder, "package.json");
+    if (!this.#mayRead(file)) return Promise.resolve(NOTHING);
+    let found = this.#read.get(folder);
+    if (found === undefined) this.#read.set(folder, (found = this.#readOne(file, folder)));
+    return found;
   }
 
-  async #nearest(start: string): Promise<Manifest> {
-    for (let folder = start; ; folder = path.dirname(folder)) {
-      const file = path.join(folder, "package.json");
-      if (!this.#mayRead(file)) return NOTHING;
-      let manifest = this.#read.get(file);
-      if (manifest === undefined) this.#read.set(file, (manifest = this.#readOne(file)));
-      const found = await manifest;
-      if (found !== undefined) return found;
-    }
+  /** What is nearest counts, each part of the `browser` field excepted: that holds until another one is found. */
+  async #readOne(file: string, folder: string): Promise<Manifest> {
+    const above = this.#in(path.dirname(folder));
+    const own = await this.#parse(file).then(
+      (json) => manifestOf(json, folder),
+      // It is not there, or no JSON: then it says nothing.
+      () => undefined,
+    );
+    if (own === undefined) return above;
+    return own.leftOut === undefined ? { ...own, leftOut: (await above).leftOut } : own;
   }
 
-  async #readOne(file: string): Promise<Manifest | undefined> {
-    try {
-      const real = await realpath(file);
-      if (!this.#mayRead(real)) return undefined;
-      const { size, isFile } = await stat(real).then((found) => ({ size: found.size, isFile: found.isFile() }));
-      if (!isFile || size > MAX_MANIFEST_BYTES) return undefined;
-      return manifestOf(JSON.parse(await readFile(real, "utf8")), path.dirname(file));
-    } catch {
-      // It is not there, or no JSON: then it says nothing, and the next one above counts.
-      return undefined;
-    }
+  async #parse(file: string): Promise<unknown> {
+    const real = await realpath(file);
+    const found = await stat(real);
+    const isOurs = this.#mayRead(real) && found.isFile() && found.size <= MAX_MANIFEST_BYTES;
+    return isOurs ? JSON.parse(await readFile(real, "utf8")) : undefined;
   }
 }
 
-function manifestOf(json: unknown, folder: string): Manifest {
-  if (typeof json !== "object" || json === null) return NOTHING;
-  const { browser, type } = json as { browser?: unknown; type?: unknown };
-  const replaced = typeof browser === "object" && browser !== null ? Object.entries(browser) : [];
-  const leftOut = replaced.flatMap(([name, by]) =>
-    by === false && name.startsWith(".") ? [path.resolve(folder, name)] : [],
-  );
-  return { isModule: type === "module", leftOut };
+/** Whether a package replaces this file by nothing where there is no Node. It need not exist. */
+export function isLeftOut(file: string, { leftOut = [] }: Manifest): boolean {
+  return leftOut.some((left) => ENDINGS.some((ending) => left === file + ending || file === left + ending));
+}
+
+function manifestOf(json: unknown, folder: string): Manifest | undefined {
+  if (typeof json !== "object" || json === null) return undefined;
+  const { browser, type, sideEffects } = json as { browser?: unknown; type?: unknown; sideEffects?: unknown };
+  return {
+    isModule: type === "module",
+    sideEffects: typeof sideEffects === "boolean" ? sideEffects : sideEffects === undefined ? true : undefined,
+    leftOut: typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined,
+  };
+}
+
+function filesWithout(browser: object, folder: string): readonly string[] {
+  const names = Object.entries(browser).filter(([name, by]) => by === false && name.startsWith("."));
+  return names.map(([name]) => path.resolve(folder, name));
 }

@@ -121,6 +121,41 @@ describe("what a bundle is", () => {
     expect(evaluate(bundle).default()).toEqual([{}, {}, {}, {}, "d"]);
   });
 
+  test("a package's fields hold for folders inside it, with a package.json of their own as well", async () => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import p from "p/esm/index.js"; export default () => p;`,
+        "node_modules/p/package.json": `{ "browser": { "./esm/a.js": false, "./esm/b.js": "./esm/c.js" } }`,
+        "node_modules/p/esm/package.json": `{ "type": "module" }`,
+        "node_modules/p/esm/index.js": `import * as a from "./a.js"; import b from "./b.js"; import old from "./old.cjs"; export default [typeof a.x, b, old.default];`,
+        "node_modules/p/esm/a.js": "export const x = 1;",
+        "node_modules/p/esm/b.js": "export default 'b';",
+        "node_modules/p/esm/c.js": "export default 'c';",
+        "node_modules/p/esm/old.cjs": "exports.__esModule = true; exports.default = 1;",
+      },
+      "tool.js",
+    );
+    expect(evaluate(bundle).default()).toEqual(["undefined", "c", 1]);
+  });
+
+  test.each([
+    ["false", 1],
+    ["true", 2],
+    ['["./*.js"]', 2],
+    ['["./other.js"]', 1],
+  ])("what is imported and not used is left out where a package's sideEffects is %s", async (sideEffects, sources) => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import "p"; export default () => 1;`,
+        "node_modules/p/package.json": `{ "module": "./index.js", "sideEffects": ${sideEffects} }`,
+        "node_modules/p/index.js": `export { kept } from "./kept.js";`,
+        "node_modules/p/kept.js": "globalThis.kept = 1; export const kept = 1;",
+      },
+      "tool.js",
+    );
+    expect(bundle.sources).toHaveLength(sources);
+  });
+
   test("packages are taken in their form for bundlers", async () => {
     const bundle = await fromFiles(
       {
