@@ -10,7 +10,7 @@ export interface Holder {
   readonly realm: { report(call: Call, error: unknown): void; nowMs(): number };
 }
 
-const { defineProperty, getOwnPropertyDescriptor, hasOwn } = Object;
+const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -24,6 +24,18 @@ export class CallGlobal {
 
   constructor(holder: Holder) {
     this.#holder = holder;
+  }
+
+  static #is(object: object): object is CallGlobal {
+    return #holder in object;
+  }
+
+  /** The global that an object is or inherits from; none for the class's prototype, at which polyfills look as well. */
+  static of(object: object): CallGlobal | undefined {
+    for (let at: object | null = object; at !== null; at = getPrototypeOf(at) as object | null) {
+      if (CallGlobal.#is(at)) return at;
+    }
+    return undefined;
   }
 
   get console(): object {
@@ -84,8 +96,15 @@ export function prepareCallGlobal(realm: typeof globalThis): void {
   const prototype = CallGlobal.prototype;
   for (const key of OWN_NAMES) {
     const own = getOwnPropertyDescriptor(prototype, key);
-    if (own?.get === undefined) continue;
-    defineProperty(prototype, key, { ...overridable(prototype, key, { value: undefined }), get: own.get });
+    const get = own?.get;
+    if (get === undefined) continue;
+    defineProperty(prototype, key, {
+      ...overridable(prototype, key, { value: undefined }),
+      get(this: object): unknown {
+        const global = CallGlobal.of(this);
+        return global === undefined ? undefined : Reflect.apply(get, global, []);
+      },
+    });
   }
   for (const key of Reflect.ownKeys(realm)) {
     const property = getOwnPropertyDescriptor(realm, key);

@@ -100,6 +100,7 @@ function syntaxPrototypes(): object[] {
 }
 
 const FUNCTION: object = Function.prototype;
+const TYPED_ARRAY: unknown = getPrototypeOf(Uint8Array.prototype);
 
 /** All objects that can be reached without going through `known`. */
 function reach(roots: readonly object[], known: readonly object[]): Set<object> {
@@ -167,8 +168,20 @@ function enableOverrides(prototype: object): void {
 }
 
 function overriddenKeys(prototype: object): readonly PropertyKey[] {
-  if (prototype === Object.prototype) return ownKeys(prototype);
-  return prototype === Iterator.prototype ? [...OVERRIDDEN, Symbol.iterator] : OVERRIDDEN;
+  switch (prototype) {
+    case Object.prototype:
+      return ownKeys(prototype);
+    case FUNCTION:
+      // lodash has a static method of that name.
+      return [...OVERRIDDEN, "bind"];
+    case Iterator.prototype:
+      return [...OVERRIDDEN, Symbol.iterator];
+    case TYPED_ARRAY:
+      // What stands in for Node's `Buffer` inherits from `Uint8Array` and has its own form of these.
+      return [...OVERRIDDEN, "fill", "includes", "indexOf", "lastIndexOf", "slice"];
+    default:
+      return OVERRIDDEN;
+  }
 }
 
 /** An accessor that reads as the value did, and that assigning to an heir turns into the heir's own property. */

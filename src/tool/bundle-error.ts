@@ -1,6 +1,6 @@
 import type { Location, Message } from "esbuild";
 import { GloveboxError } from "../errors.ts";
-import { BUNDLER, isNodeBuiltin, shownName } from "./bundle-files.ts";
+import { bareName, BUNDLER, isNodeBuiltin, shownName, STAND_INS } from "./bundle-files.ts";
 
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
@@ -45,13 +45,36 @@ function problem(message: Message): string {
 function unresolved(specifier: string, line: string): string {
   const shown = JSON.stringify(specifier.slice(0, 200));
   if (isNodeBuiltin(specifier)) {
-    return `imports ${shown}${line}: Node built-ins do not exist inside an isolate; ask for a capability instead`;
+    const importer = packageOf(line);
+    const advice = adviceOn(specifier, importer !== undefined);
+    return `imports ${shown}${line}${importer ?? ""}: Node built-ins do not exist inside an isolate; ${advice}`;
   }
   const isPath = /^\.{0,2}\//.test(specifier);
   const where = isPath
     ? "in the tool's folder; check its path"
     : "in any node_modules folder above the tool; install it there";
   return `imports ${shown}${line}, which was not found ${where}`;
+}
+
+/** Names the package that a line is in: what its author would have to change is not the tool author's to change. */
+function packageOf(line: string): string | undefined {
+  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(line)?.[1];
+  return name === undefined ? undefined : ` in the package "${name}"`;
+}
+
+/** Modules of Node whose work a global of the web does. */
+const GLOBALS: ReadonlyMap<string, string> = new Map([
+  ["crypto", "crypto"],
+  ["url", "URL"],
+  ["timers", "setTimeout"],
+  ["perf_hooks", "performance"],
+]);
+function adviceOn(specifier: string, isPackages: boolean): string {
+  const name = bareName(specifier);
+  if (STAND_INS.includes(name)) return `install the npm package "${name}", which stands in for it`;
+  if (isPackages) return "use a package that works in browsers too, or ask for a capability instead";
+  const global = GLOBALS.get(name);
+  return global === undefined ? "ask for a capability instead" : `use the global ${global}`;
 }
 
 function sourceLine({ lineText, column }: Location): string {

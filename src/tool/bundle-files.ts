@@ -1,7 +1,8 @@
 import { builtinModules } from "node:module";
-import { readFile, realpath, stat } from "node:fs/promises";
+import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { checkImports, withoutFileMaps } from "./bundle-imports.ts";
+import { isLeftOut, Manifests } from "./bundle-manifest.ts";
 import type {
   Loader,
   Message,
@@ -28,6 +29,8 @@ const EMPTY_NAMESPACE = "empty";
 /** The `detail` of messages that are esbuild's own although a plugin hands them on. */
 export const BUNDLER = "esbuild";
 const PREFIX = /^(?:tool|empty):/;
+/** Ends the names of modules whose `package.json` makes them modules: esbuild knows them by their name alone. */
+const MODULE_MARK = "?.mjs";
 
 const LOADERS: { readonly [extension: string]: Loader } = {
   ".js": "js",
@@ -42,12 +45,21 @@ const LOADERS: { readonly [extension: string]: Loader } = {
 
 /** The name of a module as people are shown it. */
 export function shownName(name: string): string {
-  return name.replace(PREFIX, "");
+  const shown = name.replace(PREFIX, "");
+  return shown.endsWith(MODULE_MARK) ? shown.slice(0, -MODULE_MARK.length) : shown;
 }
 
 /** How esbuild reads a file of that name; `undefined` where it is no module. */
 export function loaderOf(file: string): Loader | undefined {
   return LOADERS[path.extname(file)];
+}
+
+/** Modules of Node that packages of the same name on npm stand in for. */
+export const STAND_INS: readonly string[] = "assert buffer events punycode querystring string_decoder".split(" ");
+
+/** The name of a module of Node without what says that it is one. */
+export function bareName(specifier: string): string {
+  return specifier.replace(/^node:/, "");
 }
 
 /** Whether an import names a module of Node. */
@@ -66,6 +78,8 @@ export class ToolFiles {
   /** From the names that are shown to the paths they stand for. */
   readonly #paths = new Map<string, string>();
   readonly #names = new Map<string, string>();
+  readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
+  readonly #manifests = new Manifests((file) => this.#mayReach(file));
   #bytes = 0;
 
   /** `root` has to be a real path. */
@@ -100,8 +114,15 @@ export class ToolFiles {
     return {
       name: "tool-files",
       setup: (build) => {
-        build.onResolve({ filter: /.*/ }, (args) => this.#resolve(build, args, entry));
-        build.onLoad({ filter: /.*/, namespace: NAMESPACE }, (args) => this.#load(args));
+        // A bundle may be made more than once of the same files.
+        this.#bytes = 0;
+        this.#answers.clear();
+        build.onResolve({ filter: /.*/ }, (args) =>
+          this.#resolve(build, args, entry).catch((error: unknown) => unreadable(error, args.path)),
+        );
+        build.onLoad({ filter: /.*/, namespace: NAMESPACE }, (args) =>
+          this.#load(args).catch((error: unknown) => unreadable(error, shownName(args.path))),
+        );
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
         build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
       },
@@ -112,7 +133,7 @@ export class ToolFiles {
   async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
     if (args.pluginData === this) return null;
     if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
-    const specifier = args.path;
+    const specifier = STAND_INS.includes(bareName(args.path)) ? bareName(args.path) : args.path;
     if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
     if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
       return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
@@ -123,17 +144,52 @@ export class ToolFiles {
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
     // Before the disk is asked: an answer that depends on it would tell which files of the host exist.
     if (isPath && !this.#mayReach(path.resolve(folder, specifier))) return outside(specifier);
-    const found = await build.resolve(specifier, {
-      resolveDir: folder,
-      kind: args.kind,
-      with: args.with,
-      pluginData: this,
-    });
+    // A package's modules import each other again and again, and each question goes to the bundler's process and back.
+    const question = JSON.stringify([folder, specifier, args.kind, args.with]);
+    let answer = this.#answers.get(question);
+    if (answer === undefined) this.#answers.set(question, (answer = this.#find(build, specifier, folder, args)));
+    return answer;
+  }
+
+  async #find(
+    build: PluginBuild,
+    specifier: string,
+    folder: string,
+    args: OnResolveArgs,
+  ): Promise<OnResolveResult | null> {
+    const plain = await this.#findPlain(specifier, folder);
+    if (plain !== undefined) return plain;
+    const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
+    const found = await build.resolve(specifier, options);
     if (found.errors.length > 0 || found.path === "") return null;
-    if (found.namespace !== "file") return { path: specifier, namespace: EMPTY_NAMESPACE };
-    const name = this.nameOf(await realpath(found.path));
-    if (name === undefined) return outside(specifier);
-    return { path: name, namespace: NAMESPACE, sideEffects: found.sideEffects };
+    if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
+      return { path: specifier, namespace: EMPTY_NAMESPACE };
+    const real = await realpath(found.path);
+    const module = await this.#moduleAt(real);
+    return module === undefined ? outside(specifier) : { ...module, sideEffects: found.sideEffects };
+  }
+
+  /**
+   * The file that a path names as it stands. The bundler would find the same, but it lists the folder again for each
+   * question: in packages of a thousand files that takes ten times as long.
+   */
+  async #findPlain(specifier: string, folder: string): Promise<OnResolveResult | undefined> {
+    if (!/^\.{1,2}\/.*\.[cm]?[jt]s$/.test(specifier)) return undefined;
+    const file = path.resolve(folder, specifier);
+    const { sideEffects, leftOut } = await this.#manifests.of(file);
+    if (leftOut !== undefined || sideEffects === undefined) return undefined;
+    const found = await lstat(file).catch(() => undefined);
+    if (found?.isFile() !== true || (await realpath(file)) !== file) return undefined;
+    const module = await this.#moduleAt(file);
+    return module === undefined ? undefined : { ...module, sideEffects };
+  }
+
+  async #moduleAt(real: string): Promise<OnResolveResult | undefined> {
+    const name = this.nameOf(real);
+    if (name === undefined) return undefined;
+    // Names that end in `.mjs` and `.mts` say by themselves that they are modules.
+    const isModule = /\.[jt]s$/.test(real) && (await this.#manifests.of(real)).isModule;
+    return { path: isModule ? name + MODULE_MARK : name, namespace: NAMESPACE };
   }
 
   #mayReach(file: string): boolean {
@@ -141,25 +197,24 @@ export class ToolFiles {
   }
 
   async #load(args: OnLoadArgs): Promise<OnLoadResult> {
-    const file = this.#paths.get(args.path);
+    const shown = shownName(args.path);
+    const file = this.#paths.get(shown);
     if (file === undefined) return refusal("this file is not the tool's to read");
     const asked = args.with["type"];
     const loader = asked === "text" || asked === "json" ? asked : loaderOf(file);
     if (loader === undefined || (asked !== undefined && asked !== "text" && asked !== "json")) {
-      return refusal(
-        `${args.path} is no module; import ${Object.keys(LOADERS).join(", ")} or add with { type: "text" }`,
-      );
+      return refusal(`${shown} is no module; import ${Object.keys(LOADERS).join(", ")} or add with { type: "text" }`);
     }
     const { size } = await stat(file).then((found) => (found.isFile() ? found : { size: undefined }));
-    if (size === undefined) return refusal(`${args.path} is not a file`);
+    if (size === undefined) return refusal(`${shown} is not a file`);
     this.#bytes += size;
-    if (size > MAX_SOURCE_BYTES) return refusal(`${args.path} is larger than ${MAX_SOURCE_BYTES} bytes`);
+    if (size > MAX_SOURCE_BYTES) return refusal(`${shown} is larger than ${MAX_SOURCE_BYTES} bytes`);
     if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
     const contents = withoutFileMaps(await readFile(file, "utf8"));
     // Packages above the tool's folder are the operator's.
     if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
-    const found = await parsed(contents, loader, args.path);
+    const found = await parsed(contents, loader, shown);
     return found.length > 0 ? { errors: [...found] } : { contents, loader };
   }
 }
@@ -203,6 +258,12 @@ function outside(specifier: string): OnResolveResult {
 function noFolder(specifier: string): OnResolveResult {
   const what = `imports ${quoted(specifier)}, but a tool given as text has no folder to import from`;
   return refusal(`${what}; put it into a file and register that`);
+}
+
+/** What the disk says of a file names the host's folders, so it is not told. */
+function unreadable(error: unknown, name: string): { errors: { text: string }[] } {
+  if (!(error instanceof Error) || !("syscall" in error)) throw error;
+  return refusal(`imports ${quoted(name)}, which cannot be read; check its file and its rights`);
 }
 
 function refusal(text: string): { errors: { text: string }[] } {

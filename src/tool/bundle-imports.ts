@@ -13,7 +13,7 @@ const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?
  * None of these words can be spelled in another way, but for escapes; a `from` that counts has a string behind it, or a
  * comment before the string.
  */
-const NOT_ALONE = /\b(?:import|require|global|process)\b|\bfrom\s*["'`/<-]|\\u/;
+const NOT_ALONE = /\b(?:import|require|global|process|stackTraceLimit)\b|\bfrom\s*["'`/<-]|\\u/;
 
 /** Whether a module certainly needs no other. It is `false` also where a word of a comment or a string is all there is. */
 export function isAlone(contents: string): boolean {

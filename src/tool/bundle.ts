@@ -1,8 +1,9 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { build, stop, type BuildOptions, type BuildResult, type Message } from "esbuild";
+import { build, stop, type BuildOptions, type BuildResult, type Message, type OutputFile } from "esbuild";
 import { GloveboxError } from "../errors.ts";
 import { bundleError, isSyntaxError } from "./bundle-error.ts";
+import { globalDefinitions } from "./bundle-globals.ts";
 import { leaveExports } from "./bundle-exports.ts";
 import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./bundle-files.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./bundle-imports.ts";
@@ -39,9 +40,15 @@ const OPTIONS = {
   // A script has neither; esbuild then refuses the one and makes an empty object of the other.
   supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
-  conditions: ["browser", "worker", "import"],
+  // `module` is esbuild's own where nobody names any: packages give by it what bundlers do best with.
+  conditions: ["browser", "worker", "module", "import"],
   target: TARGET,
-  define: { "process.env.NODE_ENV": '"production"', global: "globalThis" },
+  define: {
+    "process.env.NODE_ENV": '"production"',
+    global: "globalThis",
+    // Packages turn stacks off for a moment, to be quick; `Error` is frozen, so what they set goes to their own global.
+    "Error.stackTraceLimit": "globalThis.stackTraceLimit",
+  },
   charset: "utf8",
   legalComments: "none",
   sourcemap: "external",
@@ -56,7 +63,7 @@ const OPTIONS = {
  * For a module that is alone, which is what it was: the plugin and the definitions, which it has no use for, would take
  * esbuild half as long again. No import may be followed, so that no mistake about a module can make esbuild read a file.
  */
-const ALONE = { ...OPTIONS, platform: "neutral", define: {}, external: ["*"] } as const satisfies BuildOptions;
+const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const satisfies BuildOptions;
 
 /**
  * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and it can read only its own folder and
@@ -150,19 +157,29 @@ async function bundleWith(
   name: string,
   deadlineMs: number,
 ): Promise<Bundle> {
-  const result = await withRetries(name, deadlineMs, () => buildOnce(files, entry, stdin, name));
-  const [map, script] = ["tool.js.map", "tool.js"].map((file) =>
-    result.outputFiles?.find((one) => path.basename(one.path) === file),
-  );
-  if (script === undefined || map === undefined)
-    throw loadError(name, "could not be bundled: the bundler gave no script");
-  const text = leaveExports(script.text);
+  const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
+    const result = await withRetries(name, deadlineMs, () => buildOnce(files, entry, stdin, name, define));
+    return result.outputFiles ?? [];
+  };
+  let output = await buildWith({});
+  const globals = globalDefinitions(fileOf(output, "tool.js", name));
+  if (Object.keys(globals).length > 0) output = await buildWith(globals);
+  const text = leaveExports(fileOf(output, "tool.js", name));
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) {
     throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
   }
   const shown = files.shownNames();
-  return { text, bytes, ...cleanMap(map.text, (one) => one === entry || shown.has(one)) };
+  const map = fileOf(output, "tool.js.map", name);
+  return { text, bytes, ...cleanMap(map, (one) => one === entry || shown.has(one)) };
+}
+
+type Definitions = Readonly<Record<string, string>>;
+
+function fileOf(output: readonly OutputFile[], file: string, name: string): string {
+  const found = output.find((one) => path.basename(one.path) === file);
+  if (found === undefined) throw loadError(name, "could not be bundled: the bundler gave no script");
+  return found.text;
 }
 
 /** Has no step before `build` for a module that is alone: so it is under way before this answers. */
@@ -171,15 +188,17 @@ async function buildOnce(
   entry: string,
   stdin: Stdin | undefined,
   name: string,
+  definitions: Definitions,
 ): Promise<BuildResult> {
   const absWorkingDir = path.parse(process.cwd()).root;
+  const define = { ...OPTIONS.define, ...definitions };
   if (stdin === undefined) {
-    return build({ ...OPTIONS, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
+    return build({ ...OPTIONS, define, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
   }
-  if (isAlone(stdin.contents)) return build({ ...ALONE, absWorkingDir, stdin });
+  if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
   const found = await checkImports(stdin.contents, stdin.loader, entry, true);
   if (found.length > 0) throw new BuildFailedError(name, found);
-  return build({ ...OPTIONS, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
+  return build({ ...OPTIONS, define, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
 }
 
 /** A tool's own source map comments may put any text into `sources`. */

@@ -213,8 +213,16 @@ function loadFailure(
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
   if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
-  const message = `tool "${script.name}" could not be loaded: ${error.message.slice(0, 2_000)}`;
+  const problem = error.message.slice(0, 2_000);
+  const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
   return new GloveboxError(error.code, message, { ...details, type: error.type });
+}
+
+/** What to do about a global of Node's that a module uses without looking whether it is there. */
+function adviceOnGlobal(problem: string): string {
+  const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
+  if (name === undefined) return "";
+  return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
 }
 
 function frozenCopy<Value>(value: Value): Value {

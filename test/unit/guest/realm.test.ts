@@ -94,6 +94,29 @@ describe("a hardened realm", () => {
       "globalThis.structuredClone = () => 'mine'; return globalThis.structuredClone();",
       "mine",
     ],
+    [
+      "a static method called bind, as lodash has it",
+      "function F() {} F.bind = () => 'bound'; return F.bind();",
+      "bound",
+    ],
+    [
+      "a Buffer of its own that inherits from Uint8Array",
+      `function B() {} B.prototype = Object.create(Uint8Array.prototype);
+       for (const name of ["fill", "includes", "indexOf", "lastIndexOf", "slice", "toString"]) B.prototype[name] = () => name;
+       return new B().slice() + new B().includes() + new B();`,
+      "sliceincludestoString",
+    ],
+    [
+      "a polyfill that looks for timers on the global's prototype first, as setimmediate does",
+      `const above = Object.getPrototypeOf(globalThis); const target = above && above.setTimeout ? above : globalThis;
+       target.setImmediate = () => 'soon'; return globalThis.setImmediate();`,
+      "soon",
+    ],
+    [
+      "an object that inherits from the global and uses its timers",
+      "const heir = Object.create(globalThis); return typeof heir.setTimeout + typeof heir.console.log;",
+      "functionfunction",
+    ],
     ["Object.assign of inherited names", "return `${Object.assign({}, { toString: () => 'x' })}`;", "x"],
   ])("lets packages do what they are used to: %s", async (_what, code, expected) => {
     using realm = await openRealm(`() => { "use strict"; ${code} }`);
@@ -111,6 +134,10 @@ describe("a hardened realm", () => {
     "Math.leak = 1",
     "Symbol.leak = 1",
     "Promise.prototype.then = () => 0",
+    "Function.prototype.bind = () => 0",
+    "Uint8Array.prototype.slice = () => 0",
+    "Object.getPrototypeOf(Uint8Array).prototype.slice = () => 0",
+    "Object.getPrototypeOf(globalThis).setTimeout = () => 0",
   ])("throws at %s", async (code) => {
     using realm = await openRealm(`() => { "use strict"; try { ${code}; } catch (e) { return e.name; } }`);
     expect(realm.call()).toBe("TypeError");

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { symlink } from "node:fs/promises";
+import { chmod, symlink } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import vm from "node:vm";
@@ -103,6 +103,122 @@ describe("what a bundle is", () => {
   test("process.env.NODE_ENV is production and process is not there", async () => {
     const bundle = await fromText("export default () => [process.env.NODE_ENV, typeof process, typeof global];");
     expect(evaluate(bundle).default()).toEqual(["production", "undefined", "object"]);
+  });
+
+  test("files that a package's browser field takes out are empty, by any of their names", async () => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import p from "p"; export default () => p;`,
+        "node_modules/p/package.json": `{ "browser": { "./a.js": false, "./lib/b": false, "./c/index.js": false } }`,
+        "node_modules/p/a.js": "throw new Error();",
+        "node_modules/p/lib/b.js": "throw new Error();",
+        "node_modules/p/c/index.js": "throw new Error();",
+        "node_modules/p/index.js": `module.exports = [require("./a"), require("./a.js"), require("./lib/b"), require("./c"), require("./d")];`,
+        "node_modules/p/d.js": "module.exports = 'd';",
+      },
+      "tool.js",
+    );
+    expect(evaluate(bundle).default()).toEqual([{}, {}, {}, {}, "d"]);
+  });
+
+  test("a package's fields hold for folders inside it, with a package.json of their own as well", async () => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import p from "p/esm/index.js"; export default () => p;`,
+        "node_modules/p/package.json": `{ "browser": { "./esm/a.js": false, "./esm/b.js": "./esm/c.js" } }`,
+        "node_modules/p/esm/package.json": `{ "type": "module" }`,
+        "node_modules/p/esm/index.js": `import * as a from "./a.js"; import b from "./b.js"; import old from "./old.cjs"; export default [typeof a.x, b, old.default];`,
+        "node_modules/p/esm/a.js": "export const x = 1;",
+        "node_modules/p/esm/b.js": "export default 'b';",
+        "node_modules/p/esm/c.js": "export default 'c';",
+        "node_modules/p/esm/old.cjs": "exports.__esModule = true; exports.default = 1;",
+      },
+      "tool.js",
+    );
+    expect(evaluate(bundle).default()).toEqual(["undefined", "c", 1]);
+  });
+
+  test.each([
+    ["false", 1],
+    ["true", 2],
+    ['["./*.js"]', 2],
+    ['["./other.js"]', 1],
+  ])("what is imported and not used is left out where a package's sideEffects is %s", async (sideEffects, sources) => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import "p"; export default () => 1;`,
+        "node_modules/p/package.json": `{ "module": "./index.js", "sideEffects": ${sideEffects} }`,
+        "node_modules/p/index.js": `export { kept } from "./kept.js";`,
+        "node_modules/p/kept.js": "globalThis.kept = 1; export const kept = 1;",
+      },
+      "tool.js",
+    );
+    expect(bundle.sources).toHaveLength(sources);
+  });
+
+  test("packages are taken in their form for bundlers", async () => {
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import p from "p"; export default () => p;`,
+        "node_modules/p/package.json": `{ "exports": { "module": "./bundlers.mjs", "import": "./node.mjs", "default": "./old.js" } }`,
+        "node_modules/p/bundlers.mjs": "export default 'bundlers';",
+        "node_modules/p/node.mjs": "export default 'node';",
+        "node_modules/p/old.js": "module.exports = 'old';",
+      },
+      "tool.js",
+    );
+    expect(evaluate(bundle).default()).toBe("bundlers");
+  });
+
+  test("a package that is a module imports CommonJS as Node does, any other as bundlers do", async () => {
+    const uses = `import old from "old"; export default old;`;
+    const bundle = await fromFiles(
+      {
+        "tool.js": `import strict from "strict"; import loose from "loose"; export default () => [strict.default, loose];`,
+        "node_modules/strict/package.json": `{ "type": "module", "exports": "./index.js" }`,
+        "node_modules/strict/index.js": uses,
+        "node_modules/loose/package.json": `{ "module": "./index.js" }`,
+        "node_modules/loose/index.js": uses,
+        "node_modules/old/index.js": "exports.__esModule = true; exports.default = 1;",
+      },
+      "tool.js",
+    );
+    expect(evaluate(bundle).default()).toEqual([1, 1]);
+    expect(bundle.sources).toContain("node_modules/strict/index.js");
+    expect(bundle.sourceMap).not.toContain("?.mjs");
+  });
+
+  test.each([
+    ["Buffer", "globalThis.Buffer = { from: () => 1 };", "Buffer.from()", 1],
+    ["process", "globalThis.process ??= { version: 2 };", "typeof process === 'object' && process.version", 2],
+    ["setImmediate", "const attached = self; attached.setImmediate = () => 3;", "setImmediate()", 3],
+    ["any other", "globalThis.mine = 4; globalThis.class = 5; globalThis.global = 6;", "mine", 4],
+    ["none", "const tool = { mine: 5 }; tool.mine == 5;", "typeof mine", "undefined"],
+  ])("a name that a module defines on its global is there for all: %s", async (_name, defines, uses, expected) => {
+    const files = {
+      "tool.js": `import "./polyfill.js"; import { used } from "./uses.js"; export default () => used;`,
+      "polyfill.js": defines,
+      "uses.js": `export const used = ${uses};`,
+    };
+    expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe(expected);
+    expect(evaluate(await fromText(`${defines} export default () => ${uses};`)).default()).toBe(expected);
+  });
+
+  test("turning stacks off for a moment does no harm, although Error is frozen", async () => {
+    const text =
+      "export default () => { const was = Error.stackTraceLimit; Error.stackTraceLimit = 0; Error.stackTraceLimit = was; return 1; };";
+    for (const bundle of [await fromText(text), await fromText(`/* import */ ${text}`)]) {
+      expect(bundle.text).not.toContain("Error.stack");
+      expect(evaluate(bundle).default()).toBe(1);
+    }
+  });
+
+  test("a stand-in from npm takes the place of a module of Node, by either of its names", async () => {
+    const files = {
+      "node_modules/buffer/index.js": "exports.Buffer = 'stands in';",
+      "tool.js": `import { Buffer as a } from "buffer"; import { Buffer as b } from "node:buffer"; export default () => [a, b];`,
+    };
+    expect(evaluate(await fromFiles(files, "tool.js")).default()).toEqual(["stands in", "stands in"]);
   });
 
   test("no tsconfig.json around the tool changes it", async () => {
@@ -210,6 +326,17 @@ describe("a module that is bundled alone", () => {
 });
 
 describe("what is refused", () => {
+  test("a built-in that a global or a package can replace, with its name", async () => {
+    expect((await refusalOf(fromText(`import c from "node:crypto"; export default c;`))).message).toMatch(
+      /use the global crypto$/,
+    );
+    for (const name of ["buffer", "node:buffer"]) {
+      expect(await messageOf({ "tool.js": `import { Buffer } from "${name}"; export default Buffer;` })).toBe(
+        `tool "x" imports "${name}" at tool.js:1: Node built-ins do not exist inside an isolate; install the npm package "buffer", which stands in for it`,
+      );
+    }
+  });
+
   test.each(["node:fs", "fs", "path", "node:child_process", "fs/promises", "worker_threads"])(
     "the Node built-in %s, by name and line",
     async (name) => {
@@ -223,12 +350,26 @@ describe("what is refused", () => {
     },
   );
 
-  test("a built-in deep in a package, by the package's line", async () => {
+  test.each(["p", "@a/p"])("a built-in deep in the package %s, by the package and its line", async (name) => {
     const message = await messageOf({
-      "tool.js": `import p from "p"; export default p;`,
-      "node_modules/p/index.js": `\nmodule.exports = require("net");`,
+      "tool.js": `import p from "${name}"; export default p;`,
+      [`node_modules/${name}/index.js`]: `\nmodule.exports = require("net");`,
     });
-    expect(message).toContain(`imports "net" at node_modules/p/index.js:2`);
+    expect(message).toBe(
+      `tool "x" imports "net" at node_modules/${name}/index.js:2 in the package "${name}": ` +
+        "Node built-ins do not exist inside an isolate; use a package that works in browsers too, or ask for a capability instead",
+    );
+  });
+
+  // For root, every file can be read.
+  test.skipIf(process.getuid?.() === 0)("a module that cannot be read, without the host's folders", async () => {
+    const folder = await temporaryFolder({
+      "tool.js": `import a from "./a.js"; export default a;`,
+      "a.js": "export default 1",
+    });
+    await chmod(path.join(folder, "a.js"), 0);
+    const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, "tool.js"), name: "x" }));
+    expect(error.message).toBe('tool "x" imports "a.js", which cannot be read; check its file and its rights');
   });
 
   test("a top-level await, by line", async () => {
