@@ -499,6 +499,20 @@ describe("what a tool may read", () => {
     expect(error.message).toMatch(/leads out of the tool's folder|may not import URLs|was not found/);
   });
 
+  test("is no package.json outside, to which its own is a link", async () => {
+    const folder = await temporaryFolder({
+      "package.json": `{ "type": "module", "browser": { "./b.js": false } }`,
+      "tool/tool.js": `import "./a.js"; export { default } from "./a.js";`,
+      "tool/a.js": `import b from "./b.js"; export default () => b;`,
+      "tool/b.js": "exports.__esModule = true; exports.default = 'as bundlers do';",
+    });
+    const bundle = (): Promise<Bundle> =>
+      bundleModule({ kind: "file", path: path.join(folder, "tool/tool.js"), name: "x" });
+    expect(evaluate(await bundle()).default()).toBe("as bundlers do");
+    await symlink(path.join(folder, "package.json"), path.join(folder, "tool/package.json"));
+    expect(evaluate(await bundle()).default()).toBe("as bundlers do");
+  });
+
   test("whether a file outside exists makes no difference to the answer", async () => {
     const ask = (file: string) => messageOf({ "tool.js": `import s from "${file}" with { type: "text" };` });
     expect((await ask("/etc/hostname")).replace("/etc/hostname", "F")).toBe(
