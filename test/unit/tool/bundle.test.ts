@@ -369,7 +369,9 @@ describe("what is refused", () => {
     });
     await chmod(path.join(folder, "a.js"), 0);
     const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, "tool.js"), name: "x" }));
-    expect(error.message).toBe('tool "x" imports "a.js", which cannot be read; check its file and its rights');
+    expect(error.message).toBe(
+      'tool "x" imports "a.js", which cannot be read; check its file and its rights (at tool.js:1)',
+    );
   });
 
   test("a top-level await, by line", async () => {
