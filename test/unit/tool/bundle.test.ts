@@ -369,7 +369,9 @@ describe("what is refused", () => {
     });
     await chmod(path.join(folder, "a.js"), 0);
     const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, "tool.js"), name: "x" }));
-    expect(error.message).toBe('tool "x" imports "a.js", which cannot be read; check its file and its rights');
+    expect(error.message).toBe(
+      'tool "x" imports "a.js", which cannot be read; check its file and its rights (at tool.js:1)',
+    );
   });
 
   test("a top-level await, by line", async () => {
@@ -497,6 +499,20 @@ describe("what a tool may read", () => {
     expect(error.message).not.toContain("s3cret");
     expect(error.message).not.toContain(folder);
     expect(error.message).toMatch(/leads out of the tool's folder|may not import URLs|was not found/);
+  });
+
+  test("is no package.json outside, to which its own is a link", async () => {
+    const folder = await temporaryFolder({
+      "package.json": `{ "type": "module", "browser": { "./b.js": false } }`,
+      "tool/tool.js": `import "./a.js"; export { default } from "./a.js";`,
+      "tool/a.js": `import b from "./b.js"; export default () => b;`,
+      "tool/b.js": "exports.__esModule = true; exports.default = 'as bundlers do';",
+    });
+    const bundle = (): Promise<Bundle> =>
+      bundleModule({ kind: "file", path: path.join(folder, "tool/tool.js"), name: "x" });
+    expect(evaluate(await bundle()).default()).toBe("as bundlers do");
+    await symlink(path.join(folder, "package.json"), path.join(folder, "tool/package.json"));
+    expect(evaluate(await bundle()).default()).toBe("as bundlers do");
   });
 
   test("whether a file outside exists makes no difference to the answer", async () => {
