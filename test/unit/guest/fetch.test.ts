@@ -357,6 +357,12 @@ describe("what goes wrong", () => {
     expect(() => realm.call()).toThrow(/^-\{"code":"capability_denied"/);
   });
 
+  test("a failure that nobody catches says why the request failed", async () => {
+    const { host } = answering({ request: [{ code: "capability_failed", message: "connection refused" }] });
+    using realm = await openRealm("async () => void await fetch('https://a.example')", { host });
+    expect(() => realm.call()).toThrow('"message":"fetch failed (cause: connection refused)"');
+  });
+
   test("a body that breaks off rejects whoever reads it", async () => {
     const { output } = await run(FAIL, {
       request: [response({ body: { part: { text: "a" }, more: true } })],
