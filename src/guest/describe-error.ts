@@ -3,6 +3,7 @@ import type { Failure } from "./host.ts";
 /** What a tool threw, as data. Everything of the tool's is read once, inside its own turn, and cut by length. */
 
 const MESSAGE_MAX = 2_000;
+const CAUSE_MAX = 1_000;
 const TYPE_MAX = 100;
 const STACK_MAX = 8_000;
 
@@ -19,11 +20,18 @@ export function describeError(thrown: unknown, codeOf: (thrown: object) => strin
     const own = codeOf(thrown);
     const code = type === "RangeError" && message === BUFFER_REFUSED ? "memory_limit" : (own ?? "tool_error");
     const stack = text(Reflect.get(thrown, "stack"));
-    const failure = { code, type: cut(type, TYPE_MAX), message: cut(message, MESSAGE_MAX) };
+    const said = cut(message, MESSAGE_MAX) + describeCause(Reflect.get(thrown, "cause"));
+    const failure = { code, type: cut(type, TYPE_MAX), message: said };
     return stack === undefined ? failure : { ...failure, stack: cut(stack, STACK_MAX) };
   } catch {
     return { code: "tool_error", type: "Error", message: "the tool threw a value that cannot be described" };
   }
+}
+
+/** What an error says was its cause, such as why a fetch failed: without it nobody can tell what to do. */
+function describeCause(cause: unknown): string {
+  const message = typeof cause === "object" && cause !== null ? text(Reflect.get(cause, "message")) : text(cause);
+  return message === undefined || message === "" ? "" : ` (cause: ${cut(message, CAUSE_MAX)})`;
 }
 
 /** The name of its own if the error has one, else of its class: `class MyError extends Error {}` is a `MyError`. */

@@ -38,6 +38,10 @@ export class Exchange {
 
   /** Asks the host something about this request. Rejects at once where the signal aborts. */
   async ask(method: "request" | "read", args: object, failure: string): Promise<unknown> {
+    if (this.#call.settled) {
+      // At the `shared` level a later call may have kept the response.
+      throw new TypeError(failure, { cause: new TypeError("the call that made the request has ended") });
+    }
     const answer = this.#call.ask("fetch", method, { id: this.#id, ...args });
     try {
       return await Promise.race([this.#aborted, answer]);

@@ -34,7 +34,7 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   const call = currentCall();
   const signal = abortStates.get(request.signal);
   // What an ended call has left behind gets no answer.
-  if (call === null || signal === undefined) return new Promise(() => undefined);
+  if (call === null || call.settled || signal === undefined) return new Promise(() => undefined);
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   aborted.catch(() => undefined);
   const abort = () => reject(signal.reason);

@@ -56,23 +56,29 @@ function readHead(head: string): Part {
     headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
   }
   const disposition = headers.get("content-disposition") ?? "";
-  const name = readParameter(disposition, "name");
+  const parameters = readParameters(disposition);
+  const name = parameters.get("name");
   if (!/^form-data\s*;/i.test(disposition) || name === undefined) throw malformed("a part's name");
   const type = headers.get("content-type") ?? "text/plain";
   return {
     name,
-    fileName: readParameter(disposition, "filename"),
+    fileName: parameters.get("filename"),
     type: parseMimeType(type) === undefined ? "" : type.toLowerCase(),
   };
 }
 
-/** A parameter of `content-disposition`, whose text is UTF-8 with three characters escaped. */
-function readParameter(disposition: string, name: string): string | undefined {
-  const match = new RegExp(`;\\s*${name}\\s*=\\s*(?:"([^"]*)"|([^;\\s"]+))`, "i").exec(disposition);
-  const raw = match?.[1] ?? match?.[2];
-  if (raw === undefined) return undefined;
-  const plain = raw.replace(/%(0A|0D|22)/gi, (_match, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
-  return decode(Uint8Array.from(plain, (char) => char.charCodeAt(0)));
+/** The parameters of `content-disposition`, whose values are UTF-8 with three characters escaped. */
+function readParameters(disposition: string): Map<string, string> {
+  const parameters = new Map<string, string>();
+  for (const [, key = "", quoted, plain] of disposition.matchAll(/;\s*([^\s=;"]+)\s*=\s*(?:"([^"]*)"|([^;\s"]*))/g)) {
+    const escaped = quoted ?? plain ?? "";
+    const raw = escaped.replace(/%(0A|0D|22)/gi, (_match, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    );
+    const name = key.toLowerCase();
+    if (!parameters.has(name)) parameters.set(name, decode(Uint8Array.from(raw, (char) => char.charCodeAt(0))));
+  }
+  return parameters;
 }
 
 function decode(bytes: Uint8Array): string {

@@ -7,6 +7,8 @@ import type { UrlClasses } from "./url.ts";
 
 /** A call, as far as its requests need to know it. */
 export interface FetchCall {
+  /** Whether it has ended: nobody answers it any more. */
+  readonly settled: boolean;
   /** The number of the call's next request, from 1. */
   nextRequest(): number;
   ask(capability: string, method: string, args: unknown): Promise<unknown>;

@@ -357,6 +357,12 @@ describe("what goes wrong", () => {
     expect(() => realm.call()).toThrow(/^-\{"code":"capability_denied"/);
   });
 
+  test("a failure that nobody catches says why the request failed", async () => {
+    const { host } = answering({ request: [{ code: "capability_failed", message: "connection refused" }] });
+    using realm = await openRealm("async () => void await fetch('https://a.example')", { host });
+    expect(() => realm.call()).toThrow('"message":"fetch failed (cause: connection refused)"');
+  });
+
   test("a body that breaks off rejects whoever reads it", async () => {
     const { output } = await run(FAIL, {
       request: [response({ body: { part: { text: "a" }, more: true } })],
@@ -443,6 +449,31 @@ describe("a signal", () => {
       { cancel: [{ value: null }] },
     );
     expect(output).toEqual(["AbortError", true]);
+  });
+});
+
+describe("a call that has ended", () => {
+  test("asks for nothing any more", async () => {
+    const { host, asked } = answering({ request: [{ value: OK }] });
+    using realm = await openRealm(
+      "() => { void Promise.resolve().then(() => fetch('https://a.example')); return 1; }",
+      {
+        host,
+      },
+    );
+    expect(realm.call()).toBe(1);
+    expect(asked).toEqual([]);
+  });
+
+  test("leaves later calls of a shared module a body that breaks off, not one that never comes", async () => {
+    const { host } = answering({ request: [response({ body: { part: { text: "a" }, more: true } })] });
+    const body = `async () => {
+      if (kept === null) { kept = await fetch("https://a.example"); return "kept"; }
+      return kept.text().catch((error) => [error.name, error.message, error.cause.message]);
+    }`;
+    using realm = await openRealm(body, { before: "let kept = null;", shared: true, host });
+    expect(realm.call()).toBe("kept");
+    expect(realm.call()).toEqual(["TypeError", "terminated", "the call that made the request has ended"]);
   });
 });
 

@@ -78,6 +78,17 @@ test("multipart is read as others write it", async () => {
   ]);
 });
 
+test("what looks like a name inside a file's name is none", async () => {
+  const body = '--a\r\nContent-Disposition: form-data; filename="x; name=y"; name="z"\r\n\r\n1\r\n--a--';
+  const found = await inTool(
+    `const type = "multipart/form-data; boundary=a";
+    const form = await new Response(input, { headers: { "content-type": type } }).formData();
+    return [...form].map(([name, file]) => [name, file.name]);`,
+    body,
+  );
+  expect(found).toEqual([["z", "x; name=y"]]);
+});
+
 test("urlencoded bodies are read as forms", async () => {
   const found = await inTool(`
     const headers = { "content-type": "application/x-www-form-urlencoded;charset=UTF-8" };

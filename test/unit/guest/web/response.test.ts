@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { openRealm } from "../in-realm.ts";
 import { inTool } from "./in-tool.ts";
 
 test("a response has the standard's defaults", async () => {
@@ -117,11 +118,31 @@ test("a stream that gives something else than bytes is refused when it is read",
   expect(found).toEqual(["TypeError", "RangeError"]);
 });
 
-test("the console shows what a response has, and does not read it", async () => {
-  const found = await inTool(`
-    const r = new Response("abc", { headers: { a: "1" } });
-    console.log(r);
-    return r.bodyUsed;
-  `);
-  expect(found).toBe(false);
+test("the console shows what objects around a response have, and does not read them", async () => {
+  using realm = await openRealm(`async () => {
+    const headers = new Headers({ b: "1", a: "2" });
+    const file = new File(["x"], "n", { type: "t/u", lastModified: 3 });
+    const form = new FormData();
+    form.append("k", "v");
+    const response = new Response("abc", { headers });
+    const request = new Request("https://a.example", { method: "PUT", body: "x" });
+    for (const value of [headers, new Headers(), file, new Blob(), form, response, request]) console.log(value);
+    return [response.bodyUsed, request.bodyUsed];
+  }`);
+  expect(realm.call()).toEqual([false, false]);
+  const lines = realm.emitted
+    .filter(([kind]) => kind === 1)
+    .map(([, , , line]) => String(line).replaceAll(/\s+/g, " "));
+  const headers = "Headers { a: '2', b: '1', 'content-type': 'text/plain;charset=UTF-8' }";
+  expect(lines).toEqual([
+    "Headers { a: '2', b: '1' }",
+    "Headers {}",
+    "File { size: 1, type: 't/u', name: 'n', lastModified: 3 }",
+    "Blob { size: 0, type: '' }",
+    "FormData { fields: [ { name: 'k', value: 'v' } ] }",
+    "Response { status: 200, statusText: '', ok: true, url: '', redirected: false, type: 'default', " +
+      `headers: ${headers}, bodyUsed: false }`,
+    "Request { method: 'PUT', url: 'https://a.example/', headers: Headers { 'content-type': 'text/plain;charset=UTF-8' }, " +
+      "redirect: 'follow', bodyUsed: false }",
+  ]);
 });
