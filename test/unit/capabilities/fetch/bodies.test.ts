@@ -108,6 +108,25 @@ describe("a body", () => {
     expect(await next).toEqual({ part: { text: "two" }, more: true });
   });
 
+  test("is text also where it is cut within a character", async () => {
+    const [first = 0, ...rest] = Buffer.from("🌍!");
+    const writes: (() => void)[] = [];
+    await using server = await serve((_request, response) => {
+      response.write(Buffer.from([first]));
+      writes.push(...rest.map((byte) => () => void response.write(Buffer.from([byte]))));
+    });
+    await using session = openTo(server);
+    expect((await session.request(server.origin, { id: 1 })).body).toEqual({ part: null, more: true });
+    const next = session.read(1);
+    for (const write of writes.slice(0, 3)) {
+      write();
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    expect(await next).toEqual({ part: { text: "🌍" }, more: true });
+    writes[3]?.();
+    expect(await session.read(1)).toEqual({ part: { text: "!" }, more: true });
+  });
+
   test("is sent as text or as bytes", async () => {
     await using server = await serve((_request, response, body) => response.end(String(body.length)));
     await using session = openTo(server);
