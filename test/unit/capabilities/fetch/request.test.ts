@@ -42,6 +42,16 @@ describe("a request", () => {
     expect(headers).toEqual({ accept: "*/*", "accept-encoding": "gzip, deflate, br", "user-agent": "glovebox" });
   });
 
+  test("that signs its connection in leaves it to nobody else", async () => {
+    await using server = await echo();
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
+    for (const scheme of ["Bearer", "Negotiate", "NTLM"]) {
+      await session.request(server.origin, { headers: [["authorization", `${scheme} abc`]] });
+    }
+    expect(server.seen.map(({ headers }) => headers["connection"])).toEqual(["keep-alive", "close", "close"]);
+    expect(server.connections()).toBe(2);
+  });
+
   test("has none of the headers that are the host's to write", async () => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
