@@ -56,6 +56,15 @@ describe("a body", () => {
     await expect(session.request(server.origin)).rejects.toThrow("encoded more than 2 times");
   });
 
+  test("that is not taken because of how it is encoded leaves no connection open", async () => {
+    await using server = await serve((_request, response) => {
+      response.setHeader("content-encoding", "gzip, gzip, gzip").write("begun");
+    });
+    await using session = openTo(server);
+    await expect(session.request(server.origin)).rejects.toThrow("encoded more than 2 times");
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
   test.each([
     ["HEAD", 200],
     ["GET", 204],

@@ -250,6 +250,21 @@ describe("a request that is given up", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
+  test("before its turn has come is never sent", async () => {
+    const held: (() => void)[] = [];
+    await using server = await serve((_request, response) => held.push(() => response.end("done")));
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
+    const first = Array.from({ length: 8 }, () => session.whole(server.origin));
+    await expect.poll(() => held.length).toBe(8);
+    const ninth = session.request(server.origin, { id: 9 });
+    ninth.catch(() => {});
+    await session.cancel(9);
+    for (const release of held) release();
+    await Promise.all(first);
+    await expect(ninth).rejects.toThrow("the request was cancelled");
+    expect(server.seen).toHaveLength(8);
+  });
+
   test("never fails to be given up, also where there is none", async () => {
     await using session = new Session({ rules: [{ origins: ["*"] }] });
     expect(await session.cancel(99)).toBeNull();
