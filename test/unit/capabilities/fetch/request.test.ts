@@ -106,6 +106,20 @@ describe("a request", () => {
     expect(String(error)).toBe(`FetchFailure: GET ${named}: the connection was refused`);
   });
 
+  test.each<[string, () => never]>([
+    [
+      "throws",
+      () => {
+        throw new Error("10.0.0.1 is down");
+      },
+    ],
+    ["gives no list", () => 7 as never],
+  ])("fails where the embedder's lookup %s, and tells nothing of it", async (_, lookup) => {
+    await using session = new Session({ rules: [{ origins: ["*"] }], lookup });
+    const error = await session.request("http://some.example").catch((reason: unknown) => String(reason));
+    expect(error).toBe("FetchFailure: GET http://some.example: the request failed");
+  });
+
   test("whose name is not found fails", async () => {
     await using session = new Session({ rules: [{ origins: ["*"] }], lookup: async () => [] });
     await expect(session.request("http://nobody.example")).rejects.toThrow("the host's name could not be found");
