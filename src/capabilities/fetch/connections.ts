@@ -1,5 +1,6 @@
+import type { LookupAddress } from "node:dns";
 import { lookup as resolve } from "node:dns/promises";
-import { isIP, isIPv6, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import type * as Undici from "undici";
 import type { Agent } from "undici";
 import { isPublicAddress } from "./address.ts";
@@ -110,19 +111,27 @@ function readDuration(name: string, value: number | undefined, fallback: number)
  */
 export function guardLookup(lookup: Lookup, admits: (address: string) => boolean): LookupFunction {
   return (hostname, { all }, callback) => {
-    lookup(hostname).then(
-      (found) => {
-        const addresses = found
-          .filter((address) => isIP(address) !== 0 && admits(address))
-          .map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
-        const [first] = addresses;
-        if (first === undefined) callback(found.length > 0 ? new PrivateAddressError() : noAddress(), "");
-        else if (all !== true) callback(null, first.address, first.family);
-        else callback(null, addresses);
+    admittedOf(hostname, lookup, admits).then(
+      ([first, ...rest]) => {
+        if (all === true) callback(null, [first, ...rest]);
+        else callback(null, first.address, first.family);
       },
       (error: unknown) => callback(error instanceof Error ? error : noAddress(), ""),
     );
   };
+}
+
+async function admittedOf(
+  hostname: string,
+  lookup: Lookup,
+  admits: (address: string) => boolean,
+): Promise<readonly [LookupAddress, ...LookupAddress[]]> {
+  const found = await lookup(hostname);
+  const [first, ...rest] = found
+    .filter((address) => isIP(address) !== 0 && admits(address))
+    .map((address) => ({ address, family: isIP(address) }));
+  if (first !== undefined) return [first, ...rest];
+  throw found.length > 0 ? new PrivateAddressError() : noAddress();
 }
 
 function noAddress(): Error {

@@ -72,8 +72,12 @@ export class Exchange {
           throw new FetchFailure(`the server redirects more than ${REDIRECTS_MAX} times`);
         hop = nextHop(hop, statusCode, location ?? "");
       } catch (error) {
-        if (error instanceof PrivateAddressError) throw this.#host.permission.denyAddress(hop.method, hop.url);
-        throw failureOf(error, hop.method, hop.url);
+        const { permission } = this.#host;
+        const isPrivate = error instanceof PrivateAddressError;
+        const failure = isPrivate ? permission.denyAddress(hop.method, hop.url) : failureOf(error, hop.method, hop.url);
+        // An answer that was not accepted would keep its connection for ever.
+        this.cancel(failure);
+        throw failure;
       }
     }
   }
@@ -87,6 +91,7 @@ export class Exchange {
   async #reply(hop: Hop): Promise<Reply> {
     const { permission, secrets, connections, grantedSecrets } = this.#host;
     const { url, method } = hop;
+    this.#abort.signal.throwIfAborted();
     const permit = permission.admit(method, url);
     const placeholders = new Placeholders(secrets, url, grantedSecrets);
     const headers = hop.headers.map(([name, value]) => checkHeader(name, placeholders.inHeader(value)));

@@ -17,6 +17,7 @@ export interface FetchGrant {
 const MAX_BYTES_DEFAULT = 5 * 1024 * 1024;
 const MAX_REQUESTS_DEFAULT = 20;
 const LIST_MAX = 1_000;
+const ORIGINS_SHOWN = 20;
 const FIELDS: ReadonlySet<string> = new Set(["origins", "privateOrigins", "methods", "maxBytes", "maxRequests"]);
 /** Reading needs no more than these, so who says nothing asks for these. */
 const METHODS_ASKED: readonly string[] = ["GET", "HEAD"];
@@ -73,9 +74,14 @@ export const fetchGrants: GrantKind<FetchGrant> = {
   ],
 
   describe: ({ origins, methods, maxBytes, maxRequests }) =>
-    `${namesOf(methods)} to ${origins.map(({ text }) => text).join(", ") || "nowhere"} ` +
-    `(at most ${maxBytes} bytes and ${maxRequests} requests in a call)`,
+    `${namesOf(methods)} to ${listed(origins)} ` + `(at most ${maxBytes} bytes and ${maxRequests} requests in a call)`,
 };
+
+function listed(origins: readonly OriginPattern[]): string {
+  const shown = origins.slice(0, ORIGINS_SHOWN).map(({ text }) => text);
+  if (shown.length < origins.length) shown.push(`and ${origins.length - shown.length} more`);
+  return shown.length === 0 ? "nowhere" : shown.join(", ");
+}
 
 function namesOf(methods: readonly string[] | null): string {
   return methods === null ? "any method" : methods.join(", ");

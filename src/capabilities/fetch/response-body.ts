@@ -57,9 +57,12 @@ export class ResponseBody {
   /** What is there, as soon as something is. Rejects where the body cannot go on. */
   read(): Promise<Piece> {
     return this.#inTurn(async () => {
-      const bytes = await this.#gather(PIECE_BYTES_MAX, null);
-      if (bytes.length === 0 && this.#failure !== null) throw this.#failure;
-      return this.#pieceOf(bytes);
+      for (;;) {
+        const bytes = await this.#gather(PIECE_BYTES_MAX, null);
+        if (bytes.length === 0 && this.#failure !== null) throw this.#failure;
+        const piece = this.#pieceOf(bytes);
+        if (piece.part !== null || !piece.more) return piece;
+      }
     });
   }
 

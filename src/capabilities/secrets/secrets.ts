@@ -15,7 +15,7 @@ export interface Secret {
 }
 
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
-const SECRETS_MAX = 256;
+const SECRETS_MAX = 100;
 /** What is shorter may stand in a text by chance, and could not be taken out of it. */
 const VALUE_MIN = 8;
 const VALUE_MAX = 16_384;

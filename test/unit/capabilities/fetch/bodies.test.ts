@@ -56,6 +56,15 @@ describe("a body", () => {
     await expect(session.request(server.origin)).rejects.toThrow("encoded more than 2 times");
   });
 
+  test("that is not taken because of how it is encoded leaves no connection open", async () => {
+    await using server = await serve((_request, response) => {
+      response.setHeader("content-encoding", "gzip, gzip, gzip").write("begun");
+    });
+    await using session = openTo(server);
+    await expect(session.request(server.origin)).rejects.toThrow("encoded more than 2 times");
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
   test.each([
     ["HEAD", 200],
     ["GET", 204],
@@ -106,6 +115,25 @@ describe("a body", () => {
     const next = session.read(1);
     more();
     expect(await next).toEqual({ part: { text: "two" }, more: true });
+  });
+
+  test("is text also where it is cut within a character", async () => {
+    const [first = 0, ...rest] = Buffer.from("🌍!");
+    const writes: (() => void)[] = [];
+    await using server = await serve((_request, response) => {
+      response.write(Buffer.from([first]));
+      writes.push(...rest.map((byte) => () => void response.write(Buffer.from([byte]))));
+    });
+    await using session = openTo(server);
+    expect((await session.request(server.origin, { id: 1 })).body).toEqual({ part: null, more: true });
+    const next = session.read(1);
+    for (const write of writes.slice(0, 3)) {
+      write();
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    expect(await next).toEqual({ part: { text: "🌍" }, more: true });
+    writes[3]?.();
+    expect(await session.read(1)).toEqual({ part: { text: "!" }, more: true });
   });
 
   test("is sent as text or as bytes", async () => {

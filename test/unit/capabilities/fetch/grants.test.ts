@@ -190,6 +190,13 @@ describe("what a tool asks for and a rule allows", () => {
     expect(both?.privateOrigins).toEqual(new Set(["http://127.0.0.1:8080"]));
   });
 
+  test("are described in words that fit into a message, however many origins there are", () => {
+    const origins = Array.from({ length: 1_000 }, (_, at) => `https://a${at}.example`);
+    expect(fetchGrants.describe(asked({ origins }))).toMatch(
+      /^GET, HEAD to https:\/\/a0\.example, .*and 980 more \(at most/,
+    );
+  });
+
   test("leave uncovered each origin and method that no rule gives, and each number beyond them", () => {
     const request = asked({
       origins: ["https://a.example", "https://b.example", "*"],

@@ -42,6 +42,16 @@ describe("a request", () => {
     expect(headers).toEqual({ accept: "*/*", "accept-encoding": "gzip, deflate, br", "user-agent": "glovebox" });
   });
 
+  test("that signs its connection in leaves it to nobody else", async () => {
+    await using server = await echo();
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
+    for (const scheme of ["Bearer", "Negotiate", "NTLM"]) {
+      await session.request(server.origin, { headers: [["authorization", `${scheme} abc`]] });
+    }
+    expect(server.seen.map(({ headers }) => headers["connection"])).toEqual(["keep-alive", "close", "close"]);
+    expect(server.connections()).toBe(2);
+  });
+
   test("has none of the headers that are the host's to write", async () => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
@@ -94,6 +104,20 @@ describe("a request", () => {
     await using session = new Session({ rules: [{ privateOrigins: [named] }], lookup: async () => ["127.0.0.1"] });
     const error = await session.request(named).catch((reason: unknown) => reason);
     expect(String(error)).toBe(`FetchFailure: GET ${named}: the connection was refused`);
+  });
+
+  test.each<[string, () => never]>([
+    [
+      "throws",
+      () => {
+        throw new Error("10.0.0.1 is down");
+      },
+    ],
+    ["gives no list", () => 7 as never],
+  ])("fails where the embedder's lookup %s, and tells nothing of it", async (_, lookup) => {
+    await using session = new Session({ rules: [{ origins: ["*"] }], lookup });
+    const error = await session.request("http://some.example").catch((reason: unknown) => String(reason));
+    expect(error).toBe("FetchFailure: GET http://some.example: the request failed");
   });
 
   test("whose name is not found fails", async () => {
@@ -238,6 +262,21 @@ describe("a request that is given up", () => {
     session.end();
     for (const message of await Promise.all(waiting)) expect(message).toContain("the call has ended");
     await expect.poll(() => server.open()).toBe(0);
+  });
+
+  test("before its turn has come is never sent", async () => {
+    const held: (() => void)[] = [];
+    await using server = await serve((_request, response) => held.push(() => response.end("done")));
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
+    const first = Array.from({ length: 8 }, () => session.whole(server.origin));
+    await expect.poll(() => held.length).toBe(8);
+    const ninth = session.request(server.origin, { id: 9 });
+    ninth.catch(() => {});
+    await session.cancel(9);
+    for (const release of held) release();
+    await Promise.all(first);
+    await expect(ninth).rejects.toThrow("the request was cancelled");
+    expect(server.seen).toHaveLength(8);
   });
 
   test("never fails to be given up, also where there is none", async () => {

@@ -222,6 +222,13 @@ describe("what comes back", () => {
     expect((await session.whole(server.origin)).text).toBe(`{"headers":{"x-key":"${KEY}"}}`);
   });
 
+  test("ends as it did where that is only the beginning of a secret", async () => {
+    const text = `it begins with ${VALUE.slice(0, 6)}`;
+    await using server = await serve((_request, response) => response.end(text));
+    await using session = openTo([server]);
+    expect((await session.whole(server.origin)).text).toBe(text);
+  });
+
   test("has no secret in its status line", async () => {
     await using server = await serveRaw((socket) =>
       socket.end(`HTTP/1.1 400 bad ${VALUE}\r\ncontent-length: 0\r\n\r\n`),
