@@ -271,10 +271,12 @@ describe.each(["process", "threads"] as const)("the sample tools in the executor
   });
 
   test("run-script finds nothing of a server, and tells what it throws", async () => {
-    const names = "[typeof process, typeof require, typeof fetch, typeof WebAssembly]";
+    const names = "[typeof process, typeof require, typeof Buffer, typeof WebAssembly]";
     expect(await output("run-script", { code: `return ${names}` })).toMatchObject({
       value: Array(4).fill("undefined"),
     });
+    const fetched = await call("run-script", { code: "return fetch('https://example.com/')" });
+    expect(fetched.error?.code).toBe("capability_denied");
     const { error } = await call("run-script", { code: "throw new RangeError('too much')" });
     expect(error).toMatchObject({ code: "tool_error", type: "RangeError", message: "too much" });
   });
