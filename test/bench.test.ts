@@ -34,7 +34,7 @@ const CHECKSUMS = {
   "failover, quiet": "173680c39f0af722",
 };
 
-const SUITE_MS = 90_000;
+const SUITE_MS = 300_000;
 
 const context: Context = {
   size: { states: ["quiet"], rounds: 2, sampleMs: 5 },

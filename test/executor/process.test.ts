@@ -169,7 +169,7 @@ describe.each(MODES)("a lost executor process, sandbox: %s", (sandbox) => {
 
   test("runs tools in a process that has neither files nor children nor the host's environment", async () => {
     await using bench = await start();
-    const body = "() => [typeof process, typeof require, typeof fetch, typeof WebAssembly, typeof SharedArrayBuffer]";
+    const body = "() => [typeof process, typeof require, typeof Buffer, typeof WebAssembly, typeof SharedArrayBuffer]";
     const reply = await bench.run(bench.job(script(body)));
     expect(reply.outcome).toEqual({ ok: true, json: JSON.stringify(Array.from({ length: 5 }, () => "undefined")) });
   });
