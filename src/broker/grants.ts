@@ -69,7 +69,7 @@ export class Grants {
       return refuse(message, grants.describe(asked), given, remedy);
     }
     if (narrowed === undefined) return { isGranted: true, capability, granted: agreed };
-    const given = isGiven(narrowed, name) ? meetAll(capability, grants.read(narrowed[name], "request"), agreed) : [];
+    const given = isGiven(narrowed, name) ? meetAll(capability, grants.read(narrowed[name], "narrowing"), agreed) : [];
     if (given.length > 0) return { isGranted: true, capability, granted: given };
     return refuse(`this call was not given "${shown}"`, shown, "nothing", "add it to the call's option capabilities");
   }

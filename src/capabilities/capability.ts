@@ -29,8 +29,8 @@ export interface CapabilityCall {
   readonly signal: AbortSignal;
 }
 
-/** Whose word a value is: a tool or a call asks, an operator's rule allows. */
-export type Side = "request" | "policy";
+/** Whose word a value is: a tool asks, an operator's rule allows, a call narrows, of which what it leaves unsaid stays. */
+export type Side = "request" | "policy" | "narrowing";
 
 /** A part of what a tool asks for that nothing allows. */
 export interface Uncovered {

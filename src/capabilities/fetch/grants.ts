@@ -31,8 +31,8 @@ export function isMethod(name: string): boolean {
 }
 
 /**
- * Grants of `fetch`. Who asks and names no methods asks for GET and HEAD; a rule that names none allows all. Who names
- * no bytes or requests, on either side, means the defaults.
+ * Grants of `fetch`. A tool that names no methods asks for GET and HEAD; a rule that names none allows all. Where tool
+ * or rule names no bytes or requests, it means the defaults; a call that narrows leaves as it is what it does not name.
  */
 export const fetchGrants: GrantKind<FetchGrant> = {
   read(value, side) {
@@ -43,14 +43,15 @@ export const fetchGrants: GrantKind<FetchGrant> = {
     for (const name of given.keys()) {
       if (!FIELDS.has(name)) throw new TypeError(`/${name.slice(0, 64)}: is not one of ${[...FIELDS].join(", ")}`);
     }
+    const unsaid = side === "narrowing" ? Number.POSITIVE_INFINITY : null;
     const own = readPatterns(given.get("origins"), "/origins");
     const exact = readPrivate(given.get("privateOrigins"), side);
     return {
       origins: [...own, ...exact],
       privateOrigins: new Set(exact.map(({ text }) => text)),
       methods: readMethods(given.get("methods"), side),
-      maxBytes: readCount(given.get("maxBytes"), "/maxBytes", MAX_BYTES_DEFAULT),
-      maxRequests: readCount(given.get("maxRequests"), "/maxRequests", MAX_REQUESTS_DEFAULT),
+      maxBytes: readCount(given.get("maxBytes"), "/maxBytes", unsaid ?? MAX_BYTES_DEFAULT),
+      maxRequests: readCount(given.get("maxRequests"), "/maxRequests", unsaid ?? MAX_REQUESTS_DEFAULT),
     };
   },
 
@@ -97,7 +98,7 @@ function readPatterns(value: unknown, pointer: string): readonly OriginPattern[]
 
 function readPrivate(value: unknown, side: Side): readonly OriginPattern[] {
   if (value === undefined) return [];
-  if (side === "request") throw new TypeError("/privateOrigins: is for rules of the policy only");
+  if (side !== "policy") throw new TypeError("/privateOrigins: is for rules of the policy only");
   const patterns = readPatterns(value, "/privateOrigins");
   const at = patterns.findIndex(({ protocol, isWild, path }) => protocol === null || isWild || path !== "");
   if (at < 0) return patterns;
@@ -105,7 +106,7 @@ function readPrivate(value: unknown, side: Side): readonly OriginPattern[] {
 }
 
 function readMethods(value: unknown, side: Side): readonly string[] | null {
-  if (value === undefined) return side === "policy" ? null : METHODS_ASKED;
+  if (value === undefined) return side === "request" ? METHODS_ASKED : null;
   const names = readList(value, "/methods").map((each, at) => {
     const name = typeof each === "string" ? each.toUpperCase() : "";
     if (name === "*" || isMethod(name)) return name;

@@ -75,7 +75,7 @@ function readMount(name: string, value: unknown, side: Side): Mount {
   }
   const { mode, path: folder } = value as { readonly mode?: unknown; readonly path?: unknown };
   if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: is "ro" or "rw"`);
-  if (side === "request") {
+  if (side !== "policy") {
     if (folder === undefined) return { mode, path: null };
     throw new TypeError(`${pointer}/path: is the policy's to say; tools and calls know mounts by their names`);
   }

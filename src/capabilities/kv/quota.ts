@@ -32,7 +32,7 @@ export const quotaGrants: GrantKind<number> = {
 /** What a policy says is the operator's own number; more than the ceiling is a slip. A tool may ask for what it likes. */
 function readBytes(bytes: unknown, side: Side): number {
   if (typeof bytes === "number" && bytes >= 1) {
-    if (side === "request") return Math.floor(bytes);
+    if (side !== "policy") return Math.floor(bytes);
     if (Number.isInteger(bytes) && bytes <= QUOTA_MAX_BYTES) return bytes;
   }
   throw new TypeError(`/maxBytes: is a whole number of bytes, from 1 to ${QUOTA_MAX_BYTES}`);

@@ -174,6 +174,16 @@ describe("what a tool asks for and a rule allows", () => {
     expect(both?.origins.map(({ text }) => text)).toEqual(["https://a.example/v1/", "https://c.b.example"]);
   });
 
+  test("are narrowed by a call in what it names, and in nothing else", () => {
+    const granted = fetchGrants.meet(
+      asked({ origins: ["https://*.b.example"], methods: ["PUT"] }),
+      allowed({ origins: ["*"] }),
+    );
+    if (granted === null) throw new Error("nothing was granted");
+    const narrowed = fetchGrants.meet(fetchGrants.read({ origins: ["https://c.b.example"] }, "narrowing"), granted);
+    expect(narrowed).toEqual({ ...granted, origins: [expect.objectContaining({ text: "https://c.b.example" })] });
+  });
+
   test("give nothing where they have no origin or no method in common", () => {
     const request = asked({ origins: ["https://a.example"] });
     expect(fetchGrants.meet(request, allowed({ origins: ["https://b.example"] }))).toBeNull();
