@@ -3,7 +3,7 @@ import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
-import { type Limits, resolveLimits } from "./limits.ts";
+import { type Limits, NAMES, resolveLimits } from "./limits.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
@@ -55,12 +55,7 @@ export class Admission {
   }
 
   #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {
-    if (parent !== null) {
-      const { wallMs, cpuMs } = parent.left();
-      const { limits } = tool;
-      const queueMs = Math.min(limits.queueMs, wallMs);
-      return { ...limits, queueMs, wallMs: Math.min(limits.wallMs, wallMs), cpuMs: Math.min(limits.cpuMs, cpuMs) };
-    }
+    if (parent !== null) return limitsWithin(parent, tool.limits);
     if (options.limits === undefined) return tool.limits;
     try {
       return resolveLimits(tool.limits, options.limits, this.#maxLimits);
@@ -68,4 +63,22 @@ export class Admission {
       return error instanceof Error ? error.message : String(error);
     }
   }
+}
+
+/** A tool's limits, within what the call on whose behalf it runs has left, and within what that one was narrowed to. */
+function limitsWithin(parent: EngineCall, limits: Limits): Limits {
+  const narrowed = { ...limits };
+  for (const name of NAMES) {
+    if (name !== "memoryMb" && parent.options.limits?.[name] !== undefined) {
+      narrowed[name] = Math.min(limits[name], parent.limits[name]);
+    }
+  }
+  const { wallMs, cpuMs } = parent.left();
+  const waitMs = Math.min(narrowed.queueMs, wallMs);
+  return {
+    ...narrowed,
+    queueMs: waitMs,
+    wallMs: Math.min(narrowed.wallMs, wallMs),
+    cpuMs: Math.min(narrowed.cpuMs, cpuMs),
+  };
 }

@@ -1,23 +1,21 @@
-import type { ToolAnswer } from "./capabilities/capability.ts";
+import { ALIVE_MAX } from "./allowance.ts";
+import { CapabilityRefusal, type ToolAnswer } from "./capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
-import type { Slot } from "./schedule/entry.ts";
 
 /** Calls that may stand above a call, one the child of the other. */
 export const DEPTH_MAX = 8;
 /** Less than this is no time to run anything in, in milliseconds. */
 const LEAST_MS = 1;
 
-/** A child runs in its parent's place: it waits for nobody, so calls that wait for their children cannot block them. */
-export const PARENTS_SLOT: Slot = { release: () => undefined };
-
 /** Admits, announces and starts a call on behalf of another. */
 export type RunChild = (call: ToolCall, options: ExecuteOptions, parent: EngineCall) => Promise<ToolResult>;
 
 /**
  * Runs a tool on a call's behalf: as the same tenant, with what the call may be given at most, within what is left of
- * its time, cancelled with it. A tool that stands above the call already is refused, and so is one too deep.
+ * its time, cancelled with it. Throws a `CapabilityRefusal` for a tool that stands above the call already, for one too
+ * deep, and where the call has nothing left for it.
  */
 export async function callTool(
   parent: EngineCall,
@@ -27,29 +25,48 @@ export async function callTool(
   run: RunChild,
 ): Promise<ToolAnswer> {
   if (signal.aborted) return { ok: false, code: "cancelled", message: "the call has ended" };
-  const line = lineOf(parent);
-  if (line.includes(name)) {
-    const chain = [...line.toReversed(), name].join(" → ");
-    return { ok: false, code: "capability_limit", message: `the call would go in a circle: ${chain}` };
-  }
-  if (line.length >= DEPTH_MAX) {
-    return { ok: false, code: "capability_limit", message: `calls may be nested ${DEPTH_MAX} deep` };
-  }
+  refuseLine(lineOf(parent), name);
+  const { allowance } = parent;
   const { wallMs, cpuMs } = parent.left();
-  if (Math.min(wallMs, cpuMs) < LEAST_MS) {
-    return { ok: false, code: "capability_limit", message: "the call has no time left for another tool" };
-  }
-  const { tenant, capabilities } = parent.options;
+  if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left for another tool", name, TIME_REMEDY);
+  if (!allowance.enter())
+    refuse(`${ALIVE_MAX} calls on behalf of one are under way`, name, "wait for some of them first");
+  const { tenant, capabilities, limits } = parent.options;
   const options: ExecuteOptions = {
     ...(tenant === undefined ? {} : { tenant }),
     // What the call was not given, it cannot have others do for it.
     ...(capabilities === undefined ? {} : { capabilities }),
+    ...(limits === undefined ? {} : { limits }),
     signal,
   };
-  const { success, output, error, metadata } = await run({ name, arguments: args }, options, parent);
-  parent.childCpuMs += metadata.cpuMs;
-  if (success || error === null) return { ok: true, output };
-  return { ok: false, code: error.code, message: error.message };
+  let usedMs = 0;
+  try {
+    // It is admitted within what is left, before that is promised to it.
+    const running = run({ name, arguments: args }, options, parent);
+    allowance.promise(cpuMs);
+    const { success, output, error, metadata } = await running;
+    usedMs = metadata.cpuMs;
+    if (success || error === null) return { ok: true, output };
+    return { ok: false, code: error.code, message: error.message };
+  } finally {
+    allowance.leave(cpuMs, usedMs);
+  }
+}
+
+const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";
+
+function refuseLine(line: readonly string[], name: string): void {
+  const chain = [...line.toReversed(), name].join(" → ");
+  if (line.includes(name)) refuse(`the call would go in a circle: ${chain}`, name, "call a tool that is not above it");
+  if (line.length >= DEPTH_MAX) refuse(`calls may be nested ${DEPTH_MAX} deep`, name, "nest them less");
+}
+
+function refuse(message: string, name: string, remedy: string): never {
+  throw new CapabilityRefusal("limit", message, {
+    asked: `tools "${name}"`,
+    granted: `calls ${DEPTH_MAX} deep, ${ALIVE_MAX} at once, in no circle, within the time of the caller`,
+    remedy,
+  });
 }
 
 /** What events say of a call's parent. Most calls have none, and events of the hot path are as small as they can be. */

@@ -1,3 +1,4 @@
+import { Allowance } from "./allowance.ts";
 import type { BrokerSession, BrokerSubject, LastRefusal } from "./broker/session.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
@@ -61,8 +62,7 @@ export class EngineCall implements Entry, Job {
   readonly options: ExecuteOptions;
   readonly parent: EngineCall | null;
   readonly nowMs: number | undefined;
-  /** Processor time that calls on its behalf have used. */
-  childCpuMs = 0;
+  #allowance: Allowance | null = null;
   readonly #host: CallHost;
   #session: CallSession | null = null;
   #slot: Slot | null = null;
@@ -129,15 +129,19 @@ export class EngineCall implements Entry, Job {
   }
 
   onStart(startMs: number, nowMs: number): void {
-    this.#startMs ??= startMs;
+    this.#startMs = startMs;
     this.clockMs = nowMs;
   }
 
-  /** What is left of its time, for calls on its behalf. */
+  /** What it has for calls on its behalf. */
+  get allowance(): Allowance {
+    return (this.#allowance ??= new Allowance(this.limits.cpuMs, this.parent?.allowance ?? null));
+  }
+
+  /** What is left of its time, for one more call on its behalf. */
   left(): Pick<Limits, "wallMs" | "cpuMs"> {
-    const { wallMs, cpuMs } = this.limits;
     const passedMs = this.#startMs === null ? 0 : performance.now() - this.#startMs;
-    return { wallMs: Math.max(0, wallMs - passedMs), cpuMs: Math.max(0, cpuMs - this.childCpuMs) };
+    return { wallMs: Math.floor(this.limits.wallMs - passedMs), cpuMs: this.allowance.leftMs };
   }
 
   start(slot: Slot, queueMs: number): void {
@@ -173,6 +177,7 @@ export class EngineCall implements Entry, Job {
       this.#effects += this.#session?.effects ?? 0;
       // A capability that failed is asked again, and not the journal for its old answer.
       this.#session = null;
+      this.#allowance = null;
       this.run = this.#host.nextRun();
       this.#host.executor.run(this);
       return;

@@ -5,7 +5,7 @@ import { tenantOf } from "./arguments.ts";
 import { Audit } from "./audit.ts";
 import { createBroker } from "./authority.ts";
 import type { Broker } from "./broker/broker.ts";
-import { callTool, parentOf, PARENTS_SLOT } from "./child-call.ts";
+import { callTool, parentOf } from "./child-call.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } from "./explanation.ts";
@@ -94,7 +94,12 @@ export class Engine implements AsyncDisposable {
     this.#admission = new Admission(this.#registry, options.maxLimits, this.#host);
     if (options.logger !== undefined) logEvents(this.#events, options.logger);
     const names = [...this.#broker.grants.capabilities.keys()];
-    this.#metrics = new Metrics(this.#events, this.#sources(), names, options.registry);
+    this.#metrics = new Metrics(
+      this.#events,
+      { scheduler: () => this.#scheduler.stats(), executor: () => this.#executor.stats() },
+      names,
+      options.registry,
+    );
     if (options.audit !== undefined) this.#audit = new Audit(options.audit, this.#events);
   }
 
@@ -217,7 +222,7 @@ export class Engine implements AsyncDisposable {
       accepted.onResult = resolve;
       const blocked = this.#announce(accepted, call);
       if (blocked !== null) return accepted.fail(toolError("blocked", blocked), 0);
-      if (parent !== null) return accepted.start(PARENTS_SLOT, 0);
+      if (parent !== null) return accepted.start(this.#scheduler.lend(), 0);
       const { tool, tenant, limits } = accepted;
       const { signal, priority = 0 } = options;
       this.#scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
@@ -304,9 +309,5 @@ export class Engine implements AsyncDisposable {
 
   #requireOpen(): void {
     if (this.#state !== "open") throw new GloveboxError("engine_closed", "the engine takes no more tools");
-  }
-
-  #sources() {
-    return { scheduler: () => this.#scheduler.stats(), executor: () => this.#executor.stats() };
   }
 }

@@ -6,7 +6,7 @@ import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
 import { outcomeOf, type Recording, toAnswers } from "./recording.ts";
 import type { ToolResult } from "./result.ts";
-import { PARENTS_SLOT } from "./child-call.ts";
+import type { Slot } from "./schedule/entry.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { stackMapper } from "./tool/stack.ts";
@@ -68,9 +68,12 @@ function run(recording: Recording, host: Pick<CallHost, "executor" | "broker" | 
       onEnd: () => undefined,
     });
     again.onResult = resolve;
-    again.start(PARENTS_SLOT, 0);
+    again.start(NO_SLOT, 0);
   });
 }
+
+/** It is the only call there is. */
+const NO_SLOT: Slot = { release: () => undefined };
 
 /** The tool as it was, without what only its registration needed. */
 function toolOf({ tool: { outputSchema, sourceMap, ...script }, limits }: Recording): RegisteredTool {

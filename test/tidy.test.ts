@@ -20,13 +20,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tool: ["root", "protocol", "capabilities"],
   schedule: ["root"],
   executor: ["root", "protocol", "worker"],
-  broker: ["root", "capabilities", "executor", "tool"],
+  broker: ["root", "protocol", "capabilities", "executor", "tool"],
   engine: ["root", "protocol", "capabilities", "tool", "schedule", "executor", "broker"],
   debug: ["root", "protocol", "guest", "worker", "executor", "broker", "engine"],
   surfaces: ["root", "engine", "debug", "tool", "capabilities", "broker"],
 };
 const ENGINE_FILES = [
   "admission.ts",
+  "allowance.ts",
   "audit.ts",
   "audit-file.ts",
   "authority.ts",

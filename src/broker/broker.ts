@@ -5,7 +5,8 @@ import { compileSchema } from "../tool/schema.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";
-import { BrokerSession, type BrokerSubject, type MethodChecks, type SessionHost } from "./session.ts";
+import { BrokerSession, type BrokerSubject } from "./session.ts";
+import type { MethodChecks, SessionHost } from "./session-host.ts";
 
 /** How long capabilities may take to give back what they hold. */
 const CLOSE_MS = 5_000;
@@ -46,8 +47,9 @@ export class Broker implements SessionHost {
     const key = `${name}.${method}`;
     let checks = this.#checks.get(key);
     if (checks === undefined) {
-      const { input, output } = shape;
+      const { input, output, isRead = false } = shape;
       checks = {
+        isRead,
         input: input === undefined ? null : compileSchema(input, "inputSchema"),
         output: output === undefined ? null : compileSchema(output, "outputSchema"),
       };

@@ -5,7 +5,8 @@ import type { Ask } from "../executor/executor.ts";
 export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";
 
 /** Whose capability call it is. */
-interface EventSubject {
+/** Whose ask it was. */
+export interface EventSubject {
   readonly callId: string;
   readonly parentId?: string | undefined;
   readonly tool: string;

@@ -38,7 +38,7 @@ export class Grants {
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       // Tools' requests are read when they are registered, and a policy when the engine starts: calls' are not.
-      const message = `what is asked for of "${name.slice(0, NAME_SHOWN)}" cannot be read${error.message}`;
+      const message = `what is asked for of "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
       return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "write it as a tool's capabilities are written");
     }
   }

@@ -40,8 +40,10 @@ export class ReadPolicy {
   /** Throws a `TypeError` that points at what is wrong. */
   constructor(policy: Policy, capabilities: ReadonlyMap<string, Capability>) {
     if (!Array.isArray(policy?.rules)) throw new TypeError("policy.rules is a list of rules");
+    checkKeys(policy, ["rules"], "policy");
     this.#rules = policy.rules.map((rule: PolicyRule, at) => {
       const pointer = `policy.rules[${at}]`;
+      checkKeys(rule, ["tools", "tags", "tenants", "allow"], pointer);
       for (const list of ["tools", "tags", "tenants"] as const) checkNames(rule[list], `${pointer}.${list}`);
       return { rule, allow: readRequest(rule.allow, capabilities, `${pointer}.allow`) };
     });
@@ -89,6 +91,14 @@ function readRequest(
     }
   }
   return read;
+}
+
+/** A list that is misspelt would restrict nobody. */
+function checkKeys(value: unknown, known: readonly string[], where: string): void {
+  if (typeof value !== "object" || value === null)
+    throw new TypeError(`${where} is an object with ${known.join(", ")}`);
+  const odd = Object.keys(value).find((key) => !known.includes(key));
+  if (odd !== undefined) throw new TypeError(`${where}.${odd.slice(0, 64)} is not one of ${known.join(", ")}`);
 }
 
 function checkNames(names: unknown, where: string): void {

@@ -1,24 +1,21 @@
 import {
   type CallTool,
-  type Capability,
   CapabilityRefusal,
   type OpenCall,
   type OpenCapability,
   type Refused,
 } from "../capabilities/capability.ts";
-import type { ErrorCode } from "../errors.ts";
 import type { Answer, Ask } from "../executor/executor.ts";
 import { describeExcess } from "../json.ts";
 import type { Limits } from "../limits.ts";
-import type { Validator } from "../tool/schema.ts";
+import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
 import { describeViolations } from "../tool/violation.ts";
-import type { CapabilityEvent, CapabilityOutcome } from "./capability-event.ts";
-import type { Decision, Grants, GrantSubject } from "./grants.ts";
+import type { Decision, GrantSubject } from "./grants.ts";
 import { Journal } from "./journal.ts";
 import { Replay } from "./replay.ts";
+import type { MethodChecks, SessionHost } from "./session-host.ts";
+import { CODES, exchange, MESSAGE_MAX, messageOf } from "./wording.ts";
 
-const MESSAGE_MAX = 2_000;
-const MESSAGE_READ_MAX = 20_000;
 /** One for all: to make one takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
 
@@ -30,22 +27,6 @@ export interface BrokerSubject extends GrantSubject {
   readonly parentId?: string | undefined;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
-}
-
-/** A method's schemas, compiled when it is first called. */
-export interface MethodChecks {
-  readonly input: Validator | null;
-  readonly output: Validator | null;
-}
-
-/** What sessions need of their broker. */
-export interface SessionHost {
-  readonly grants: Grants;
-  readonly redact: (text: string) => string;
-  /** Nothing where the capability has no such method. */
-  checks(capability: Capability, method: string): MethodChecks | undefined;
-  note(subject: BrokerSubject, ask: Ask, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void;
-  track(closing: void | Promise<void>): void;
 }
 
 /** What was refused last: for whoever reads its message in the call's result. */
@@ -74,6 +55,9 @@ export class BrokerSession implements Disposable {
   #abort: AbortController | null = null;
   #isEnded = false;
   #length = 0;
+  /** What was asked of capabilities, and what only goes on with that. */
+  #calls = 0;
+  #continuations = 0;
   #effects = 0;
   #replay: Replay;
   #lastRefusal: LastRefusal | null = null;
@@ -112,9 +96,14 @@ export class BrokerSession implements Disposable {
     }
     // The guest counts its steps, so only what is no guest of ours leaves one out.
     if (ask.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(ask));
-    // Whatever goes wrong on the way, a grant that cannot be read for example, the tool gets an answer.
+    // The worker lets one through that is too many, so that it is told: more come only from what is no worker of ours.
+    if (this.#isBeyond(ask)) return Promise.resolve(this.#diverge(ask));
+    // Whatever goes wrong on the way, also in telling what went wrong, the tool gets an answer.
     const askedMs = performance.now();
-    const failed = () => this.#fail(ask, askedMs, "failed", "the broker could not decide");
+    const failed = (): Said => {
+      this.#broker.note(this.#subject, ask, "failed");
+      return { kind: "failure", failure: { code: "capability_failed", message: "the broker could not answer" } };
+    };
     const answer = this.#perform(ask, askedMs)
       .catch(failed)
       .then((said): Answer => {
@@ -125,6 +114,12 @@ export class BrokerSession implements Disposable {
     const entry = { ...ask, answer };
     this.journal.append(entry);
     return this.#replay.give(entry);
+  }
+
+  /** Counts it, and says whether it is further beyond the limits than a worker lets one be. */
+  #isBeyond({ capability, method }: Ask): boolean {
+    if (isContinuation(capability, method)) return ++this.#continuations > CONTINUATIONS_MAX;
+    return ++this.#calls > this.#subject.limits.capabilityCalls + 1;
   }
 
   #diverge(ask: Ask): Answer {
@@ -156,7 +151,7 @@ export class BrokerSession implements Disposable {
     const { decision } = opened;
     if (!decision.isGranted) return this.#refuse(ask, askedMs, "denied", decision.message, decision.refused);
     this.#length += ask.args.length;
-    if (ask.step > capabilityCalls) return this.#exceed(ask, askedMs, `ask the host ${capabilityCalls} times`);
+    if (this.#calls > capabilityCalls) return this.#exceed(ask, askedMs, `ask the host ${capabilityCalls} times`);
     if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
     const label = `${ask.capability}.${ask.method}`.slice(0, 130);
     try {
@@ -188,10 +183,23 @@ export class BrokerSession implements Disposable {
       this.#openCall(),
       granted.map(({ value }) => value),
     );
+    if (checks.isRead) return this.#answer(ask, askedMs, checks, await opened.open.invoke(ask.method, args), label);
     this.#effects++;
-    const value = await opened.open.invoke(ask.method, args);
-    const json = value === undefined ? "null" : JSON.stringify(value);
-    if (typeof json !== "string") return fail(`${label} gave no JSON value`);
+    try {
+      return this.#answer(ask, askedMs, checks, await opened.open.invoke(ask.method, args), label);
+    } catch (error) {
+      // What was refused has not happened.
+      if (error instanceof CapabilityRefusal) this.#effects--;
+      throw error;
+    }
+  }
+
+  #answer(ask: Ask, askedMs: number, checks: MethodChecks, value: unknown, label: string): Said {
+    const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
+    const written = value === undefined ? "null" : JSON.stringify(value);
+    if (typeof written !== "string") return fail(`${label} gave no JSON value`);
+    // Whatever a handler, a file or a variable holds, no secret reaches a tool.
+    const json = this.#broker.redact(written);
     const odd = checks.output?.check(JSON.parse(json) as unknown) ?? [];
     if (odd.length > 0) return fail(`${label} gave a value that its schema does not allow`);
     this.#length += json.length;
@@ -273,29 +281,5 @@ export class BrokerSession implements Disposable {
     this.#broker.note(this.#subject, ask, outcome, { rules: this.#rules(ask.capability), durationMs });
     const failure = { code: CODES[outcome], message: this.#broker.redact(message).slice(0, MESSAGE_MAX) };
     return { kind: "failure", failure };
-  }
-}
-
-const CODES = {
-  denied: "capability_denied",
-  limit: "capability_limit",
-  failed: "capability_failed",
-} as const satisfies Partial<Record<CapabilityOutcome, ErrorCode>>;
-
-function exchange(capabilityBytes: number): string {
-  return `exchange ${capabilityBytes} bytes with the host`;
-}
-
-/**
- * What a handler's error says to the tool: its message, without secrets and the host's paths. What is thrown may be
- * anything. Secrets go first, because half of one would not be known for what it is.
- */
-function messageOf(error: unknown, redact: (text: string) => string): string {
-  try {
-    const message: unknown = error instanceof Error ? error.message : error;
-    if (typeof message !== "string") return "its handler threw no message";
-    return redact(message.slice(0, MESSAGE_READ_MAX)).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
-  } catch {
-    return "its handler threw what cannot be read";
   }
 }

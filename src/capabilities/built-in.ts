@@ -31,7 +31,7 @@ export function createCapabilities(options: CapabilityOptions): Capabilities {
   const { custom, environment, fetch, kv } = options;
   const secrets = new Secrets(options.secrets, environment);
   const builtIn = [
-    createEnv(environment),
+    createEnv(environment, options.secrets),
     createFetch(secrets, fetch),
     createFs(),
     createKv(kv),

@@ -52,13 +52,15 @@ class Children {
   }
 
   async run(name: string, args: Record<string, unknown>): Promise<unknown> {
+    // Who ends hands its place to the next one.
     if (this.#running >= AT_ONCE_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running++;
+    else this.#running++;
     try {
       return await this.#call.callTool(name, args);
     } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running--;
+      else next();
     }
   }
 }

@@ -83,6 +83,7 @@ export class Scheduler {
   #isStarting = false;
   #sweepTimer: NodeJS.Timeout | undefined = undefined;
   #idleWaiters: (() => void)[] = [];
+  #lent = 0;
 
   constructor(options: SchedulerOptions) {
     const { maxQueued, concurrency, perTool, perTenant, clock = () => performance.now() } = options;
@@ -128,10 +129,22 @@ export class Scheduler {
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
+  /** A place beside the slots, for a call that runs in another's stead: it waits for nobody, and counts as running. */
+  lend(): Slot {
+    this.#lent++;
+    let isHeld = true;
+    return {
+      release: () => {
+        if (isHeld) this.#lent--;
+        isHeld = false;
+      },
+    };
+  }
+
   stats(): SchedulerStats {
     return {
       queued: this.#fair.waiting,
-      running: this.#fair.running,
+      running: this.#fair.running + this.#lent,
       maxQueued: this.#maxQueued,
       concurrency: this.#concurrency,
     };

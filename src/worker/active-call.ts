@@ -1,3 +1,4 @@
+import { CONTINUATIONS_MAX } from "../protocol/continuation.ts";
 import type { Failure, RunMessage } from "../protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
@@ -23,6 +24,9 @@ export class ActiveCall {
   #logLength = 0;
   #dropped = 0;
   #asks = 0;
+  /** Of these, those that are capability calls, and those that only go on with one. */
+  #counted = 0;
+  #continuations = 0;
   #askLength = 0;
 
   constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
@@ -56,10 +60,17 @@ export class ActiveCall {
     return this.#logs.length === 0 ? "" : JSON.stringify(this.#logs);
   }
 
-  /** The next ask's number, or 0 when the call has used up what it may ask. */
-  nextAsk(length: number): number {
+  /**
+   * The next ask's number, or 0 when the call has used up what it may ask. One that is too many goes through: the host
+   * refuses it, and tells of it.
+   */
+  nextAsk(length: number, isContinuation: boolean): number {
     this.#askLength += length;
-    if (this.#asks >= this.message.capabilityCalls || this.#askLength > this.message.capabilityBytes) return 0;
+    if (this.#askLength > this.message.capabilityBytes) return 0;
+    if (isContinuation ? this.#continuations >= CONTINUATIONS_MAX : this.#counted > this.message.capabilityCalls)
+      return 0;
+    if (isContinuation) this.#continuations++;
+    else this.#counted++;
     return ++this.#asks;
   }
 

@@ -1,5 +1,6 @@
 import { getHeapStatistics } from "node:v8";
 import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
+import { isContinuation } from "../protocol/continuation.ts";
 import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { TurnSlot } from "../protocol/turn-record.ts";
@@ -253,7 +254,7 @@ export class Session implements LinkListener {
       case EMIT_ASK: {
         const [capability, method, payload] = [String(a), String(b), String(c)];
         if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(payload)) return 0;
-        const ask = call.nextAsk(payload.length);
+        const ask = call.nextAsk(payload.length, isContinuation(capability, method));
         const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
         if (ask > 0) this.#post({ kind: "ask", run, ask, nowMs: askedMs, capability, method, payload });
         return ask;

@@ -186,12 +186,54 @@ describe("the time of a call that calls others", () => {
     await tool("export default () => { for (;;); };", { name: "leaf-spin" });
     const source = `export default async (input, { host }) => {
       const codes = [];
-      for (let i = 0; i < 3; i++) await host.tools.call("leaf-spin", {}).catch(({ toolCode }) => codes.push(toolCode));
+      for (let i = 0; i < 3; i++) await host.tools.call("leaf-spin", {}).catch(({ toolCode, code }) => codes.push(toolCode ?? code));
       return codes;
     };`;
     const result = await run(source, {}, { limits: { cpuMs: 200 } });
     expect((result.output as string[])[0]).toBe("cpu_limit");
     expect((result.output as string[]).at(-1)).toBe("capability_limit");
+  });
+
+  test("is theirs down to the last: what grandchildren use counts as well", async () => {
+    await tool("export default () => { const end = 4e7; let i = 0; while (i < end) i++; return i; };", {
+      name: "leaf-work",
+    });
+    await tool("export default (input, { host }) => host.tools.call('leaf-work', {});", { name: "deep-work" });
+    const source = `export default async (input, { host }) => {
+      for (let i = 0; i < 1000; i++) await host.tools.call("deep-work", {});
+    };`;
+    const result = await run(source, {}, { limits: { cpuMs: 300, capabilityCalls: 2_000 } });
+    expect(result.error?.message).toMatch(/capability_limit|cpu_limit|no time left/);
+  });
+
+  test("is bounded with its other limits: what a call is narrowed to, those on its behalf are as well", async () => {
+    await tool(
+      "export default async (input, { host }) => { for (let i = 0; i < 5; i++) await host.tools.call('leaf-one', {}); };",
+      { name: "leaf-asks" },
+    );
+    const source = "export default (input, { host }) => host.tools.call('leaf-asks', {});";
+    expect(codeOf(await run(source))).toBe("ok");
+    const narrowed = await run(source, {}, { limits: { capabilityCalls: 2 } });
+    expect(narrowed.error?.message).toContain("may ask the host 2 times");
+  });
+
+  test("does not hold more than 64 calls at once, however they branch", async () => {
+    let most = 0;
+    let alive = 0;
+    const pre = () => void (most = Math.max(most, ++alive));
+    const over = () => void alive--;
+    engine.on("tool:pre", pre).on("tool:post", over).on("tool:error", over);
+    await tool("export default () => new Promise((resolve) => setTimeout(resolve, 100));", { name: "leaf-sleep" });
+    await tool(
+      "export default (input, { host }) => Promise.allSettled(Array.from({ length: 20 }, () => host.tools.call('leaf-sleep', {})));",
+      { name: "deep-fork" },
+    );
+    const source =
+      "export default (input, { host }) => Promise.all(Array.from({ length: 20 }, () => host.tools.call('deep-fork', {})));";
+    const { output } = await run(source, {}, { limits: { capabilityCalls: 2_000 } });
+    engine.off("tool:pre", pre).off("tool:post", over).off("tool:error", over);
+    expect(most).toBeLessThanOrEqual(65);
+    expect(JSON.stringify(output)).toContain("rejected");
   });
 
   test("ends theirs with it", async () => {

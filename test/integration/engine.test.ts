@@ -383,6 +383,9 @@ describe("a policy that is none", () => {
     ["rules that are no list", { rules: 5 }, "policy.rules"],
     ["names that are no list", { rules: [{ tools: 5, allow: { env: ["A"] } }] }, "policy.rules[0].tools"],
     ["a rule that allows nothing", { rules: [{ allow: { env: ["A"] } }, { tools: ["x"] }] }, "policy.rules[1].allow"],
+    ["a list that is misspelt", { rules: [{ tool: ["x"], allow: { env: ["A"] } }] }, "policy.rules[0].tool"],
+    ["a rule that is nothing", { rules: [null] }, "policy.rules[0]"],
+    ["something else beside its rules", { rules: [], rule: [] }, "policy.rule"],
     ["a value that is none", { rules: [{ allow: { env: ["A", 5] } }] }, "policy.rules[0].allow.env/1"],
   ])("keeps the engine from starting: %s", async (_what, policy, where) => {
     const starting = createEngine({ workers: 1, executor: "threads", policy: policy as unknown as Policy });

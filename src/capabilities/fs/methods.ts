@@ -7,6 +7,7 @@ import { copyFile, mkdir, removeFolder, rename, rm, truncate, unlink, writeFile 
 export interface FsMethod {
   readonly input: JsonSchema;
   readonly syscall: string;
+  readonly isRead?: true;
   // Its schema says what it takes, and the broker checks arguments against that before anything is called.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly run: (visit: Visit, args: any) => Promise<unknown>;
@@ -29,6 +30,7 @@ export const METHODS: { readonly [name: string]: FsMethod } = {
   readFile: {
     input: takes({ path: PATH, encoding: { enum: ["utf8"] }, position: COUNT, length: COUNT }, ["path"]),
     syscall: "open",
+    isRead: true,
     run: readFile,
   },
   writeFile: {
@@ -42,12 +44,13 @@ export const METHODS: { readonly [name: string]: FsMethod } = {
     run: copyFile,
   },
   truncate: { input: takes({ path: PATH, length: COUNT }, ["path"]), syscall: "open", run: truncate },
-  readdir: { input: takes({ path: PATH, recursive: FLAG }, ["path"]), syscall: "scandir", run: readdir },
-  stat: { input: takes({ path: PATH }, ["path"]), syscall: "stat", run: stat },
-  lstat: { input: takes({ path: PATH }, ["path"]), syscall: "lstat", run: lstat },
+  readdir: { input: takes({ path: PATH, recursive: FLAG }, ["path"]), syscall: "scandir", isRead: true, run: readdir },
+  stat: { input: takes({ path: PATH }, ["path"]), syscall: "stat", isRead: true, run: stat },
+  lstat: { input: takes({ path: PATH }, ["path"]), syscall: "lstat", isRead: true, run: lstat },
   access: {
     input: takes({ path: PATH, mode: { type: "integer", minimum: 0, maximum: 7 } }, ["path"]),
     syscall: "access",
+    isRead: true,
     run: accessPath,
   },
   mkdir: { input: takes({ path: PATH, recursive: FLAG }, ["path"]), syscall: "mkdir", run: mkdir },

@@ -18,8 +18,8 @@ const KEY = { type: "string", minLength: 1, maxLength: KEY_MAX_BYTES };
 const VERSION = { type: "integer", minimum: 1 };
 
 const METHODS = {
-  get: object({ key: KEY }, ["key"]),
-  getEntry: object({ key: KEY }, ["key"]),
+  get: { ...object({ key: KEY }, ["key"]), isRead: true },
+  getEntry: { ...object({ key: KEY }, ["key"]), isRead: true },
   set: object(
     {
       key: KEY,
@@ -31,11 +31,14 @@ const METHODS = {
     ["key", "value"],
   ),
   delete: object({ key: KEY, ifVersion: VERSION }, ["key"]),
-  list: object({
-    prefix: { type: "string", maxLength: KEY_MAX_BYTES },
-    limit: { type: "integer", minimum: 1, maximum: LIST_MAX },
-    cursor: KEY,
-  }),
+  list: {
+    ...object({
+      prefix: { type: "string", maxLength: KEY_MAX_BYTES },
+      limit: { type: "integer", minimum: 1, maximum: LIST_MAX },
+      cursor: KEY,
+    }),
+    isRead: true,
+  },
 } satisfies Record<string, MethodShape>;
 
 interface Keyed {

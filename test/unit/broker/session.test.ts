@@ -4,6 +4,8 @@ import { Broker } from "../../../src/broker/broker.ts";
 import type { CapabilityOutcome } from "../../../src/broker/capability-event.ts";
 import type { BrokerSession } from "../../../src/broker/session.ts";
 import { asCapability, defineCapability } from "../../../src/capabilities/custom.ts";
+import { createEnv } from "../../../src/capabilities/env.ts";
+import { createTools } from "../../../src/capabilities/tools.ts";
 import type { Answer, Ask } from "../../../src/executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../src/limits.ts";
 
@@ -187,5 +189,31 @@ test("a session counts the handlers that were called, not what was refused", asy
   await session.ask(ask(1, 1, "a"));
   await session.ask({ ...ask(2, 1, "b"), capability: "letters" });
   await session.ask(ask(3, 1, "c"));
+  expect(session.effects).toBe(1);
+});
+
+test("reading is no effect, and neither is what was refused", async () => {
+  const broker = new Broker({
+    capabilities: [createEnv({ REGION: "north" }), createTools()],
+    policy: { rules: [{ allow: { env: ["REGION"], tools: ["a"] } }] },
+    redact: (text) => text,
+    onOutcome: () => undefined,
+  });
+  const session = broker.open({
+    callId: "c",
+    tool: "t",
+    tags: [],
+    tenant: "",
+    requested: { env: ["REGION"], tools: ["a"] },
+    narrowed: undefined,
+    limits: DEFAULT_LIMITS,
+    callTool: () => Promise.resolve({ ok: true, output: null }),
+  });
+  const read = { ...ask(1, 1, { name: "REGION" }, "get"), capability: "env" };
+  expect(await session.ask(read)).toMatchObject({ kind: "value", json: '"north"' });
+  const refused = { ...ask(2, 1, { name: "b", arguments: {} }, "call"), capability: "tools" };
+  expect(await session.ask(refused)).toMatchObject({ kind: "failure", failure: { code: "capability_denied" } });
+  expect(session.effects).toBe(0);
+  await session.ask({ ...ask(3, 1, { name: "a", arguments: {} }, "call"), capability: "tools" });
   expect(session.effects).toBe(1);
 });
