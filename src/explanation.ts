@@ -95,5 +95,6 @@ function limitLine({ limits, askedLimits }: RegisteredTool, limit: keyof Limits,
   const value = limits[limit];
   const asked = askedLimits[limit];
   if (asked !== undefined) return { limit, value, from: asked > maxLimits[limit] ? "maxLimits" : "tool" };
-  return { limit, value, from: value === DEFAULT_LIMITS[limit] ? "default" : "limits" };
+  if (value === DEFAULT_LIMITS[limit]) return { limit, value, from: "default" };
+  return { limit, value, from: value === maxLimits[limit] ? "maxLimits" : "limits" };
 }

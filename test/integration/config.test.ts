@@ -169,6 +169,24 @@ describe("glovebox explain", () => {
     });
   });
 
+  test("names the ceiling where it is what cuts the engine's own limit", async () => {
+    const file = join(folder, "ceiling.yaml");
+    writeFileSync(file, "tools: [./tools]\nlimits: { outputBytes: 5000 }\nmaxLimits: { queueMs: 1000 }");
+    const { stdout } = await glovebox(["explain", "region", "--json", "--config", file]);
+    const { limits } = JSON.parse(stdout) as Explanation;
+    expect(limits).toContainEqual({ limit: "queueMs", value: 1_000, from: "maxLimits" });
+    expect(limits).toContainEqual({ limit: "outputBytes", value: 5_000, from: "limits" });
+  });
+
+  test("ends well without a tool where nothing is asked for, or allowed, in vain", async () => {
+    const file = join(folder, "enough.yaml");
+    const allow = '{ env: ["*"], tools: ["*"] }';
+    writeFileSync(join(folder, "modest.js"), REGION.replace(", bucket: true", ""));
+    writeFileSync(file, `tools: [./modest.js]\npolicy: { rules: [{ allow: ${allow} }] }`);
+    const { code, stdout } = await glovebox(["explain", "--config", file]);
+    expect([code, stdout]).toEqual([0, "in vain: nothing\n"]);
+  });
+
   test("lists what the tool asks for in vain, with pointer, reason and remediation", async () => {
     const { findings } = await explain("--tenant", "acme");
     expect(findings.map(({ pointer }) => pointer)).toEqual([
@@ -180,7 +198,8 @@ describe("glovebox explain", () => {
   });
 
   test("without a tool lists what all of them, and the policy, say in vain for whoever calls", async () => {
-    const { stdout } = await glovebox(["explain", "--json"]);
+    const { code, stdout } = await glovebox(["explain", "--json"]);
+    expect(code).toBe(1);
     const findings = JSON.parse(stdout) as ToolFinding[];
     expect(findings.map(({ tool, pointer }) => [tool, pointer])).toEqual([
       [null, "/policy/rules/2/allow/buckets"],
