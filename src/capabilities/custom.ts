@@ -43,7 +43,8 @@ const RESERVED: ReadonlySet<string> = new Set(["fetch", "fs", "kv", "secrets", "
 /**
  * Declares a capability of the embedder's own. Tools ask for it, and policies allow it, by its name:
  * `capabilities: { counter: true }`; a tool then calls `await context.host.counter.add({ by: 1 })`.
- * With `{ onProgress }` as the second argument it hears what the handler tells by `call.progress(value)`.
+ * With `{ onProgress }` as the second argument it hears what the handler tells by `call.progress(value)`; of values that
+ * come faster than it takes them the latest are kept, and `onProgress(value, { missed })` says how many before are not.
  * Throws a `TypeError` where a name is not one, or a handler is missing, and a `RangeError` where the rate limit is none.
  */
 export function defineCapability(capability: CustomCapability): CustomCapability {
