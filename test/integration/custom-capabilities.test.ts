@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 
 const GIVEN = { crawler: true, herald: true, meter: true };
 
@@ -149,5 +149,36 @@ describe("a rate limit", () => {
 
   test("is each tenant's own", async () => {
     expect(codeOf(await run("export default (input, { host }) => host.meter.tick();", {}, "other"))).toBe("ok");
+  });
+});
+
+describe("a capability of the embedder's own", () => {
+  const methods = { go: { handler: () => "went" } };
+  const refusal = (options: unknown) => createEngine(options as EngineOptions).catch((error: unknown) => error);
+
+  test.each([
+    ["has the name of one of the engine's", [{ name: "env", methods }], '"env" cannot be the name'],
+    ["has no methods", [{ name: "walk" }], '"walk" has no methods'],
+    ["has a method without a handler", [{ name: "walk", methods: { go: null } }], '"walk.go" has no handler'],
+    ["is nothing", [null], "a capability is { name, methods }"],
+    [
+      "has a name that another has",
+      [
+        { name: "walk", methods },
+        { name: "walk", methods },
+      ],
+      'two capabilities "walk"',
+    ],
+  ])("is refused where it %s", async (_what, capabilities, said) => {
+    const refused = await refusal({ workers: 1, executor: "threads", capabilities });
+    expect(refused).toBeInstanceOf(TypeError);
+    expect(String(refused)).toContain(said);
+  });
+
+  test.each(["no", 0, "", [], {}, 1])("is given by true alone, and not by %j", async (given) => {
+    const options = { workers: 1, executor: "threads", capabilities: [{ name: "walk", methods }] };
+    const refused = await refusal({ ...options, policy: { rules: [{ allow: { walk: given } }] } });
+    expect(refused).toBeInstanceOf(TypeError);
+    expect(String(refused)).toContain("policy.rules[0].allow.walk: is true");
   });
 });
