@@ -1,12 +1,14 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
+import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
 import { compileSchema } from "./tool/schema.ts";
-import { describeViolations } from "./tool/violation.ts";
+import { describeViolations, type Violation } from "./tool/violation.ts";
 
 /** What a configuration file says: an engine's options, as far as they are data, and where a server listens. */
-export interface Config extends Omit<EngineOptions, "capabilities" | "registry" | "logger" | "tools"> {
+export interface Config extends Omit<EngineOptions, "capabilities" | "registry" | "logger" | "tools" | "fetch"> {
   readonly tools?: readonly string[];
+  readonly fetch?: Omit<FetchOptions, "lookup">;
   readonly host?: string;
   readonly port?: number;
 }
@@ -19,6 +21,21 @@ const FILE_MAX_BYTES = 1024 * 1024;
 const ALIASES_MAX = 100;
 const OBJECT = { type: "object" };
 const PATH = { type: "string", minLength: 1 };
+const DURATION = { type: "number", exclusiveMinimum: 0 };
+/** Its origins, and one of the places where its value can be. */
+const SECRET = {
+  type: "object",
+  properties: {
+    value: { type: "string" },
+    env: { type: "string", minLength: 1 },
+    file: PATH,
+    origins: { type: "array", items: { type: "string" }, minItems: 1 },
+  },
+  required: ["origins"],
+  minProperties: 2,
+  maxProperties: 2,
+  additionalProperties: false,
+};
 
 const CONFIG = {
   type: "object",
@@ -47,8 +64,17 @@ const CONFIG = {
       required: ["rules"],
       additionalProperties: false,
     },
-    secrets: { type: "object", additionalProperties: OBJECT },
-    kv: { type: "object", properties: { path: PATH }, additionalProperties: false },
+    secrets: { type: "object", additionalProperties: SECRET },
+    kv: {
+      type: "object",
+      properties: { path: PATH, maxBytes: { type: "integer", minimum: 1 } },
+      additionalProperties: false,
+    },
+    fetch: {
+      type: "object",
+      properties: { connectMs: DURATION, headersMs: DURATION, idleMs: DURATION },
+      additionalProperties: false,
+    },
     audit: PATH,
   },
   additionalProperties: false,
@@ -67,9 +93,20 @@ export async function loadConfig(file: string): Promise<Config> {
   const shown = path.basename(file);
   const config = await parse(file, shown);
   const violations = compileSchema(CONFIG, "inputSchema").check(config);
-  if (violations.length > 0) throw new ConfigError(`${shown}: ${describeViolations(violations)}`);
+  if (violations.length > 0) throw new ConfigError(`${shown}: ${describeViolations(violations.map(discreet))}`);
   const folder = path.dirname(path.resolve(file));
   return PATHS.reduce((resolved, place) => resolvePaths(resolved, place.split("/"), folder), config) as Config;
+}
+
+/** What stands among the secrets may be one, and is not shown. */
+function discreet(violation: Violation): Violation {
+  const { pointer, keyword, message, received } = violation;
+  if (!pointer.startsWith("/secrets")) return violation;
+  const isCount = keyword === "minProperties" || keyword === "maxProperties";
+  const said = isCount
+    ? `${pointer} must have origins, and one of value, env and file`
+    : message.replace(`, but got ${received}`, "");
+  return { ...violation, message: said };
 }
 
 /** The configuration of a folder, where there is one. */

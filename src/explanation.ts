@@ -1,5 +1,6 @@
 import type { Broker } from "./broker/broker.ts";
 import { type Finding, findUncovered } from "./broker/findings.ts";
+import { pointerSegment } from "./json.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
@@ -65,7 +66,7 @@ export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFi
 /** What the policy says in vain. */
 function lintPolicy({ grants }: Broker): readonly Finding[] {
   return grants.unknown().map(({ rule, name }) => ({
-    pointer: `/policy/rules/${rule}/allow/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    pointer: `/policy/rules/${rule}/allow${pointerSegment(name)}`,
     reason: `there is no capability "${name.slice(0, 64)}" in this engine`,
     remediation: "mend its name, or give it to the engine in its option capabilities",
   }));
@@ -94,5 +95,6 @@ function limitLine({ limits, askedLimits }: RegisteredTool, limit: keyof Limits,
   const value = limits[limit];
   const asked = askedLimits[limit];
   if (asked !== undefined) return { limit, value, from: asked > maxLimits[limit] ? "maxLimits" : "tool" };
-  return { limit, value, from: value === DEFAULT_LIMITS[limit] ? "default" : "limits" };
+  if (value === DEFAULT_LIMITS[limit]) return { limit, value, from: "default" };
+  return { limit, value, from: value === maxLimits[limit] ? "maxLimits" : "limits" };
 }

@@ -8,13 +8,21 @@ export {
   defineCapability,
   type HandlerCall,
 } from "./capabilities/custom.ts";
+export type { CapabilityEvent, CapabilityOutcome } from "./broker/capability-event.ts";
 export type { Finding } from "./broker/findings.ts";
 export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./explanation.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
+export type { LastRefusal } from "./broker/session.ts";
 export type { RateLimit } from "./capabilities/rate-limit.ts";
 export { type Config, ConfigError, loadConfig } from "./config.ts";
 export { type Replayed, replayCall } from "./replay-call.ts";
-export { readRecording, type Recording } from "./recording.ts";
+export {
+  readRecording,
+  type RecordedAnswer,
+  type RecordedAsk,
+  type RecordedOutcome,
+  type Recording,
+} from "./recording.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";
 export type { ExecuteOptions } from "./execute-options.ts";

@@ -3,6 +3,11 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 /** A JSON Schema; its dialect is read from `$schema` (draft-07 where there is none). */
 export type JsonSchema = boolean | { readonly [key: string]: unknown };
 
+/** One key of a JSON pointer. */
+export function pointerSegment(key: string | number): string {
+  return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
 /** Values nested deeper are refused: what reads JSON may follow it step by step, what writes it follows by recursion. */
 export const NESTING_MAX = 1_000;
 

@@ -87,6 +87,7 @@ export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
 /** Decides every option. Throws a `RangeError` or `TypeError` that names the one that is wrong. */
 export function resolveOptions(options: EngineOptions): ResolvedOptions {
+  checkShapes(options);
   const executor = typeof options.executor === "string" ? { kind: options.executor } : options.executor;
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
   const kind = executor?.kind ?? "process";
@@ -134,6 +135,52 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     registry: options.registry,
     logger: options.logger,
   };
+}
+
+/** Options that are objects of the engine's own, by what each may have. */
+const MEMBERS = {
+  queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
+  kv: ["path", "maxBytes"],
+  fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
+} as const;
+const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
+
+/** What is written in JavaScript, or read from a file, may be anything: of what is not checked elsewhere, its shape. */
+function checkShapes(options: EngineOptions): void {
+  for (const name of ["queue", "kv", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
+  for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
+  const { policy, secrets, capabilities, audit, logger } = options;
+  if (policy !== undefined && !isObject(policy)) throw new TypeError("policy is an object with a list of rules");
+  if (secrets !== undefined && !isObject(secrets))
+    throw new TypeError("secrets is an object of secrets by their names");
+  if (capabilities !== undefined && !Array.isArray(capabilities)) {
+    throw new TypeError("capabilities is a list of what defineCapability gives");
+  }
+  if (audit !== undefined && typeof audit !== "function" && (typeof audit !== "string" || audit === "")) {
+    throw new TypeError("audit is the path of a file or a function");
+  }
+  if (logger === undefined) return;
+  if (!isObject(logger) || typeof logger.info !== "function" || typeof logger.warn !== "function") {
+    throw new TypeError("logger has the functions info and warn");
+  }
+}
+
+function checkMembers(name: string, value: unknown, known: readonly string[]): void {
+  if (value === undefined) return;
+  if (!isObject(value)) throw new TypeError(`${name} is an object of ${known.join(", ")}`);
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw new TypeError(`${name}.${unknown.slice(0, 64)} is not an option; those of ${name} are ${known.join(", ")}`);
+  }
+}
+
+function checkDuration(name: string, value: unknown): void {
+  if (value === undefined || (typeof value === "number" && value > 0)) return;
+  throw new RangeError(`${name} must be a number above 0`);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function resolveKv({ path = join(".glovebox", "kv.sqlite"), maxBytes }: KvOptions): StoreOptions {

@@ -26,7 +26,7 @@ export interface Capabilities {
   readonly redact: (text: string) => string;
 }
 
-/** Makes the capabilities of the engine's own and the embedder's ready. */
+/** Makes the capabilities of the engine's own and the embedder's ready. Throws where one of them is none. */
 export function createCapabilities(options: CapabilityOptions): Capabilities {
   const { custom, environment, fetch, kv } = options;
   const secrets = new Secrets(options.secrets, environment);
@@ -39,7 +39,17 @@ export function createCapabilities(options: CapabilityOptions): Capabilities {
     createTools(),
   ];
   return {
-    capabilities: [...builtIn, ...custom.map(asCapability)],
+    capabilities: [...builtIn, ...customCapabilities(custom)],
     redact: (text) => secrets.redactor.text(text),
   };
+}
+
+function customCapabilities(custom: readonly CustomCapability[]): readonly Capability[] {
+  const names = new Set<string>();
+  return custom.map((one) => {
+    const capability = asCapability(one);
+    if (names.has(capability.name)) throw new TypeError(`there are two capabilities "${capability.name}"`);
+    names.add(capability.name);
+    return capability;
+  });
 }

@@ -43,18 +43,22 @@ const RESERVED: ReadonlySet<string> = new Set(["fetch", "fs", "kv", "secrets", "
 /**
  * Declares a capability of the embedder's own. Tools ask for it, and policies allow it, by its name:
  * `capabilities: { counter: true }`; a tool then calls `await context.host.counter.add({ by: 1 })`.
- * With `{ onProgress }` as the second argument it hears what the handler tells by `call.progress(value)`.
+ * With `{ onProgress }` as the second argument it hears what the handler tells by `call.progress(value)`; of values that
+ * come faster than it takes them the latest are kept, and `onProgress(value, { missed })` says how many before are not.
  * Throws a `TypeError` where a name is not one, or a handler is missing, and a `RangeError` where the rate limit is none.
  */
 export function defineCapability(capability: CustomCapability): CustomCapability {
+  if (typeof capability !== "object" || capability === null || typeof capability.name !== "string") {
+    throw new TypeError("a capability is { name, methods }");
+  }
   if (!NAME.test(capability.name) || RESERVED.has(capability.name)) {
     throw new TypeError(`"${capability.name}" cannot be the name of a capability`);
   }
-  const methods = Object.entries(capability.methods);
+  const methods = Object.entries(capability.methods ?? {});
   if (methods.length === 0) throw new TypeError(`capability "${capability.name}" has no methods`);
   for (const [name, method] of methods) {
     if (!NAME.test(name)) throw new TypeError(`"${capability.name}.${name}" cannot be the name of a method`);
-    if (typeof method.handler !== "function") {
+    if (typeof method?.handler !== "function") {
       throw new TypeError(`capability "${capability.name}.${name}" has no handler`);
     }
   }
@@ -64,9 +68,13 @@ export function defineCapability(capability: CustomCapability): CustomCapability
   return Object.freeze({ name, methods: Object.freeze({ ...capability.methods }), ...limited });
 }
 
-/** It is given or not: whatever stands for it beside `false` and nothing. */
-const wholeGrants: GrantKind<unknown> = {
-  read: (value) => value,
+/** It is given or not. */
+const wholeGrants: GrantKind<true> = {
+  read: (value) => {
+    // Whoever writes "no", or an empty list, does not mean to give it.
+    if (value === true) return true;
+    throw new TypeError(": is true");
+  },
   meet: (_asked, allowed) => allowed,
   uncovered: (_asked, granted) => (granted.length > 0 ? [] : [{ pointer: "", asked: "the capability" }]),
   describe: () => "all of its methods",
@@ -78,8 +86,9 @@ const [BEGIN, NEXT, END] = ["$begin", "$next", "$end"];
 const STREAMS_MAX = 16;
 const STREAM: JsonSchema = { type: "object", properties: { stream: { type: "integer" } }, required: ["stream"] };
 
-/** The broker's view of it. */
-export function asCapability(custom: CustomCapability): Capability {
+/** The broker's view of it. Throws as `defineCapability` does, through which not everything has come. */
+export function asCapability(given: CustomCapability): Capability<true> {
+  const custom = defineCapability(given);
   const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, { input, output }]) => {
     const takes = input === undefined ? {} : { input };
     const gives = output === undefined ? {} : { output };

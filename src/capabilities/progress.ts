@@ -6,6 +6,7 @@ const LENGTH_MAX = 1024 * 1024;
 export class Progress {
   #values: { readonly value: unknown; readonly length: number }[] = [];
   #length = 0;
+  #missed = 0;
   #isOver = false;
   #wake: () => void = () => undefined;
   readonly #result: Promise<unknown>;
@@ -20,13 +21,15 @@ export class Progress {
     this.#result.then(over, over);
   }
 
-  /** What was told since it was asked the last time; waits where that is nothing. */
-  async next(): Promise<{ readonly values: readonly unknown[]; readonly more: boolean }> {
+  /** What was told since it was asked the last time, and how much before that found no room; waits where it is nothing. */
+  async next(): Promise<{ readonly values: readonly unknown[]; readonly missed: number; readonly more: boolean }> {
     if (this.#values.length === 0 && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
     const values = this.#values.map(({ value }) => value);
+    const missed = this.#missed;
     this.#values = [];
     this.#length = 0;
-    return { values, more: !this.#isOver };
+    this.#missed = 0;
+    return { values, missed, more: !this.#isOver };
   }
 
   /** What the handler answered; rejects where it failed. */
@@ -43,8 +46,10 @@ export class Progress {
     // Copied: what the handler does with its object afterwards is not what it told.
     this.#values.push({ value: JSON.parse(json) as unknown, length: json.length });
     this.#length += json.length;
-    while (this.#values.length > VALUES_MAX || this.#length > LENGTH_MAX)
+    while (this.#values.length > VALUES_MAX || this.#length > LENGTH_MAX) {
       this.#length -= this.#values.shift()?.length ?? 0;
+      this.#missed++;
+    }
     this.#wake();
   }
 }

@@ -20,7 +20,8 @@ export class RateLimiter {
   /** Throws a `RangeError` where the limit is none. */
   constructor(limit: RateLimit) {
     const { calls, perMs } = limit;
-    if (!(calls >= 1) || !(perMs > 0) || !Number.isFinite(calls / perMs)) {
+    // What an embedder passes may be anything, also the text "3".
+    if (!isAtLeast(calls, 1) || !isAtLeast(perMs, Number.MIN_VALUE) || !Number.isFinite(calls / perMs)) {
       throw new RangeError("a rate limit is { calls: 1 or more, perMs: above 0 }");
     }
     this.#limit = limit;
@@ -44,4 +45,8 @@ export class RateLimiter {
     const [oldest] = this.#buckets.keys();
     if (oldest !== undefined) this.#buckets.delete(oldest);
   }
+}
+
+function isAtLeast(value: unknown, least: number): boolean {
+  return typeof value === "number" && Number.isFinite(value) && value >= least;
 }

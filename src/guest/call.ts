@@ -39,11 +39,16 @@ export class CapabilityError extends Error {
   }
 
   static issue(failure: Failure, capability: string, method: string): CapabilityError {
-    const error = new CapabilityError(failure.code, failure.message, capability, method);
+    // A handler whose progress is followed is asked in steps, of which tools know nothing: they called the method.
+    const called = method.replace(STEP, "");
+    const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
+    const error = new CapabilityError(failure.code, message, capability, called);
     issued.add(error);
     return error;
   }
 }
+
+const STEP = /\$(?:begin|next|end)$/;
 
 const issued = new WeakSet<object>();
 

@@ -1,5 +1,5 @@
 import { GloveboxError } from "../errors.ts";
-import type { JsonSchema } from "../json.ts";
+import { type JsonSchema, pointerSegment } from "../json.ts";
 
 /** Which schema of a tool an error speaks of. */
 export type SchemaPlace = "inputSchema" | "outputSchema";
@@ -8,11 +8,6 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_DEPTH = 200;
 /** Every object may be a schema of its own, and compiling takes about a tenth of a millisecond for each. */
 const MAX_OBJECTS = 5_000;
-
-/** One key of a JSON pointer. */
-export function pointerSegment(key: string | number): string {
-  return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-}
 
 /** The error of a schema that cannot be used. */
 export function schemaError(where: SchemaPlace, pointer: string, problem: string): GloveboxError {

@@ -1,5 +1,5 @@
 import type { ErrorObject } from "ajv";
-import { pointerSegment } from "./schema-text.ts";
+import { pointerSegment } from "../json.ts";
 
 /** One thing that is wrong with a value, put so that a language model can mend its call. */
 export interface Violation {

@@ -202,6 +202,18 @@ describe("glovebox run", () => {
     expect(stderr).toContain("capability_denied");
   });
 
+  test("tells of a refused call as ever where it was to be recorded, and writes no recording", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-record-"));
+    try {
+      const ended = await glovebox(["run", "add", "--input", '{"a":1}', "--record", join(folder, "add.json")]);
+      expect(ended).toMatchObject({ code: 3, stdout: "" });
+      expect(ended.stderr).toMatch(/^glovebox: invalid_arguments: .+\n$/);
+      expect(readdirSync(folder)).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("ends with 1 where the tool fails, and sends no control characters to the terminal", async () => {
     const code = "throw new RangeError('\\u001b[31mred\\u009b')";
     const ended = await glovebox(["run", "run-script", "--input", JSON.stringify({ code })]);

@@ -83,6 +83,10 @@ describe("a configuration", () => {
     ["that is no YAML", "a: [", "config.yaml: "],
     ["with an option that there is not", "tool: [x]", "tool"],
     ["with a value that is none", "workers: many", "/workers"],
+    ["with an option of fetch that there is not", "fetch: { lookup: x }", "/fetch/lookup"],
+    ["with a time that is none", "fetch: { connectMs: 0 }", "/fetch/connectMs"],
+    ["with a size that is none", "kv: { maxBytes: many }", "/kv/maxBytes"],
+    ["whose audit is none", "audit: [a.jsonl]", "/audit"],
     ["whose policy is none", "tools: []\npolicy: { rules: [{ allow: { env: 5 } }] }", "policy.rules[0].allow.env"],
     [
       "that blows up",
@@ -99,6 +103,40 @@ describe("a configuration", () => {
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(said);
     expect(stderr).not.toContain(folder);
+  });
+
+  test("says how requests find their servers, what kv may grow to, and where secrets are", async () => {
+    const file = join(folder, "whole.yaml");
+    writeFileSync(
+      file,
+      `
+fetch: { connectMs: 500, headersMs: 1000, idleMs: 2000.5 }
+kv: { path: ./kv.sqlite, maxBytes: 4194304 }
+secrets:
+  A: { value: long-enough, origins: ["https://a.example"] }
+  B: { env: B_KEY, origins: ["https://b.example"] }
+  C: { file: ./c.key, origins: ["https://c.example"] }
+`,
+    );
+    const { fetch, kv, secrets } = await loadConfig(file);
+    expect(fetch).toEqual({ connectMs: 500, headersMs: 1_000, idleMs: 2_000.5 });
+    expect(kv).toEqual({ path: join(folder, "kv.sqlite"), maxBytes: 4 * 1024 ** 2 });
+    expect(secrets?.["C"]).toEqual({ file: join(folder, "c.key"), origins: ["https://c.example"] });
+  });
+
+  test.each([
+    ["with two places", '{ value: hush-hush-1, env: HOME, origins: ["https://a.b"] }', "one of value, env and file"],
+    ["with no place", '{ origins: ["https://a.b"] }', "one of value, env and file"],
+    ["without origins", "{ value: hush-hush-1 }", "/secrets/KEY/origins"],
+    ["with a member that there is not", '{ valve: hush-hush-1, origins: ["https://a.b"] }', "/secrets/KEY/valve"],
+    ["that is written down as it is", "hush-hush-1", "/secrets/KEY must be"],
+  ])("has no secret %s, and does not show it", async (_what, secret, said) => {
+    const file = join(folder, "secret.yaml");
+    writeFileSync(file, `secrets: { KEY: ${secret} }`);
+    const refused = await loadConfig(file).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ConfigError);
+    expect(String(refused)).toContain(said);
+    expect(String(refused)).not.toContain("hush");
   });
 
   test("that is not there is refused", async () => {
@@ -131,6 +169,24 @@ describe("glovebox explain", () => {
     });
   });
 
+  test("names the ceiling where it is what cuts the engine's own limit", async () => {
+    const file = join(folder, "ceiling.yaml");
+    writeFileSync(file, "tools: [./tools]\nlimits: { outputBytes: 5000 }\nmaxLimits: { queueMs: 1000 }");
+    const { stdout } = await glovebox(["explain", "region", "--json", "--config", file]);
+    const { limits } = JSON.parse(stdout) as Explanation;
+    expect(limits).toContainEqual({ limit: "queueMs", value: 1_000, from: "maxLimits" });
+    expect(limits).toContainEqual({ limit: "outputBytes", value: 5_000, from: "limits" });
+  });
+
+  test("ends well without a tool where nothing is asked for, or allowed, in vain", async () => {
+    const file = join(folder, "enough.yaml");
+    const allow = '{ env: ["*"], tools: ["*"] }';
+    writeFileSync(join(folder, "modest.js"), REGION.replace(", bucket: true", ""));
+    writeFileSync(file, `tools: [./modest.js]\npolicy: { rules: [{ allow: ${allow} }] }`);
+    const { code, stdout } = await glovebox(["explain", "--config", file]);
+    expect([code, stdout]).toEqual([0, "in vain: nothing\n"]);
+  });
+
   test("lists what the tool asks for in vain, with pointer, reason and remediation", async () => {
     const { findings } = await explain("--tenant", "acme");
     expect(findings.map(({ pointer }) => pointer)).toEqual([
@@ -142,7 +198,8 @@ describe("glovebox explain", () => {
   });
 
   test("without a tool lists what all of them, and the policy, say in vain for whoever calls", async () => {
-    const { stdout } = await glovebox(["explain", "--json"]);
+    const { code, stdout } = await glovebox(["explain", "--json"]);
+    expect(code).toBe(1);
     const findings = JSON.parse(stdout) as ToolFinding[];
     expect(findings.map(({ tool, pointer }) => [tool, pointer])).toEqual([
       [null, "/policy/rules/2/allow/buckets"],

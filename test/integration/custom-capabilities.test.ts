@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+
+const GIVEN = { crawler: true, herald: true, meter: true };
 
 let engine: Engine;
 let names = 0;
@@ -22,6 +24,16 @@ beforeAll(async () => {
       },
     },
   });
+  const herald = defineCapability({
+    name: "herald",
+    methods: {
+      flood: {
+        handler: ({ values }: { values: number }, { progress }) => {
+          for (let value = 1; value <= values; value++) progress(value);
+        },
+      },
+    },
+  });
   const meter = defineCapability({
     name: "meter",
     rateLimit: { calls: 3, perMs: 3_600_000 },
@@ -30,8 +42,8 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    capabilities: [crawler, meter],
-    policy: { rules: [{ allow: { crawler: true, meter: true } }] },
+    capabilities: [crawler, herald, meter],
+    policy: { rules: [{ allow: GIVEN }] },
   });
 });
 
@@ -41,7 +53,7 @@ const codeOf = ({ success, error }: ToolResult): string => (success ? "ok" : (er
 
 async function run(source: string, args: Record<string, unknown> = {}, tenant = ""): Promise<ToolResult> {
   const name = `tool-${++names}`;
-  await engine.register({ name, description: "a", source, capabilities: { crawler: true, meter: true } });
+  await engine.register({ name, description: "a", source, capabilities: GIVEN });
   return engine.execute({ name, arguments: args }, { tenant });
 }
 
@@ -72,6 +84,48 @@ describe("progress of a handler", () => {
     expect((await run(FOLLOW, { pages: 7 })).error?.message).toContain("its schema does not allow");
   });
 
+  test("says how many values found no room, to whoever hears the next one", async () => {
+    const source = `export default async (input, { host }) => {
+      const heard = [];
+      await host.herald.flood(input, { onProgress: (value, { missed }) => heard.push([value, missed]) });
+      return { count: heard.length, missed: heard.reduce((sum, [, missed]) => sum + missed, 0), heard: heard.slice(0, 2) };
+    };`;
+    expect((await run(source, { values: 5_000 })).output).toEqual({
+      count: 1_000,
+      missed: 4_000,
+      heard: [
+        [4_001, 4_000],
+        [4_002, 0],
+      ],
+    });
+  });
+
+  test("that a listener fails to hear ends with the listener's error, however often", async () => {
+    const source = `export default async (input, { host }) => {
+      const said = new Set();
+      for (let i = 0; i < 20; i++) {
+        const onProgress = () => { throw new RangeError("mine"); };
+        await host.crawler.crawl({ pages: 13 }, { onProgress }).catch((error) => said.add(String(error)));
+      }
+      return [...said];
+    };`;
+    expect((await run(source)).output).toEqual(["RangeError: mine"]);
+  });
+
+  test("fails by the name of the method that the tool called", async () => {
+    const source = `export default async (input, { host }) => {
+      const said = [];
+      for (const pages of [13, 7, "many"]) {
+        await host.crawler.crawl({ pages }, { onProgress() {} }).catch(({ method, message }) => said.push(method, message));
+      }
+      return said;
+    };`;
+    const said = (await run(source)).output as string[];
+    expect(said.filter((_, at) => at % 2 === 0)).toEqual(["crawl", "crawl", "crawl"]);
+    expect(said[1]).toContain("crawler.crawl failed: unlucky");
+    expect(said.join()).not.toContain("$");
+  });
+
   test("that no call of the tool began cannot be asked for", async () => {
     const source = "export default (input, { host }) => host.crawler['crawl$end']({ stream: 9 });";
     expect(codeOf(await run(source))).toBe("capability_failed");
@@ -95,5 +149,36 @@ describe("a rate limit", () => {
 
   test("is each tenant's own", async () => {
     expect(codeOf(await run("export default (input, { host }) => host.meter.tick();", {}, "other"))).toBe("ok");
+  });
+});
+
+describe("a capability of the embedder's own", () => {
+  const methods = { go: { handler: () => "went" } };
+  const refusal = (options: unknown) => createEngine(options as EngineOptions).catch((error: unknown) => error);
+
+  test.each([
+    ["has the name of one of the engine's", [{ name: "env", methods }], '"env" cannot be the name'],
+    ["has no methods", [{ name: "walk" }], '"walk" has no methods'],
+    ["has a method without a handler", [{ name: "walk", methods: { go: null } }], '"walk.go" has no handler'],
+    ["is nothing", [null], "a capability is { name, methods }"],
+    [
+      "has a name that another has",
+      [
+        { name: "walk", methods },
+        { name: "walk", methods },
+      ],
+      'two capabilities "walk"',
+    ],
+  ])("is refused where it %s", async (_what, capabilities, said) => {
+    const refused = await refusal({ workers: 1, executor: "threads", capabilities });
+    expect(refused).toBeInstanceOf(TypeError);
+    expect(String(refused)).toContain(said);
+  });
+
+  test.each(["no", 0, "", [], {}, 1])("is given by true alone, and not by %j", async (given) => {
+    const options = { workers: 1, executor: "threads", capabilities: [{ name: "walk", methods }] };
+    const refused = await refusal({ ...options, policy: { rules: [{ allow: { walk: given } }] } });
+    expect(refused).toBeInstanceOf(TypeError);
+    expect(String(refused)).toContain("policy.rules[0].allow.walk: is true");
   });
 });

@@ -132,6 +132,14 @@ describe("a tool", () => {
     });
   });
 
+  test.each(["get(undefined)", "entry(5)", "set(null, 1)", "delete({})", "list(7)", "keys(7).next()"])(
+    "hears of a key that is no string: %s",
+    async (asked) => {
+      await register(engine, "keeps-wrong", `return kv.${asked}.catch((error) => error.name + ": " + error.message);`);
+      expect((await run("keeps-wrong")).output).toMatch(/^TypeError: The (?:key|prefix) must be a string, but got /);
+    },
+  );
+
   test("is denied it where no rule allows it", async () => {
     await register(engine, "stranger", 'return kv.get("k");');
     expect((await run("stranger")).error).toMatchObject({ code: "capability_denied" });

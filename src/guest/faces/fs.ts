@@ -1,6 +1,5 @@
-import { atob, btoa } from "../web/base64.ts";
+import { decodeBase64, encodeBase64 } from "../web/base64-bytes.ts";
 import { bytesOf } from "../web/buffer-source.ts";
-import { bytesFromString, stringFromUnits } from "../web/byte-string.ts";
 import { encodeUtf8 } from "../web/utf8.ts";
 import { type AskHost, openFace } from "./face.ts";
 
@@ -110,12 +109,12 @@ function contentOf(data: unknown): Content {
   if (typeof data === "string") return { text: data };
   const bytes = bytesOf(data);
   if (bytes === undefined) throw new TypeError("The data must be a string, an ArrayBuffer or a view of one");
-  return { base64: btoa(stringFromUnits(bytes)) };
+  return { base64: encodeBase64(bytes) };
 }
 
 function bytesIn(content: Content): Uint8Array {
   if ("text" in content) return encodeUtf8(content.text);
-  return bytesFromString(atob(content.base64)) ?? new Uint8Array();
+  return decodeBase64(content.base64);
 }
 
 function textIn(content: Content): string {

@@ -7,18 +7,20 @@ import type { FaceMaker } from "./face.ts";
  * `keys(prefix)`: all of them, for `for await`.
  */
 export const kvFace: FaceMaker = (ask) => {
-  const list = (asked: string | ListOptions = {}): Promise<Page> =>
-    ask("kv", "list", typeof asked === "object" ? asked : { prefix: `${asked}` }) as Promise<Page>;
+  const list = async (asked: unknown = {}): Promise<Page> =>
+    ask("kv", "list", typeof asked === "object" ? asked : { prefix: textOf("prefix", asked) }) as Promise<Page>;
   return {
-    get: (key: string) => ask("kv", "get", { key: `${key}` }),
-    entry: (key: string) => ask("kv", "getEntry", { key: `${key}` }),
-    set: (key: string, value: unknown, options: object = {}) => ask("kv", "set", { ...options, key: `${key}`, value }),
-    delete: (key: string, options: object = {}) => ask("kv", "delete", { ...options, key: `${key}` }),
+    get: async (key: unknown) => ask("kv", "get", { key: textOf("key", key) }),
+    entry: async (key: unknown) => ask("kv", "getEntry", { key: textOf("key", key) }),
+    set: async (key: unknown, value: unknown, options: object = {}) =>
+      ask("kv", "set", { ...options, key: textOf("key", key), value }),
+    delete: async (key: unknown, options: object = {}) => ask("kv", "delete", { ...options, key: textOf("key", key) }),
     list,
-    async *keys(prefix = "") {
+    async *keys(asked: unknown = "") {
+      const prefix = textOf("prefix", asked);
       let cursor: string | null = null;
       do {
-        const page: Page = await list({ prefix: `${prefix}`, ...(cursor === null ? {} : { cursor }) });
+        const page: Page = await list({ prefix, ...(cursor === null ? {} : { cursor }) });
         yield* page.keys;
         ({ cursor } = page);
       } while (cursor !== null);
@@ -26,10 +28,12 @@ export const kvFace: FaceMaker = (ask) => {
   };
 };
 
-interface ListOptions {
-  readonly prefix?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
+/** What is no text is refused: `undefined` would become the key "undefined", which all who forget theirs have in common. */
+function textOf(what: string, given: unknown): string {
+  if (typeof given === "string") return given;
+  throw new TypeError(
+    `The ${what} must be a string, but got ${given === null ? "null" : `a value of type ${typeof given}`}`,
+  );
 }
 
 interface Page {

@@ -31,6 +31,7 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
   });
   if (name === undefined) {
     const findings = engine.lint();
+    if (findings.length > 0) process.exitCode = EXIT.FAILED;
     if (json === true) return printJson(findings);
     for (const line of section("in vain", findings.map(rowOf), "nothing")) print(line);
     return;

@@ -48,9 +48,11 @@ async function run(tool: string, options: Options): Promise<void> {
     },
   );
   const { recording, ...metadata } = result.metadata;
-  // It holds what the tool was given and what it was answered: nobody else's business.
-  if (options.record !== undefined) await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
   report({ ...result, metadata }, options.result === true);
+  // What was refused never ran, and has no recording.
+  if (options.record === undefined || recording === undefined) return;
+  // It holds what the tool was given and what it was answered: nobody else's business.
+  await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
 }
 
 function report(result: ToolResult, whole: boolean): void {

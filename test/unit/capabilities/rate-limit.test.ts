@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { RateLimiter } from "../../../src/capabilities/rate-limit.ts";
+import { type RateLimit, RateLimiter } from "../../../src/capabilities/rate-limit.ts";
 
 test("a tenant's calls are let through up to the limit, and then one by one as time passes", () => {
   const limiter = new RateLimiter({ calls: 2, perMs: 1_000 });
@@ -37,6 +37,9 @@ test.each([
   [{ calls: 1, perMs: 0 }],
   [{ calls: Number.NaN, perMs: 1 }],
   [{ calls: Number.POSITIVE_INFINITY, perMs: 1 }],
-])("%j is no limit", (limit) => {
-  expect(() => new RateLimiter(limit)).toThrow(RangeError);
+  [{ calls: 1, perMs: Number.POSITIVE_INFINITY }],
+  [{ calls: "3", perMs: 10 }],
+  [{ calls: 3, perMs: "10" }],
+])("%o is no limit", (limit) => {
+  expect(() => new RateLimiter(limit as RateLimit)).toThrow(RangeError);
 });

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { type EngineOptions, resolveOptions } from "../../src/options.ts";
+
+test.each([
+  ["fetch", { fetch: null }],
+  ["fetch", { fetch: [] }],
+  ["fetch.connectTimeout", { fetch: { connectTimeout: 5 } }],
+  ["fetch.connectMs", { fetch: { connectMs: 0 } }],
+  ["fetch.headersMs", { fetch: { headersMs: "1000" } }],
+  ["fetch.idleMs", { fetch: { idleMs: Number.NaN } }],
+  ["kv", { kv: null }],
+  ["kv.file", { kv: { file: "x" } }],
+  ["queue.max", { queue: { max: 5 } }],
+  ["secrets", { secrets: null }],
+  ["secrets", { secrets: ["A"] }],
+  ["audit", { audit: 5 }],
+  ["audit", { audit: "" }],
+  ["audit", { audit: null }],
+  ["capabilities", { capabilities: {} }],
+  ["capabilities", { capabilities: null }],
+  ["policy", { policy: null }],
+  ["policy", { policy: [] }],
+  ["logger", { logger: {} }],
+  ["logger", { logger: null }],
+  ["logger", { logger: { info: () => undefined } }],
+])("%s is refused by its name where it is none: %o", (name, options) => {
+  const resolve = () => resolveOptions(options as unknown as EngineOptions);
+  expect(resolve).toThrow(expect.objectContaining({ name: expect.stringMatching(/^(?:TypeError|RangeError)$/) }));
+  expect(resolve).toThrow(new RegExp(`^${name.replace(".", "\\.")} `));
+});
+
+test("options that are left out, or undefined, are decided", () => {
+  const { policy, capabilities, fetch, secrets } = resolveOptions({ fetch: { idleMs: undefined } });
+  expect({ policy, capabilities, fetch, secrets }).toEqual({
+    policy: { rules: [] },
+    capabilities: [],
+    fetch: { idleMs: undefined },
+    secrets: {},
+  });
+});
