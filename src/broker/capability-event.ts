@@ -40,7 +40,7 @@ export class CapabilityEvent {
     { rules = [], answerLength = 0, durationMs = 0 }: Partial<CapabilityEvent> = {},
   ) {
     this.capability = capability;
-    this.method = method;
+    this.method = methodName(method);
     this.callId = callId;
     this.parentId = parentId;
     this.tool = tool;
@@ -58,4 +58,9 @@ export class CapabilityEvent {
   get argsHash(): string {
     return createHash("sha256").update(this.#args).digest("hex");
   }
+}
+
+/** A method's own name, without the step of its progress. */
+export function methodName(method: string): string {
+  return method.replace(/\$(?:begin|next|end)$/, "");
 }

@@ -1,4 +1,5 @@
 import type { CapabilityRequest } from "../capabilities/capability.ts";
+import { pointerSegment } from "../json.ts";
 import type { Grants } from "./grants.ts";
 import { isGiven, type Subject } from "./policy.ts";
 
@@ -14,7 +15,7 @@ export interface Finding {
 /** What a tool will be refused, whatever it is called with: known before anything of it runs. */
 export function findUncovered(grants: Grants, subject: Subject, requested: CapabilityRequest): readonly Finding[] {
   return Object.keys(requested).flatMap((name) => {
-    const pointer = `/capabilities/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    const pointer = `/capabilities${pointerSegment(name)}`;
     const unreadable = findUnreadable(grants, requested, name, pointer);
     if (unreadable !== null) return [unreadable];
     const decision = grants.decide({ ...subject, requested, narrowed: undefined }, name);

@@ -14,7 +14,7 @@ import type { Decision, GrantSubject } from "./grants.ts";
 import { Journal } from "./journal.ts";
 import { Replay } from "./replay.ts";
 import type { MethodChecks, SessionHost } from "./session-host.ts";
-import { CODES, exchange, MESSAGE_MAX, messageOf } from "./wording.ts";
+import { CODES, exchange, labelOf, MESSAGE_MAX, messageOf } from "./wording.ts";
 
 /** One for all: to make one takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
@@ -153,7 +153,7 @@ export class BrokerSession implements Disposable {
     this.#length += ask.args.length;
     if (this.#calls > capabilityCalls) return this.#exceed(ask, askedMs, `ask the host ${capabilityCalls} times`);
     if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
-    const label = `${ask.capability}.${ask.method}`.slice(0, 130);
+    const label = labelOf(ask);
     try {
       return await this.#invoke(ask, askedMs, opened, decision, label);
     } catch (error) {
@@ -254,7 +254,7 @@ export class BrokerSession implements Disposable {
 
   #exceed(ask: Ask, askedMs: number, what: string): Said {
     return this.#refuse(ask, askedMs, "limit", `a call may ${what}`, {
-      asked: `${ask.capability}.${ask.method}`.slice(0, 130),
+      asked: labelOf(ask),
       granted: what,
       remedy: "raise limits.capabilityCalls or limits.capabilityBytes of the tool",
     });

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../errors.ts";
-import type { CapabilityOutcome } from "./capability-event.ts";
+import { type CapabilityOutcome, methodName } from "./capability-event.ts";
 
 /** Longest message of a failed ask, in characters. */
 export const MESSAGE_MAX = 2_000;
@@ -31,4 +31,9 @@ export function messageOf(error: unknown, redact: (text: string) => string): str
   } catch {
     return "its handler threw what cannot be read";
   }
+}
+
+/** What was asked for, as its tool knows it: without the steps of which a handler's progress is made. */
+export function labelOf({ capability, method }: { readonly capability: string; readonly method: string }): string {
+  return `${capability}.${methodName(method)}`.slice(0, 130);
 }
