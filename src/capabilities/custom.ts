@@ -95,8 +95,8 @@ export function asCapability(given: CustomCapability): Capability<true> {
     return [
       [name, { ...takes, ...gives }],
       [`${name}${BEGIN}`, takes],
-      [`${name}${NEXT}`, { input: STREAM }],
-      [`${name}${END}`, { input: STREAM, ...gives }],
+      [`${name}${NEXT}`, { input: STREAM, isRead: true }],
+      [`${name}${END}`, { input: STREAM, isRead: true, ...gives }],
     ];
   });
   const limiter = custom.rateLimit === undefined ? null : new RateLimiter(custom.rateLimit);
