@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici";
 import { Placeholders } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
+import { decodersOf } from "./decoding.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
 import { checkHeader, type Header, headerOf } from "./headers.ts";
 import type { Permission, Permit } from "./permission.ts";
@@ -147,9 +148,10 @@ export class Exchange {
     const { statusCode, statusText, body } = data;
     if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
     else {
+      const decoders = decodersOf(headerOf(headers, "content-encoding"));
       this.body = new ResponseBody({
         stream: body,
-        contentEncoding: headerOf(headers, "content-encoding"),
+        decoders,
         wireBytesMax: permit.maxBytes,
         take: (bytes) => permission.take(bytes, permit),
         excess: () => permission.excess(method, url, permit),
@@ -162,7 +164,8 @@ export class Exchange {
     return {
       url: secrets.redactor.text(shown.href),
       status: statusCode,
-      statusText: secrets.redactor.text(statusText),
+      // A status line is bytes, as headers are, and so is the text of a tool's response.
+      statusText: secrets.redactor.latin1(Buffer.from(statusText).toString("latin1")),
       headers,
     };
   }

@@ -1,9 +1,11 @@
+import { ACCEPTED_CODINGS } from "./decoding.ts";
 import { FetchFailure } from "./failure.ts";
 
 export type Header = readonly [name: string, value: string];
 
 /** What only the host can say of its own connections. What a tool writes there is left out, as browsers do. */
 const DROPPED: ReadonlySet<string> = new Set([
+  "accept-encoding",
   "connection",
   "content-length",
   "expect",
@@ -18,7 +20,7 @@ const DROPPED: ReadonlySet<string> = new Set([
 
 const DEFAULTS: readonly Header[] = [
   ["accept", "*/*"],
-  ["accept-encoding", "gzip, deflate, br"],
+  ["accept-encoding", ACCEPTED_CODINGS],
   ["user-agent", "glovebox"],
 ];
 

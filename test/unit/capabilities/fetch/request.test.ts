@@ -39,7 +39,7 @@ describe("a request", () => {
     const { host, connection, ...headers } = server.seen[0]?.headers ?? {};
     expect(host).toBe(new URL(server.origin).host);
     expect(connection).toBe("keep-alive");
-    expect(headers).toEqual({ accept: "*/*", "accept-encoding": "gzip, deflate, br", "user-agent": "glovebox" });
+    expect(headers).toEqual({ accept: "*/*", "accept-encoding": "gzip, deflate, br, zstd", "user-agent": "glovebox" });
   });
 
   test("that signs its connection in leaves it to nobody else", async () => {
@@ -56,7 +56,7 @@ describe("a request", () => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
     const names = ["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Proxy-Authorization"];
-    const more = ["Expect", "TE", "Trailer", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings"];
+    const more = ["Expect", "TE", "Trailer", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings", "Accept-Encoding"];
     const headers = [...names, ...more].map((name) => [name, "evil"] as const);
     await session.request(server.origin, { headers: [...headers, ["X-Own", "1"]] });
     expect(Object.values(server.seen[0]?.headers ?? {})).not.toContain("evil");

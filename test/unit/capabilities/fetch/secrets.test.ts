@@ -1,4 +1,4 @@
-import { gzipSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { serve, serveRaw, type TestServer } from "./server.ts";
 import { Session } from "./session.ts";
@@ -222,6 +222,22 @@ describe("what comes back", () => {
     expect((await session.whole(server.origin)).text).toBe(`{"headers":{"x-key":"${KEY}"}}`);
   });
 
+  test("has no secret in a body that was encoded as the tool asked for", async () => {
+    await using server = await serve((request, response) => {
+      const isAsked = request.headers["accept-encoding"] === "odd";
+      response.setHeader("content-encoding", isAsked ? "odd" : "zstd");
+      response.end(zstdCompressSync(JSON.stringify(request.headers).repeat(9)));
+    });
+    await using session = openTo([server]);
+    const headers = [
+      ["x-key", KEY],
+      ["accept-encoding", "odd"],
+    ] as const;
+    const { text } = await session.whole(server.origin, { headers });
+    expect(text).toContain(`"x-key":"${KEY}"`);
+    expect(text).not.toContain(VALUE);
+  });
+
   test("ends as it did where that is only the beginning of a secret", async () => {
     const text = `it begins with ${VALUE.slice(0, 6)}`;
     await using server = await serve((_request, response) => response.end(text));
@@ -235,6 +251,18 @@ describe("what comes back", () => {
     );
     await using session = openTo([server]);
     expect(await session.request(server.origin)).toMatchObject({ status: 400, statusText: `bad ${KEY}` });
+  });
+
+  test("has no secret in its status line, and no sign there that is no byte", async () => {
+    const value = "schöne-grüße";
+    await using server = await serveRaw((socket) =>
+      socket.end(Buffer.from(`HTTP/1.1 400 n\u00f6, ${value}\r\ncontent-length: 0\r\n\r\n`)),
+    );
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value, origins: [server.origin] } },
+    });
+    expect((await session.request(server.origin)).statusText).toBe(`n\u00c3\u00b6, ${KEY}`);
   });
 
   test("has no half of a secret where it is cut", async () => {

@@ -180,7 +180,7 @@ describe("redaction", () => {
   });
 
   test("never throws, whatever the text, and leaves what holds no secret as it is", () => {
-    const sign = fc.constantFrom(..."\\%&#+;ux25aZmampY9\0\r\n{}ö🌍", "\ud800");
+    const sign = fc.constantFrom(...Array.from("\\%&#+;ux25aZmampY9\0\r\n{}ö🌍"), "\ud800");
     fc.assert(
       fc.property(fc.array(sign, { maxLength: 60 }), (signs) => {
         expect(new Redactor([{ name: "KEY", value: TOKEN }]).text(signs.join(""))).toBe(signs.join(""));
