@@ -203,9 +203,20 @@ describe("a call's limits", () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test("let as many bytes through as they say", async () => {
+  test("count a request's path and headers as well", async () => {
+    await using server = await echo();
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_000 }] });
+    const long = "x".repeat(1_000);
+    const inPath = await refusalOf(session.request(`${server.origin}/${long}`));
+    expect(inPath.refused.granted).toBe("maxBytes 1000");
+    await using other = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_000 }] });
+    await refusalOf(other.request(server.origin, { headers: [["x-long", long]] }));
+    expect(server.connections()).toBe(0);
+  });
+
+  test("let as many bytes through as they say, of which a path is one", async () => {
     await using server = await serve((_request, response) => response.end("x".repeat(600)));
-    await using session = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_200 }] });
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_202 }] });
     expect((await session.whole(server.origin)).bytes).toHaveLength(600);
     expect((await session.whole(server.origin)).bytes).toHaveLength(600);
   });

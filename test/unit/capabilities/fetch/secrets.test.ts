@@ -128,7 +128,79 @@ describe("a placeholder", () => {
   });
 });
 
+describe("a request with secrets", () => {
+  const many = KEY.repeat(33);
+  const form = [["content-type", "text/plain"]] as const;
+
+  test.each([
+    ["the body", (origin: string) => ({ url: origin, method: "POST", headers: form, body: { text: many } })],
+    ["the URL", (origin: string) => ({ url: `${origin}/?${many}` })],
+    ["a header", (origin: string) => ({ url: origin, headers: [["x", many]] as const })],
+    [
+      "all of them",
+      (origin: string) => ({
+        url: `${origin}/?${KEY}`,
+        method: "POST",
+        headers: [["x", KEY.repeat(16)]] as const,
+        body: { text: KEY.repeat(16) },
+      }),
+    ],
+  ])("may have 32 placeholders, and is refused where there are more in %s", async (_, requestTo) => {
+    await using server = await plain();
+    await using session = openTo([server]);
+    const { url, ...init } = requestTo(server.origin);
+    await expect(session.request(url, init)).rejects.toMatchObject({
+      outcome: "limit",
+      message: "a request may hold 32 placeholders of secrets",
+    });
+    expect(server.connections()).toBe(0);
+    expect((await session.request(server.origin, { headers: [["x", KEY.repeat(32)]] })).status).toBe(200);
+  });
+
+  test("counts as long as it is with them", async () => {
+    await using server = await plain();
+    const value = "long".repeat(1_000);
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxBytes: 7_900 }],
+      secrets: { KEY: { value, origins: [server.origin] } },
+      grantedSecrets: ["KEY"],
+    });
+    for (const init of [{ method: "POST", body: { text: KEY + KEY } }, { headers: [["x", KEY + KEY]] as const }]) {
+      await expect(session.request(server.origin, init)).rejects.toMatchObject({
+        outcome: "limit",
+        refused: { granted: "maxBytes 7900" },
+      });
+    }
+    await expect(session.request(`${server.origin}/?${KEY}${KEY}${KEY}`)).rejects.toThrow("longer than 8192");
+    expect(server.connections()).toBe(0);
+  });
+
+  test.each(["Range", "If-Range", "Accept-Charset"])("has no header %s, which others may have", async (name) => {
+    await using server = await plain();
+    await using session = openTo([server]);
+    const header = [name, "bytes=0-5"] as const;
+    await expect(session.request(server.origin, { headers: [["x-key", KEY], header] })).rejects.toMatchObject({
+      outcome: "denied",
+      message: expect.stringContaining(`the header "${name.toLowerCase()}" cannot be sent with a secret`),
+      refused: { remedy: `leave the header "${name.toLowerCase()}" out of requests with secrets` },
+    });
+    expect(server.connections()).toBe(0);
+    expect((await session.request(server.origin, { headers: [header] })).status).toBe(200);
+  });
+});
+
 describe("a redirect", () => {
+  test("in which a server wrote a placeholder does not become a secret", async () => {
+    await using server = await serve((request, response) => {
+      if (request.url === "/") response.writeHead(302, { location: `/?stolen=${KEY}` });
+      response.end("ok");
+    });
+    await using session = openTo([server], [server], ["*"]);
+    await session.request(server.origin, { headers: [["x-other", "glovebox.secret.OTHER."]] });
+    expect(server.seen[1]?.url).toBe(`/?stolen=${KEY}`);
+    expect(server.seen[1]?.headers["x-other"]).toBe("another secret");
+  });
+
   test("to an origin that the secret does not belong to does not take it along", async () => {
     await using second = await plain();
     await using first = await serve((_request, response) => response.writeHead(302, { location: second.origin }).end());
@@ -268,7 +340,7 @@ describe("what comes back", () => {
   test("has no half of a secret where it is cut", async () => {
     await using server = await serve((_request, response) => response.end(`begun ${VALUE} ended`));
     await using session = new Session({
-      rules: [{ privateOrigins: [server.origin], maxBytes: 12 }],
+      rules: [{ privateOrigins: [server.origin], maxBytes: 13 }],
       secrets: { KEY: { value: VALUE, origins: [server.origin] } },
     });
     const pieces: unknown[] = [];
