@@ -65,6 +65,11 @@ export class Exchange {
     this.#host = host;
   }
 
+  /** Aborted when it is given up. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
   /** Follows redirects to an answer. Rejects with what a tool may hear. */
   async send(first: Hop, mode: RedirectMode): Promise<ResponseHead> {
     const written = namesIn([

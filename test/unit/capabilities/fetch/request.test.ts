@@ -237,6 +237,50 @@ describe("a call's limits", () => {
   });
 });
 
+describe("answers that nobody reads", () => {
+  const endless = () =>
+    serve((request, response) => {
+      if (request.url === "/small") response.end("small");
+      else response.write(Buffer.alloc(300_000, "x"));
+    });
+
+  test("are at most 32, and more requests are refused after a while in words that help", async () => {
+    await using server = await endless();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxRequests: 100, maxBytes: 1e9 }],
+    });
+    const answers = Array.from({ length: 40 }, (_, at) => session.request(server.origin, { id: at + 1 }));
+    const refusals = (await Promise.allSettled(answers)).filter(({ status }) => status === "rejected");
+    expect(refusals).toHaveLength(8);
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({
+        reason: { outcome: "limit", refused: { remedy: expect.stringContaining("read") } },
+      });
+    }
+    expect(server.open()).toBe(32);
+    await session.cancel(1);
+    expect((await session.whole(`${server.origin}/small`, { id: 100 })).text).toBe("small");
+    session.end();
+    // One is kept for whoever comes next.
+    await expect.poll(() => server.open()).toBeLessThanOrEqual(1);
+  });
+
+  test("hold nobody up who comes after they were read or cancelled", async () => {
+    await using server = await endless();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxRequests: 200, maxBytes: 1e9 }],
+    });
+    const all = Array.from({ length: 90 }, async (_, at) => {
+      const id = at + 1;
+      if (id % 2 === 0) return (await session.whole(`${server.origin}/small`, { id })).text;
+      const answer = await session.request(server.origin, { id });
+      await session.cancel(id);
+      return String(answer.status);
+    });
+    expect(new Set(await Promise.all(all))).toEqual(new Set(["small", "200"]));
+  });
+});
+
 describe("a request that is given up", () => {
   test("by its tool fails, and its connection is closed", async () => {
     await using server = await serve(() => {});
