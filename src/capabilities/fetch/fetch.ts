@@ -125,9 +125,9 @@ class FetchSession implements OpenCapability {
     if (this.#exchanges.has(id)) throw new FetchFailure(`there is a request ${id} already`);
     if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call has at most ${OPEN_MAX} requests open`);
     const method = name.toUpperCase();
-    if (!isMethod(method)) throw new FetchFailure("the method is none that requests may have");
+    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is none that requests may have`);
     const isBare = body !== null && (method === "GET" || method === "HEAD");
-    if (isBare) throw new FetchFailure(`a ${method} request has no body`);
+    if (isBare) throw new FetchFailure(`a ${method} request has no body, and this one was given one`);
     const hop = {
       url: readTarget(url),
       method,

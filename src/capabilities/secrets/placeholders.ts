@@ -19,8 +19,13 @@ export function hasPlaceholder(value: string): boolean {
 
 /** The secrets that texts name: bodies, URLs, values of headers. */
 export function namesIn(texts: readonly string[]): ReadonlySet<string> {
-  const all = texts.flatMap((text) => [text, basicOf(text)?.credentials ?? ""]);
-  return new Set(all.flatMap((text) => Array.from(text.matchAll(PLACEHOLDER), ([, name = ""]) => name)));
+  const names = new Set<string>();
+  for (const text of texts) {
+    for (const written of [text, basicOf(text)?.credentials ?? ""]) {
+      for (const [, name = ""] of written.matchAll(PLACEHOLDER)) names.add(name);
+    }
+  }
+  return names;
 }
 
 /** What the placeholders of a request are filled by. */

@@ -104,6 +104,17 @@ describe("a body", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
+  test("that fails after its head was given leaves no connection open", async () => {
+    await using server = await serve((_request, response) => {
+      response.setHeader("content-encoding", "gzip").write("this is no gzip ".repeat(20_000));
+    });
+    await using session = openTo(server);
+    for (let times = 0; times < 5; times++) {
+      await expect(session.whole(server.origin)).rejects.toThrow("not encoded as its headers say");
+    }
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
   test.each([
     ["HEAD", 200],
     ["GET", 204],

@@ -77,7 +77,9 @@ describe("a request", () => {
   test.each(["CONNECT", "TRACE", "track", "GET /", ""])("of the method %j is never sent", async (method) => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
-    await expect(session.request(server.origin, { method })).rejects.toThrow("the method is none");
+    await expect(session.request(server.origin, { method })).rejects.toThrow(
+      `the method ${JSON.stringify(method)} is none that requests may have`,
+    );
     expect(server.connections()).toBe(0);
   });
 

@@ -100,6 +100,9 @@ describe("a placeholder", () => {
       message: 'the secret "KEY" was not granted',
       refused: { granted: 'secrets "OTHER"', remedy: expect.stringContaining("capabilities.secrets") },
     });
+    await expect(session.request(`${server.origin}/?a=${KEY}`)).rejects.toMatchObject({
+      refused: { remedy: expect.stringContaining("where the call narrows its secrets, name it there as well") },
+    });
     await using none = openTo([server], [server], []);
     await expect(none.request(`${server.origin}/?a=${KEY}`)).rejects.toMatchObject({
       refused: { granted: "no secrets" },
@@ -172,6 +175,19 @@ describe("a request with secrets", () => {
       });
     }
     await expect(session.request(`${server.origin}/?${KEY}${KEY}${KEY}`)).rejects.toThrow("longer than 8192");
+    expect(server.connections()).toBe(0);
+  });
+
+  test("has headers that are not too long with them", async () => {
+    await using server = await plain();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value: "long".repeat(1_000), origins: [server.origin] } },
+      grantedSecrets: ["KEY"],
+    });
+    await expect(session.request(server.origin, { headers: [["x", KEY.repeat(17)]] })).rejects.toThrow(
+      "headers are at most 65536 characters long, with their secrets",
+    );
     expect(server.connections()).toBe(0);
   });
 
