@@ -20,7 +20,7 @@ export function formsOf(value: string): readonly Form[] {
   const text = value.replaceAll("\r\n", "\n");
   const lines = text.split("\n").filter((line) => line.length >= LINE_MIN && !LABEL.test(line));
   const latin1 = /^[\0-\xff]*$/.test(text) ? [Buffer.from(text, "latin1")] : [];
-  const plain = [Buffer.from(text), ...latin1, ...lines.map((line) => Buffer.from(line))];
+  const plain = [Buffer.from(text), ...latin1, ...lines.map((line) => Buffer.from(line))].map(shortenRuns);
   const wholes = text === value ? [Buffer.from(text)] : [Buffer.from(text), Buffer.from(value)];
   const forms = [
     ...plain.map((bytes): Form => ({ alphabet: "bytes", bytes })),
@@ -41,6 +41,17 @@ export function foldByte(alphabet: Alphabet, byte: number): number {
 export function percentOf(value: string): string {
   const encode = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(value.toWellFormed()).replaceAll(/[!'()*]/g, encode);
+}
+
+/**
+ * Each backslash of a form stands for as many as formats make of one, so two stand for all of a run. More would only be
+ * more ways to divide the same run among them.
+ */
+function shortenRuns(bytes: Buffer): Buffer {
+  return Buffer.from(
+    bytes.toString("latin1").replaceAll(/\\{3,}/g, () => "\\\\"),
+    "latin1",
+  );
 }
 
 function formOf(alphabet: Alphabet, text: string): Form {

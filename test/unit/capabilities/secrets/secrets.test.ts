@@ -179,6 +179,16 @@ describe("redaction", () => {
     expect(shown("x sk-live-abcdefgh")).toBe("x glovebox.secret.SHORT.");
   });
 
+  test("finds a secret with many backslashes, and is not kept busy by more of them", () => {
+    const value = `begin${"\\".repeat(8)}end`;
+    const own = new Redactor([
+      { name: "KEY", value },
+      { name: "ODD", value: "\\".repeat(4_096) },
+    ]);
+    for (const times of [0, 1, 2]) expect(own.text(asJson(value, times))).toContain("glovebox.secret.KEY.");
+    expect(own.text("\\".repeat(100_000)).length).toBeLessThan(100_000);
+  });
+
   test("never throws, whatever the text, and leaves what holds no secret as it is", () => {
     const sign = fc.constantFrom(...Array.from("\\%&#+;ux25aZmampY9\0\r\n{}ö🌍"), "\ud800");
     fc.assert(
