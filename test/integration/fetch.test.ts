@@ -188,6 +188,6 @@ test("a message of any capability is without secrets, also where a cut would hal
 test("an engine whose secret is too short to be kept out of answers does not start", async () => {
   const secrets = { KEY: { value: "short", origins: ["https://api.example.com"] } };
   await expect(createEngine({ workers: 1, executor: "threads", secrets })).rejects.toThrow(
-    "secrets.KEY is not 8 to 16384 characters long",
+    "secrets.KEY is not 8 to 4096 characters long",
   );
 });

@@ -1,9 +1,21 @@
 import { Transform, type TransformCallback } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from "node:zlib";
 import { FetchFailure } from "./failure.ts";
 
 /** More than anybody needs; each is a way to make much of little. */
 const CODINGS_MAX = 2;
+/** Eight megabytes: more memory than that, the standard says, no answer may ask for. */
+const ZSTD_WINDOW_LOG_MAX = 23;
+
+/** What servers are told that an answer may be encoded as. */
+export const ACCEPTED_CODINGS = "gzip, deflate, br, zstd";
 
 /** By the first byte of what is decoded: "deflate" is zlib's format by the standard, and bare by the habit of some servers. */
 const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<string, (first: number) => Transform>([
@@ -11,9 +23,13 @@ const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<stri
   ["x-gzip", () => createGunzip()],
   ["deflate", (first) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw())],
   ["br", () => createBrotliDecompress()],
+  ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX } })],
 ]);
 
-/** What undoes the codings of a body, in the order in which they are undone. A body with one that is not known stays as it is. */
+/**
+ * What undoes the codings of a body, in the order in which they are undone. Throws where one is not known: in what cannot
+ * be read no secret could be found.
+ */
 export function decodersOf(contentEncoding: string): readonly Transform[] {
   const codings = contentEncoding
     .toLowerCase()
@@ -21,8 +37,12 @@ export function decodersOf(contentEncoding: string): readonly Transform[] {
     .map((coding) => coding.trim())
     .filter((coding) => coding !== "" && coding !== "identity");
   if (codings.length > CODINGS_MAX) throw new FetchFailure(`the body is encoded more than ${CODINGS_MAX} times`);
-  const makers = codings.toReversed().flatMap((coding) => DECODERS.get(coding) ?? []);
-  return makers.length < codings.length ? [] : makers.map((make) => new Decoder(make));
+  const makers = codings.toReversed().map((coding) => {
+    const make = DECODERS.get(coding);
+    if (make !== undefined) return make;
+    throw new FetchFailure(`the body is encoded in a way that is none of ${ACCEPTED_CODINGS}`);
+  });
+  return makers.map((make) => new Decoder(make));
 }
 
 /** Lets bytes through up to a number of them. */
@@ -44,10 +64,16 @@ export class Meter extends Transform {
   }
 }
 
-/** Decodes from the first byte on: where there is none, there is nothing to be decoded. */
+/**
+ * Decodes from the first byte on: where there is none, there is nothing to be decoded. What comes after the end of what is
+ * encoded is nothing, as browsers have it.
+ */
 class Decoder extends Transform {
   readonly #make: (first: number) => Transform;
   #inner: Transform | null = null;
+  #isDone = false;
+  /** Whoever waits until the decoder has read what it was given: it does not say so once it has ended. */
+  #waiting: (() => void) | null = null;
 
   constructor(make: (first: number) => Transform) {
     super();
@@ -56,12 +82,14 @@ class Decoder extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     this.#inner ??= this.#begin(chunk[0] ?? 0);
-    this.#inner.write(chunk, () => callback());
+    if (this.#isDone) return callback();
+    this.#waiting = callback;
+    this.#inner.write(chunk, () => this.#goOn());
   }
 
   override _flush(callback: TransformCallback): void {
-    if (this.#inner === null) return callback();
-    this.#inner.once("end", () => callback());
+    if (this.#inner === null || this.#isDone) return callback();
+    this.#waiting = callback;
     this.#inner.end();
   }
 
@@ -81,6 +109,16 @@ class Decoder extends Transform {
     inner.on("data", (chunk) => {
       if (!this.push(chunk)) inner.pause();
     });
+    inner.once("end", () => {
+      this.#isDone = true;
+      this.#goOn();
+    });
     return inner;
+  }
+
+  #goOn(): void {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    waiting?.();
   }
 }

@@ -1,9 +1,10 @@
 import type { Dispatcher } from "undici";
-import { Placeholders } from "../secrets/placeholders.ts";
+import { namesIn, Placeholders } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
+import { decodersOf } from "./decoding.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
-import { checkHeader, type Header, headerOf } from "./headers.ts";
+import { checkHeader, type Header, headerOf, lengthOf, pieceHeader, withDefaults } from "./headers.ts";
 import type { Permission, Permit } from "./permission.ts";
 import { type Hop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
 import { ResponseBody } from "./response-body.ts";
@@ -29,12 +30,22 @@ export interface ResponseHead {
   readonly opaque: boolean;
 }
 
+/** A request with its secrets. */
+interface Filled {
+  readonly path: string;
+  readonly headers: readonly Header[];
+  readonly body: Buffer | null;
+  readonly size: number;
+}
+
 interface Reply {
   readonly data: Dispatcher.ResponseData;
   readonly headers: readonly Header[];
   readonly permit: Permit;
 }
 
+/** Many servers take no more. */
+const PATH_MAX = 8_192;
 /** Statuses whose answers have no body. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 /** So much of a body that nobody wants is read, to keep the connection. */
@@ -54,12 +65,22 @@ export class Exchange {
     this.#host = host;
   }
 
+  /** Aborted when it is given up. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
   /** Follows redirects to an answer. Rejects with what a tool may hear. */
   async send(first: Hop, mode: RedirectMode): Promise<ResponseHead> {
+    const written = namesIn([
+      first.url.pathname + first.url.search,
+      ...first.headers.map(([, value]) => value),
+      ...(typeof first.body === "string" ? [first.body] : []),
+    ]);
     let hop = first;
     for (let redirects = 0; ; redirects++) {
       try {
-        const reply = await this.#reply(hop);
+        const reply = await this.#reply(hop, written);
         const { statusCode } = reply.data;
         const location = reply.headers.find(([name]) => name === "location")?.[1];
         if (!isRedirect(statusCode) || mode === "manual" || (location === undefined && mode === "follow")) {
@@ -88,22 +109,19 @@ export class Exchange {
     this.body?.cancel(reason);
   }
 
-  async #reply(hop: Hop): Promise<Reply> {
-    const { permission, secrets, connections, grantedSecrets } = this.#host;
+  async #reply(hop: Hop, written: ReadonlySet<string>): Promise<Reply> {
+    const { permission, connections } = this.#host;
     const { url, method } = hop;
     this.#abort.signal.throwIfAborted();
     const permit = permission.admit(method, url);
-    const placeholders = new Placeholders(secrets, url, grantedSecrets);
-    const headers = hop.headers.map(([name, value]) => checkHeader(name, placeholders.inHeader(value)));
-    const body = bodyOf(hop, placeholders);
-    const size = body?.length ?? 0;
+    const { path, headers, body, size } = this.#fill(hop, written);
     if (permission.take(size, permit) < size) throw permission.excess(method, url, permit);
     const agent = await connections.agent(permit.isPrivate);
     const sent = agent.request({
       origin: url.origin,
-      path: placeholders.inUrl(url.pathname + url.search),
+      path,
       method: method as Dispatcher.HttpMethod,
-      headers: headers.flat(),
+      headers: withDefaults(headers).flat(),
       body,
       signal: this.#abort.signal,
       responseHeaders: "raw",
@@ -114,6 +132,20 @@ export class Exchange {
     });
     const data = await this.#inTime(sent);
     return { data, headers: this.#headersOf(data), permit };
+  }
+
+  /** What goes over the network, and how much of it is the tool's. */
+  #fill(hop: Hop, written: ReadonlySet<string>): Filled {
+    const { secrets, permission, grantedSecrets } = this.#host;
+    const { url, method } = hop;
+    const placeholders = new Placeholders({ secrets, url, granted: grantedSecrets, written });
+    const path = placeholders.inUrl(url.pathname + url.search);
+    if (path.length > PATH_MAX) throw new FetchFailure(`the URL is longer than ${PATH_MAX} characters`);
+    const headers = hop.headers.map(([name, value]) => checkHeader(name, placeholders.inHeader(value)));
+    const body = bodyOf(hop, placeholders);
+    const ofPieces = pieceHeader(headers);
+    if (placeholders.areFilled && ofPieces !== null) throw permission.denyPieces(method, url, ofPieces);
+    return { path, headers, body, size: path.length + lengthOf(headers) + (body?.length ?? 0) };
   }
 
   /** Waits for the head of an answer; what waits for a connection does not hear of an abort by itself. */
@@ -147,9 +179,10 @@ export class Exchange {
     const { statusCode, statusText, body } = data;
     if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
     else {
+      const decoders = decodersOf(headerOf(headers, "content-encoding"));
       this.body = new ResponseBody({
         stream: body,
-        contentEncoding: headerOf(headers, "content-encoding"),
+        decoders,
         wireBytesMax: permit.maxBytes,
         take: (bytes) => permission.take(bytes, permit),
         excess: () => permission.excess(method, url, permit),
@@ -162,7 +195,8 @@ export class Exchange {
     return {
       url: secrets.redactor.text(shown.href),
       status: statusCode,
-      statusText: secrets.redactor.text(statusText),
+      // A status line is bytes, as headers are, and so is the text of a tool's response.
+      statusText: secrets.redactor.latin1(Buffer.from(statusText).toString("latin1")),
       headers,
     };
   }

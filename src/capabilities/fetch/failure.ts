@@ -56,5 +56,5 @@ function wordsOf(error: unknown): string {
   if (words !== undefined) return words;
   if (error instanceof Error && error.name === "HTTPParserError") return WRONG;
   if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS could not be agreed on";
-  return /^ERR__?(?:ERROR|BROTLI|PADDING|UNREACHABLE)/.test(code) ? ENCODING : "the request failed";
+  return /^(?:ERR__?(?:ERROR|BROTLI|PADDING|UNREACHABLE)|ZSTD_)/.test(code) ? ENCODING : "the request failed";
 }

@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../../json.ts";
-import type { Capability, OpenCall, OpenCapability } from "../capability.ts";
+import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { Connections, type FetchOptions } from "./connections.ts";
 import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } from "./exchange.ts";
@@ -8,7 +8,8 @@ import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
 import { type Part, readPart } from "./part.ts";
 import { Permission } from "./permission.ts";
-import { readTarget } from "./redirect.ts";
+import { type Leave, Places } from "./places.ts";
+import { type Hop, readTarget } from "./redirect.ts";
 import type { Piece } from "./response-body.ts";
 
 /** A request as the tool's side sends it. */
@@ -28,6 +29,13 @@ interface FetchResponse extends ResponseHead {
 
 /** Requests of a call that wait for their answer side by side; more wait for their turn. */
 const AT_ONCE_MAX = 8;
+/** Requests of a call that were answered, and whose body was not read to its end: each keeps a connection. */
+const BODIES_MAX = 32;
+/** So long a request waits for a tool to read the bodies that it has. Only then it is refused: it may be about to. */
+const BODIES_WAIT_MS = 5_000;
+/** Requests of all calls together that keep a connection. */
+const CONNECTED_MAX = 512;
+const CONNECTED_WAIT_MS = 30_000;
 /** A body that has come whole by then goes with the answer's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 const WHOLE_WAIT_MS = 20;
@@ -62,26 +70,41 @@ const REQUEST: JsonSchema = {
 /** `fetch`: requests to origins of the web that are granted, by HTTP/1.1. */
 export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
   const connections = new Connections(options);
+  const late = () => new FetchFailure("too many requests are open, and none of them ended in time");
+  const connected = new Places({ max: CONNECTED_MAX, waitMs: CONNECTED_WAIT_MS, late });
   return {
     name: "fetch",
     grants: fetchGrants,
     methods: { request: { input: REQUEST }, read: { input: ONLY_ID }, cancel: { input: ONLY_ID } },
-    open: (call, grants) => new FetchSession(call, grants, { connections, secrets }),
+    open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
     close: () => connections.close(),
   };
+}
+
+/** A request, and the places that it holds until its body has ended or was given up. */
+interface Open {
+  readonly exchange: Exchange;
+  readonly leaves: Leave[];
 }
 
 /** The requests of one call. */
 class FetchSession implements OpenCapability {
   readonly #host: ExchangeHost;
-  readonly #exchanges = new Map<number, Exchange>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #exchanges = new Map<number, Open>();
+  readonly #connected: Places;
+  readonly #bodies = new Places({ max: BODIES_MAX, waitMs: BODIES_WAIT_MS, late: tooManyBodies });
+  readonly #heads = new Places({ max: AT_ONCE_MAX, waitMs: null, late: tooManyBodies });
   #ended: Error | null = null;
 
-  constructor(call: OpenCall, grants: readonly FetchGrant[], shared: Pick<ExchangeHost, "connections" | "secrets">) {
+  constructor(
+    call: OpenCall,
+    grants: readonly FetchGrant[],
+    shared: Pick<ExchangeHost, "connections" | "secrets">,
+    connected: Places,
+  ) {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
     this.#host = { ...shared, permission: new Permission(grants), grantedSecrets };
+    this.#connected = connected;
     call.signal.addEventListener("abort", () => this.close(), { once: true });
   }
 
@@ -89,70 +112,88 @@ class FetchSession implements OpenCapability {
     const { id } = args as { readonly id: number };
     if (method === "request") return this.#request(args as FetchRequest);
     if (method === "read") return this.#read(id);
-    this.#exchanges.get(id)?.cancel(new FetchFailure("the request was cancelled"));
-    this.#exchanges.delete(id);
+    this.#drop(id, new FetchFailure("the request was cancelled"));
     return null;
   }
 
   close(): void {
     this.#ended ??= new FetchFailure("the call has ended");
-    for (const exchange of this.#exchanges.values()) exchange.cancel(this.#ended);
-    this.#exchanges.clear();
-    for (const wake of this.#waiting.splice(0)) wake();
+    for (const id of this.#exchanges.keys()) this.#drop(id, this.#ended);
   }
 
   async #request({ id, url, method: name, headers, body, redirect }: FetchRequest): Promise<FetchResponse> {
     if (this.#exchanges.has(id)) throw new FetchFailure(`there is a request ${id} already`);
     if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call has at most ${OPEN_MAX} requests open`);
     const method = name.toUpperCase();
-    if (!isMethod(method)) throw new FetchFailure("the method is none that requests may have");
+    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is none that requests may have`);
     const isBare = body !== null && (method === "GET" || method === "HEAD");
-    if (isBare) throw new FetchFailure(`a ${method} request has no body`);
+    if (isBare) throw new FetchFailure(`a ${method} request has no body, and this one was given one`);
     const hop = {
       url: readTarget(url),
       method,
       headers: requestHeaders(headers),
       body: body === null ? null : readPart(body),
     };
-    const exchange = new Exchange(this.#host);
-    this.#exchanges.set(id, exchange);
+    if (this.#ended !== null) throw this.#ended;
+    const open: Open = { exchange: new Exchange(this.#host), leaves: [] };
+    this.#exchanges.set(id, open);
     try {
-      await this.#enter();
-      const head = await exchange.send(hop, redirect).finally(() => this.#leave());
-      const piece = (await exchange.body?.begin(WHOLE_BYTES_MAX, WHOLE_WAIT_MS)) ?? null;
-      if (piece?.more !== true) this.#exchanges.delete(id);
+      const head = await this.#send(open, hop, redirect);
+      const piece = (await open.exchange.body?.begin(WHOLE_BYTES_MAX, WHOLE_WAIT_MS)) ?? null;
+      if (piece?.more !== true) this.#end(id, open);
       return { ...head, body: piece };
     } catch (error) {
-      this.#exchanges.delete(id);
+      open.exchange.cancel(error as Error);
+      this.#end(id, open);
       throw error;
     }
+  }
+
+  /** Waits for its turn, which more and more requests share: of this call's bodies, of all calls, of this call's heads. */
+  async #send({ exchange, leaves }: Open, hop: Hop, redirect: RedirectMode): Promise<ResponseHead> {
+    const { signal } = exchange;
+    for (const places of [this.#bodies, this.#connected]) {
+      const leave = await places.enter(signal);
+      leaves.push(leave);
+      // It may have been given up in the moment in which its turn came, when nobody knew yet of its place.
+      signal.throwIfAborted();
+    }
+    const leave = await this.#heads.enter(signal);
+    return await exchange.send(hop, redirect).finally(leave);
   }
 
   async #read(id: number): Promise<Piece> {
-    const body = this.#exchanges.get(id)?.body;
-    if (body === null || body === undefined) throw new FetchFailure(`the request ${id} has no body that is still open`);
+    const open = this.#exchanges.get(id);
+    const body = open?.exchange.body ?? null;
+    if (open === undefined || body === null) throw new FetchFailure(`the request ${id} has no body that is still open`);
     try {
       const piece = await body.read();
-      if (!piece.more) this.#exchanges.delete(id);
+      if (!piece.more) this.#end(id, open);
       return piece;
     } catch (error) {
-      this.#exchanges.delete(id);
+      open.exchange.cancel(error as Error);
+      this.#end(id, open);
       throw error;
     }
   }
 
-  async #enter(): Promise<void> {
-    if (this.#running < AT_ONCE_MAX) this.#running++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    if (this.#ended === null) return;
-    this.#leave();
-    throw this.#ended;
+  #drop(id: number, reason: Error): void {
+    const open = this.#exchanges.get(id);
+    if (open === undefined) return;
+    open.exchange.cancel(reason);
+    this.#end(id, open);
   }
 
-  /** Whoever waits longest goes on in the place that is left. */
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#running--;
-    else next();
+  #end(id: number, open: Open): void {
+    if (this.#exchanges.get(id) === open) this.#exchanges.delete(id);
+    for (const leave of open.leaves.splice(0)) leave();
   }
+}
+
+function tooManyBodies(): CapabilityRefusal {
+  return new CapabilityRefusal("limit", `a call may have ${BODIES_MAX} answers open, and nothing read or ended them`, {
+    asked: "one more request",
+    granted: `${BODIES_MAX} open answers in a call`,
+    remedy: "read the body of each answer to its end, or cancel it, before more requests are made",
+  });
 }

@@ -8,7 +8,7 @@ export interface FetchGrant {
   readonly privateOrigins: ReadonlySet<string>;
   /** `null`: whatever method. */
   readonly methods: readonly string[] | null;
-  /** Of all requests and answers of a call together. */
+  /** Of all requests and answers of a call together: bodies, and the paths and headers that a tool writes. */
   readonly maxBytes: number;
   /** Of a call; each redirect is one. */
   readonly maxRequests: number;

@@ -1,9 +1,11 @@
+import { ACCEPTED_CODINGS } from "./decoding.ts";
 import { FetchFailure } from "./failure.ts";
 
 export type Header = readonly [name: string, value: string];
 
 /** What only the host can say of its own connections. What a tool writes there is left out, as browsers do. */
 const DROPPED: ReadonlySet<string> = new Set([
+  "accept-encoding",
   "connection",
   "content-length",
   "expect",
@@ -18,9 +20,15 @@ const DROPPED: ReadonlySet<string> = new Set([
 
 const DEFAULTS: readonly Header[] = [
   ["accept", "*/*"],
-  ["accept-encoding", "gzip, deflate, br"],
+  ["accept-encoding", ACCEPTED_CODINGS],
   ["user-agent", "glovebox"],
 ];
+
+/**
+ * They have a server cut its answer to pieces, or write it in other signs, and in neither could a secret be found. Against
+ * a server that stores what it was sent, and gives pieces of it without being asked like that, nothing of this helps.
+ */
+const OF_PIECES: ReadonlySet<string> = new Set(["range", "if-range", "accept-charset"]);
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -35,8 +43,28 @@ export function requestHeaders(given: readonly Header[]): readonly Header[] {
     characters += name.length + value.length;
     if (!DROPPED.has(name) && !name.startsWith("proxy-")) headers.push([name, value]);
   }
-  if (characters > CHARACTERS_MAX) throw new FetchFailure(`headers are at most ${CHARACTERS_MAX} characters long`);
+  checkLength(characters);
+  return headers;
+}
+
+/** What the host says where a tool says nothing. */
+export function withDefaults(headers: readonly Header[]): readonly Header[] {
   return [...headers, ...DEFAULTS.filter(([name]) => !hasHeader(headers, name))];
+}
+
+/** How long headers are, with their secrets. Throws where that is too long. */
+export function lengthOf(headers: readonly Header[]): number {
+  return checkLength(headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0));
+}
+
+function checkLength(characters: number): number {
+  if (characters <= CHARACTERS_MAX) return characters;
+  throw new FetchFailure(`headers are at most ${CHARACTERS_MAX} characters long, with their secrets`);
+}
+
+/** The first header, if any, with which a request that carries a secret is not sent. */
+export function pieceHeader(headers: readonly Header[]): string | null {
+  return headers.find(([name]) => OF_PIECES.has(name))?.[0] ?? null;
 }
 
 /** Throws where a header could not be sent: the value is not told, for there may be a secret in it. */

@@ -67,6 +67,12 @@ export class Permission {
     return this.#refusal(message, method, url, remedy);
   }
 
+  /** Why a request with a secret is not sent. */
+  denyPieces(method: string, url: URL, header: string): CapabilityRefusal {
+    const message = `the header "${header}" cannot be sent with a secret, which could not be kept out of such an answer`;
+    return this.#refusal(message, method, url, `leave the header "${header}" out of requests with secrets`);
+  }
+
   #deny(message: string, method: string, url: URL): CapabilityRefusal {
     const add = `"${url.origin}" to fetch.origins and "${method}" to fetch.methods`;
     return this.#refusal(message, method, url, `add ${add}, in the tool's capabilities and in allow of a policy rule`);

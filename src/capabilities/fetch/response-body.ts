@@ -1,7 +1,7 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RedactedStream } from "../secrets/redactor.ts";
-import { decodersOf, Meter } from "./decoding.ts";
+import { Meter } from "./decoding.ts";
 import { type Part, partOf, unfinished } from "./part.ts";
 
 /** What a tool gets of a body at once, and whether more may follow. */
@@ -13,7 +13,7 @@ export interface Piece {
 /** Where a body comes from, and what stands between it and the tool. */
 export interface BodySource {
   readonly stream: Readable;
-  readonly contentEncoding: string;
+  readonly decoders: readonly Transform[];
   /** Of what comes over the network: decoded bytes are counted by `take`. */
   readonly wireBytesMax: number;
   /** How many of some decoded bytes may be given on. */
@@ -43,8 +43,8 @@ export class ResponseBody {
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(source: BodySource) {
-    const { stream, contentEncoding, wireBytesMax, excess, failureOf } = source;
-    const stages = decodersOf(contentEncoding).flatMap((decoder) => [new Meter(wireBytesMax, excess), decoder]);
+    const { stream, decoders, wireBytesMax, excess, failureOf } = source;
+    const stages = decoders.flatMap((decoder) => [new Meter(wireBytesMax, excess), decoder]);
     this.#stream = new Outlet(source);
     pipeline([stream, ...stages, this.#stream], (error) => {
       if (error === null || error === undefined) this.#isEnded = true;

@@ -6,12 +6,37 @@ import { belongsTo, type Secrets } from "./secrets.ts";
 const PLACEHOLDER = /glovebox\.secret\.([A-Za-z0-9_]{1,64})\./g;
 const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i;
 
+/** Of one request: what it is made of must not become much more by them. */
+const PLACEHOLDERS_MAX = 32;
+
 /** How a secret has to be written where it stands. */
 type Writing = (value: string) => string;
 
 /** Whether there is a placeholder in a header's value. */
 export function hasPlaceholder(value: string): boolean {
   return value.search(PLACEHOLDER) >= 0 || (basicOf(value)?.credentials.search(PLACEHOLDER) ?? -1) >= 0;
+}
+
+/** The secrets that texts name: bodies, URLs, values of headers. */
+export function namesIn(texts: readonly string[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const text of texts) {
+    for (const written of [text, basicOf(text)?.credentials ?? ""]) {
+      for (const [, name = ""] of written.matchAll(PLACEHOLDER)) names.add(name);
+    }
+  }
+  return names;
+}
+
+/** What the placeholders of a request are filled by. */
+export interface Filling {
+  readonly secrets: Secrets;
+  /** Where the request goes. */
+  readonly url: URL;
+  /** The secrets that the call is granted: patterns of names. */
+  readonly granted: () => readonly string[];
+  /** What the tool wrote itself. Whatever else a server put into a redirect is text and remains so. */
+  readonly written: ReadonlySet<string>;
 }
 
 /**
@@ -22,11 +47,21 @@ export class Placeholders {
   readonly #secrets: Secrets;
   readonly #url: URL;
   readonly #granted: () => readonly string[];
+  readonly #written: ReadonlySet<string>;
+  /** A secret is decided on once. */
+  readonly #values = new Map<string, string>();
+  #count = 0;
 
-  constructor(secrets: Secrets, url: URL, granted: () => readonly string[]) {
+  constructor({ secrets, url, granted, written }: Filling) {
     this.#secrets = secrets;
     this.#url = url;
     this.#granted = granted;
+    this.#written = written;
+  }
+
+  /** Whether there is a secret in what was filled by now. */
+  get areFilled(): boolean {
+    return this.#count > 0;
   }
 
   inUrl(text: string): string {
@@ -50,17 +85,37 @@ export class Placeholders {
   }
 
   #fill(text: string, write: Writing): string {
-    return text.replaceAll(PLACEHOLDER, (_, name: string) => write(this.#valueOf(name)));
+    // Before anything is made of them: many placeholders would become a text that no memory holds.
+    for (const [, name = ""] of text.matchAll(PLACEHOLDER)) {
+      if (this.#written.has(name) && ++this.#count > PLACEHOLDERS_MAX) throw this.#tooMany();
+    }
+    return text.replaceAll(PLACEHOLDER, (placeholder, name: string) =>
+      this.#written.has(name) ? write(this.#valueOf(name)) : placeholder,
+    );
+  }
+
+  #tooMany(): CapabilityRefusal {
+    return new CapabilityRefusal("limit", `a request may hold ${PLACEHOLDERS_MAX} placeholders of secrets`, {
+      asked: `more of them in a request to ${this.#url.origin}`,
+      granted: `${PLACEHOLDERS_MAX} in a request`,
+      remedy: "send several requests",
+    });
   }
 
   #valueOf(name: string): string {
+    const value = this.#values.get(name) ?? this.#decide(name);
+    this.#values.set(name, value);
+    return value;
+  }
+
+  #decide(name: string): string {
     const names = this.#granted();
     const asked = `secret "${name}" in a request to ${this.#url.origin}`;
     if (!names.some((pattern) => matchesName(pattern, name))) {
       throw new CapabilityRefusal("denied", `the secret "${name}" was not granted`, {
         asked,
         granted: names.length === 0 ? "no secrets" : `secrets ${nameGrants.describe(names)}`,
-        remedy: `add "${name}" to capabilities.secrets of the tool, and to allow.secrets of a policy rule`,
+        remedy: `add "${name}" to capabilities.secrets of the tool, and to allow.secrets of a policy rule; where the call narrows its secrets, name it there as well`,
       });
     }
     const secret = this.#secrets.find(name);

@@ -1,120 +1,151 @@
 import { formsOf } from "./forms.ts";
+import { type Match, Needle } from "./needle.ts";
+import { isSpecial, readingsAt } from "./readings.ts";
 
 /** The text that stands for a secret wherever a tool can see it. */
 export function placeholderOf(name: string): string {
   return `glovebox.secret.${name}.`;
 }
 
-/** Puts placeholders in the place of secrets. */
+/**
+ * Puts placeholders in the place of secrets. It knows them as they are and in base64 and hex, with what JSON, HTML and
+ * URLs make of their characters, also again and again. It does not know what was encrypted, compressed, cut to pieces, or
+ * written in upper case: a server that stores what it was sent, and gives pieces of it, cannot be kept from that here.
+ */
 export class Redactor {
-  readonly #text: Forms;
-  readonly #bytes: Forms;
+  readonly #haystack: Haystack;
 
   constructor(secrets: Iterable<{ readonly name: string; readonly value: string }>) {
-    const texts = new Map<string, string>();
-    const bytes = new Map<string, string>();
-    for (const { name, value } of secrets) {
-      for (const form of formsOf(value)) {
-        texts.set(form, placeholderOf(name));
-        bytes.set(Buffer.from(form).toString("latin1"), placeholderOf(name));
-      }
-    }
-    this.#text = new Forms(texts);
-    this.#bytes = new Forms(bytes);
+    const needles = [...secrets].flatMap(({ name, value }) =>
+      formsOf(value).map((form) => new Needle(form, placeholderOf(name))),
+    );
+    this.#haystack = new Haystack(needles);
   }
 
-  /** Of a text for people: messages, logs. */
+  /** Of a text for people: messages, logs. Never throws. */
   text(text: string): string {
-    return this.#text.replace(text);
+    const bytes = Buffer.from(text).toString("latin1");
+    const clean = this.#haystack.replace(bytes);
+    return clean === bytes ? text : Buffer.from(clean, "latin1").toString();
   }
 
-  /** Of bytes that are written as a string, a character each: headers. */
+  /** Of bytes that are written as a string, a character each: headers. Never throws. */
   latin1(bytes: string): string {
-    return this.#bytes.replace(bytes);
+    return this.#haystack.replace(bytes);
   }
 
   /** Of bytes that come piece by piece. */
   stream(): RedactedStream {
-    return new RedactedStream(this.#bytes);
+    return new RedactedStream(this.#haystack);
   }
 }
 
 /** Redacts what comes piece by piece, and holds back only what may be the beginning of a secret. */
 export class RedactedStream {
-  readonly #forms: Forms;
+  readonly #haystack: Haystack;
   #held = "";
 
-  constructor(forms: Forms) {
-    this.#forms = forms;
+  constructor(haystack: Haystack) {
+    this.#haystack = haystack;
   }
 
   /** What can be given on by now. */
   push(chunk: Buffer): Buffer {
-    if (this.#forms.isEmpty) return chunk;
-    const { clean, held } = this.#forms.split(this.#held + chunk.toString("latin1"));
+    if (this.#haystack.isEmpty) return chunk;
+    const { clean, held } = this.#haystack.split(this.#held + chunk.toString("latin1"));
     this.#held = held;
     return Buffer.from(clean, "latin1");
   }
 
-  /** What was held back: no more comes that could make it a secret. */
+  /** What was held back: no more comes that could make it a secret, or a longer one. */
   end(): Buffer {
-    const rest = this.#held;
+    const rest = this.#haystack.replace(this.#held);
     this.#held = "";
     return Buffer.from(rest, "latin1");
   }
 }
 
-/** Texts that must not be seen, and what is shown in their place. */
-class Forms {
-  readonly #shown: ReadonlyMap<string, string>;
-  readonly #pattern: RegExp | null;
-  readonly #lengthMax: number;
+const NONE: readonly Needle[] = [];
 
-  constructor(shown: ReadonlyMap<string, string>) {
-    // The longest first: one may begin as another does.
-    const forms = [...shown.keys()].toSorted((one, other) => other.length - one.length);
-    this.#shown = shown;
-    this.#lengthMax = forms[0]?.length ?? 0;
-    this.#pattern = forms.length === 0 ? null : new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g");
-  }
+/**
+ * Looks for all secrets at once. Which of them may begin at a place is told by its first two bytes, so that most places
+ * of a text cost one look into a table. Nothing is compiled, so there is nothing that could be too large for it.
+ */
+class Haystack {
+  readonly isEmpty: boolean;
+  readonly #byFirst: readonly (readonly Needle[])[];
+  readonly #byPair = new Map<number, Needle[]>();
+  /** By two bytes: 0 where nothing begins with them, 1 where something does, 2 where they have to be read. */
+  readonly #begins = new Uint8Array(0x10000);
 
-  get isEmpty(): boolean {
-    return this.#pattern === null;
+  constructor(needles: readonly Needle[]) {
+    this.isEmpty = needles.length === 0;
+    const bytes = Array.from({ length: 256 }, (_, byte) => byte);
+    this.#byFirst = bytes.map((byte) => needles.filter((needle) => needle.isAt(0, byte)));
+    for (const first of bytes) {
+      if (isSpecial(first)) this.#begins.fill(this.isEmpty ? 0 : 2, first << 8, (first + 1) << 8);
+      else this.#index(first, bytes);
+    }
   }
 
   replace(text: string): string {
-    return this.#pattern === null ? text : text.replace(this.#pattern, (form) => this.#shown.get(form) ?? "");
+    return this.#scan(text, true).clean;
   }
 
-  /** Replaces what is whole, and keeps back the end where more could make a form of it. */
+  /** Replaces what is whole, and keeps back the end where more could make a secret of it. */
   split(text: string): { readonly clean: string; readonly held: string } {
-    if (this.#pattern === null) return { clean: text, held: "" };
+    return this.#scan(text, false);
+  }
+
+  #index(first: number, bytes: readonly number[]): void {
+    const needles = this.#byFirst[first] ?? NONE;
+    if (needles.length === 0) return;
+    for (const second of bytes) {
+      const pair = (first << 8) | second;
+      const both = needles.filter((needle) => needle.isAt(1, second));
+      if (both.length > 0) this.#byPair.set(pair, both);
+      this.#begins[pair] = isSpecial(second) ? 2 : both.length > 0 ? 1 : 0;
+    }
+  }
+
+  #scan(text: string, isWhole: boolean): { readonly clean: string; readonly held: string } {
     let clean = "";
     let from = 0;
-    for (const { 0: form, index } of text.matchAll(this.#pattern)) {
-      clean += text.slice(from, index) + (this.#shown.get(form) ?? "");
-      from = index + form.length;
+    let pair = text.charCodeAt(0) & 0xff;
+    for (let at = 0; at < text.length; at++) {
+      pair = ((pair & 0xff) << 8) | (at + 1 < text.length ? text.charCodeAt(at + 1) & 0xff : 0);
+      if (this.#begins[pair] === 0) continue;
+      const { end, shown, isUnfinished } = this.#matchAt(text, at, pair);
+      if (isUnfinished && !isWhole) return { clean: clean + text.slice(from, at), held: text.slice(at) };
+      if (end < 0) continue;
+      clean += text.slice(from, at) + shown;
+      from = end;
+      pair = text.charCodeAt(end) & 0xff;
+      at = end - 1;
     }
-    const held = this.#beginning(text.slice(from));
-    return { clean: clean + text.slice(from, text.length - held), held: held === 0 ? "" : text.slice(-held) };
+    return { clean: clean + text.slice(from), held: "" };
   }
 
-  /** How long the longest end of a text is with which a form begins. */
-  #beginning(text: string): number {
-    const tail = text.slice(Math.max(0, text.length - this.#lengthMax + 1));
-    let longest = 0;
-    for (const form of this.#shown.keys()) {
-      const first = form.charAt(0);
-      const earliest = Math.max(0, tail.length - form.length + 1);
-      for (let at = tail.indexOf(first, earliest); at >= 0; at = tail.indexOf(first, at + 1)) {
-        const length = tail.length - at;
-        if (length <= longest) break;
-        if (form.startsWith(tail.slice(at))) {
-          longest = length;
-          break;
-        }
-      }
+  /** The longest match, for one secret may begin as another does. */
+  #matchAt(text: string, at: number, pair: number): Match & { readonly shown: string } {
+    const { needles, isUnfinished: isBegun } = this.#mayBegin(text, at, pair);
+    const longest = { end: -1, shown: "", isUnfinished: isBegun };
+    for (const needle of needles) {
+      const { end, isUnfinished } = needle.match(text, at);
+      longest.isUnfinished ||= isUnfinished;
+      if (end <= longest.end) continue;
+      longest.end = end;
+      longest.shown = needle.shown;
     }
     return longest;
+  }
+
+  #mayBegin(text: string, at: number, pair: number): { needles: Iterable<Needle>; isUnfinished: boolean } {
+    const first = pair >> 8;
+    if (this.#begins[pair] === 1) return { needles: this.#byPair.get(pair) ?? NONE, isUnfinished: false };
+    if (!isSpecial(first)) return { needles: this.#byFirst[first] ?? NONE, isUnfinished: false };
+    const { found, isUnfinished } = readingsAt(text, at);
+    const firsts = new Set(found.map(({ bytes }) => bytes[0] ?? -1));
+    return { needles: new Set([...firsts].flatMap((byte) => this.#byFirst[byte] ?? NONE)), isUnfinished };
   }
 }

@@ -18,7 +18,9 @@ const NAME = /^[A-Za-z0-9_]{1,64}$/;
 const SECRETS_MAX = 100;
 /** What is shorter may stand in a text by chance, and could not be taken out of it. */
 const VALUE_MIN = 8;
-const VALUE_MAX = 16_384;
+const VALUE_MAX = 4_096;
+/** Of all values together: what there is of them is looked for in every answer. */
+const VALUES_MAX = 64 * 1024;
 
 /** The secrets of an engine: as they were when it started. */
 export class Secrets {
@@ -29,7 +31,13 @@ export class Secrets {
   constructor(options: { readonly [name: string]: SecretOptions }, environment: NodeJS.ProcessEnv) {
     const entries = Object.entries(options);
     if (entries.length > SECRETS_MAX) throw new TypeError(`secrets are at most ${SECRETS_MAX}`);
-    for (const [name, option] of entries) this.#secrets.set(name, readSecret(name, option, environment));
+    let characters = 0;
+    for (const [name, option] of entries) {
+      const secret = readSecret(name, option, environment);
+      characters += secret.value.length;
+      if (characters > VALUES_MAX) throw new TypeError(`secrets are at most ${VALUES_MAX} characters long in all`);
+      this.#secrets.set(name, secret);
+    }
     this.redactor = new Redactor(this.#secrets.values());
   }
 
@@ -80,7 +88,8 @@ function read(where: string, option: SecretOptions, environment: NodeJS.ProcessE
   try {
     return readFileSync(option.file, "utf8").replace(/\r?\n$/, "");
   } catch (error) {
+    // The error itself names a path of the host, and is kept from whoever logs causes.
     const { code } = error as NodeJS.ErrnoException;
-    throw new TypeError(`${where}.file cannot be read: ${code ?? "it is no file"}`, { cause: error });
+    throw new TypeError(`${where}.file cannot be read: ${code ?? "it is no file"}`);
   }
 }

@@ -1,6 +1,14 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { brotliCompressSync, createBrotliCompress, createGzip, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  createBrotliCompress,
+  createGzip,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { serve, serveRaw, type TestServer } from "./server.ts";
 import { bytesOf, Session } from "./session.ts";
@@ -34,6 +42,7 @@ describe("a body", () => {
     ["deflate", deflateSync(text)],
     ["deflate", deflateRawSync(text)],
     ["br", brotliCompressSync(text)],
+    ["zstd", zstdCompressSync(text)],
     ["gzip, br", brotliCompressSync(gzipSync(text))],
     ["identity", Buffer.from(text)],
   ])("that is encoded as %s is decoded", async (encoding, body) => {
@@ -44,10 +53,36 @@ describe("a body", () => {
     expect(answer.headers).toContainEqual(["content-encoding", encoding]);
   });
 
-  test("that is encoded in a way nobody knows comes as it is", async () => {
-    await using server = await serving(Buffer.from("as it is"), "zstd");
+  test.each(["aes128gcm", "gzip, odd"])("that is encoded as %s, which nobody knows, fails", async (encoding) => {
+    await using server = await serving(Buffer.from("as it is"), encoding);
     await using session = openTo(server);
-    expect((await session.whole(server.origin)).text).toBe("as it is");
+    await expect(session.request(server.origin)).rejects.toThrow(
+      "the body is encoded in a way that is none of gzip, deflate, br, zstd",
+    );
+  });
+
+  test.each([
+    ["gzip", gzipSync(text)],
+    ["deflate", deflateSync(text)],
+    ["deflate", deflateRawSync(text)],
+    ["br", brotliCompressSync(text)],
+    ["zstd", zstdCompressSync(text)],
+  ])("of %s ends where its coding does, whatever bytes come after that", async (encoding, body) => {
+    const after = Buffer.alloc(300_000, "\xff\0trailing");
+    await using server = await serve((_request, response) => {
+      response.setHeader("content-encoding", encoding).write(body);
+      setTimeout(() => response.end(after), 50);
+    });
+    await using session = openTo(server);
+    const came = await session.whole(server.origin).catch((reason: unknown) => String(reason));
+    expect(typeof came === "string" ? "not encoded as its headers say" : came.text).toBe(
+      typeof came === "string" ? /not encoded as its headers say/.exec(came)?.[0] : text,
+    );
+    await using joined = await serving(Buffer.concat([body, after]), encoding);
+    await using other = openTo(joined);
+    await other.whole(joined.origin).catch((reason: unknown) => {
+      expect(String(reason)).toContain("not encoded as its headers say");
+    });
   });
 
   test("that is encoded again and again fails", async () => {
@@ -57,11 +92,26 @@ describe("a body", () => {
   });
 
   test("that is not taken because of how it is encoded leaves no connection open", async () => {
-    await using server = await serve((_request, response) => {
-      response.setHeader("content-encoding", "gzip, gzip, gzip").write("begun");
+    await using server = await serve((request, response) => {
+      response.setHeader("content-encoding", request.url === "/3" ? "gzip, gzip, gzip" : "odd");
+      response.write(Buffer.alloc(400_000));
     });
     await using session = openTo(server);
-    await expect(session.request(server.origin)).rejects.toThrow("encoded more than 2 times");
+    for (let times = 0; times < 5; times++) {
+      await expect(session.request(`${server.origin}/3`)).rejects.toThrow("encoded more than 2 times");
+      await expect(session.request(`${server.origin}/odd`)).rejects.toThrow("encoded in a way");
+    }
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
+  test("that fails after its head was given leaves no connection open", async () => {
+    await using server = await serve((_request, response) => {
+      response.setHeader("content-encoding", "gzip").write("this is no gzip ".repeat(20_000));
+    });
+    await using session = openTo(server);
+    for (let times = 0; times < 5; times++) {
+      await expect(session.whole(server.origin)).rejects.toThrow("not encoded as its headers say");
+    }
     await expect.poll(() => server.open()).toBe(0);
   });
 

@@ -39,7 +39,7 @@ describe("a request", () => {
     const { host, connection, ...headers } = server.seen[0]?.headers ?? {};
     expect(host).toBe(new URL(server.origin).host);
     expect(connection).toBe("keep-alive");
-    expect(headers).toEqual({ accept: "*/*", "accept-encoding": "gzip, deflate, br", "user-agent": "glovebox" });
+    expect(headers).toEqual({ accept: "*/*", "accept-encoding": "gzip, deflate, br, zstd", "user-agent": "glovebox" });
   });
 
   test("that signs its connection in leaves it to nobody else", async () => {
@@ -56,7 +56,7 @@ describe("a request", () => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
     const names = ["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Proxy-Authorization"];
-    const more = ["Expect", "TE", "Trailer", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings"];
+    const more = ["Expect", "TE", "Trailer", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings", "Accept-Encoding"];
     const headers = [...names, ...more].map((name) => [name, "evil"] as const);
     await session.request(server.origin, { headers: [...headers, ["X-Own", "1"]] });
     expect(Object.values(server.seen[0]?.headers ?? {})).not.toContain("evil");
@@ -77,7 +77,9 @@ describe("a request", () => {
   test.each(["CONNECT", "TRACE", "track", "GET /", ""])("of the method %j is never sent", async (method) => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
-    await expect(session.request(server.origin, { method })).rejects.toThrow("the method is none");
+    await expect(session.request(server.origin, { method })).rejects.toThrow(
+      `the method ${JSON.stringify(method)} is none that requests may have`,
+    );
     expect(server.connections()).toBe(0);
   });
 
@@ -203,9 +205,20 @@ describe("a call's limits", () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test("let as many bytes through as they say", async () => {
+  test("count a request's path and headers as well", async () => {
+    await using server = await echo();
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_000 }] });
+    const long = "x".repeat(1_000);
+    const inPath = await refusalOf(session.request(`${server.origin}/${long}`));
+    expect(inPath.refused.granted).toBe("maxBytes 1000");
+    await using other = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_000 }] });
+    await refusalOf(other.request(server.origin, { headers: [["x-long", long]] }));
+    expect(server.connections()).toBe(0);
+  });
+
+  test("let as many bytes through as they say, of which a path is one", async () => {
     await using server = await serve((_request, response) => response.end("x".repeat(600)));
-    await using session = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_200 }] });
+    await using session = new Session({ rules: [{ privateOrigins: [server.origin], maxBytes: 1_202 }] });
     expect((await session.whole(server.origin)).bytes).toHaveLength(600);
     expect((await session.whole(server.origin)).bytes).toHaveLength(600);
   });
@@ -223,6 +236,50 @@ describe("a call's limits", () => {
       held[at]?.();
     }
     expect((await Promise.all(answers)).map(({ text }) => text)).toEqual(Array(12).fill("done"));
+  });
+});
+
+describe("answers that nobody reads", () => {
+  const endless = () =>
+    serve((request, response) => {
+      if (request.url === "/small") response.end("small");
+      else response.write(Buffer.alloc(300_000, "x"));
+    });
+
+  test("are at most 32, and more requests are refused after a while in words that help", async () => {
+    await using server = await endless();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxRequests: 100, maxBytes: 1e9 }],
+    });
+    const answers = Array.from({ length: 40 }, (_, at) => session.request(server.origin, { id: at + 1 }));
+    const refusals = (await Promise.allSettled(answers)).filter(({ status }) => status === "rejected");
+    expect(refusals).toHaveLength(8);
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({
+        reason: { outcome: "limit", refused: { remedy: expect.stringContaining("read") } },
+      });
+    }
+    expect(server.open()).toBe(32);
+    await session.cancel(1);
+    expect((await session.whole(`${server.origin}/small`, { id: 100 })).text).toBe("small");
+    session.end();
+    // One is kept for whoever comes next.
+    await expect.poll(() => server.open()).toBeLessThanOrEqual(1);
+  });
+
+  test("hold nobody up who comes after they were read or cancelled", async () => {
+    await using server = await endless();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxRequests: 200, maxBytes: 1e9 }],
+    });
+    const all = Array.from({ length: 90 }, async (_, at) => {
+      const id = at + 1;
+      if (id % 2 === 0) return (await session.whole(`${server.origin}/small`, { id })).text;
+      const answer = await session.request(server.origin, { id });
+      await session.cancel(id);
+      return String(answer.status);
+    });
+    expect(new Set(await Promise.all(all))).toEqual(new Set(["small", "200"]));
   });
 });
 

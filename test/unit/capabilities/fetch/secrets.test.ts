@@ -1,4 +1,4 @@
-import { gzipSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { serve, serveRaw, type TestServer } from "./server.ts";
 import { Session } from "./session.ts";
@@ -100,6 +100,9 @@ describe("a placeholder", () => {
       message: 'the secret "KEY" was not granted',
       refused: { granted: 'secrets "OTHER"', remedy: expect.stringContaining("capabilities.secrets") },
     });
+    await expect(session.request(`${server.origin}/?a=${KEY}`)).rejects.toMatchObject({
+      refused: { remedy: expect.stringContaining("where the call narrows its secrets, name it there as well") },
+    });
     await using none = openTo([server], [server], []);
     await expect(none.request(`${server.origin}/?a=${KEY}`)).rejects.toMatchObject({
       refused: { granted: "no secrets" },
@@ -128,7 +131,92 @@ describe("a placeholder", () => {
   });
 });
 
+describe("a request with secrets", () => {
+  const many = KEY.repeat(33);
+  const form = [["content-type", "text/plain"]] as const;
+
+  test.each([
+    ["the body", (origin: string) => ({ url: origin, method: "POST", headers: form, body: { text: many } })],
+    ["the URL", (origin: string) => ({ url: `${origin}/?${many}` })],
+    ["a header", (origin: string) => ({ url: origin, headers: [["x", many]] as const })],
+    [
+      "all of them",
+      (origin: string) => ({
+        url: `${origin}/?${KEY}`,
+        method: "POST",
+        headers: [["x", KEY.repeat(16)]] as const,
+        body: { text: KEY.repeat(16) },
+      }),
+    ],
+  ])("may have 32 placeholders, and is refused where there are more in %s", async (_, requestTo) => {
+    await using server = await plain();
+    await using session = openTo([server]);
+    const { url, ...init } = requestTo(server.origin);
+    await expect(session.request(url, init)).rejects.toMatchObject({
+      outcome: "limit",
+      message: "a request may hold 32 placeholders of secrets",
+    });
+    expect(server.connections()).toBe(0);
+    expect((await session.request(server.origin, { headers: [["x", KEY.repeat(32)]] })).status).toBe(200);
+  });
+
+  test("counts as long as it is with them", async () => {
+    await using server = await plain();
+    const value = "long".repeat(1_000);
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin], maxBytes: 7_900 }],
+      secrets: { KEY: { value, origins: [server.origin] } },
+      grantedSecrets: ["KEY"],
+    });
+    for (const init of [{ method: "POST", body: { text: KEY + KEY } }, { headers: [["x", KEY + KEY]] as const }]) {
+      await expect(session.request(server.origin, init)).rejects.toMatchObject({
+        outcome: "limit",
+        refused: { granted: "maxBytes 7900" },
+      });
+    }
+    await expect(session.request(`${server.origin}/?${KEY}${KEY}${KEY}`)).rejects.toThrow("longer than 8192");
+    expect(server.connections()).toBe(0);
+  });
+
+  test("has headers that are not too long with them", async () => {
+    await using server = await plain();
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value: "long".repeat(1_000), origins: [server.origin] } },
+      grantedSecrets: ["KEY"],
+    });
+    await expect(session.request(server.origin, { headers: [["x", KEY.repeat(17)]] })).rejects.toThrow(
+      "headers are at most 65536 characters long, with their secrets",
+    );
+    expect(server.connections()).toBe(0);
+  });
+
+  test.each(["Range", "If-Range", "Accept-Charset"])("has no header %s, which others may have", async (name) => {
+    await using server = await plain();
+    await using session = openTo([server]);
+    const header = [name, "bytes=0-5"] as const;
+    await expect(session.request(server.origin, { headers: [["x-key", KEY], header] })).rejects.toMatchObject({
+      outcome: "denied",
+      message: expect.stringContaining(`the header "${name.toLowerCase()}" cannot be sent with a secret`),
+      refused: { remedy: `leave the header "${name.toLowerCase()}" out of requests with secrets` },
+    });
+    expect(server.connections()).toBe(0);
+    expect((await session.request(server.origin, { headers: [header] })).status).toBe(200);
+  });
+});
+
 describe("a redirect", () => {
+  test("in which a server wrote a placeholder does not become a secret", async () => {
+    await using server = await serve((request, response) => {
+      if (request.url === "/") response.writeHead(302, { location: `/?stolen=${KEY}` });
+      response.end("ok");
+    });
+    await using session = openTo([server], [server], ["*"]);
+    await session.request(server.origin, { headers: [["x-other", "glovebox.secret.OTHER."]] });
+    expect(server.seen[1]?.url).toBe(`/?stolen=${KEY}`);
+    expect(server.seen[1]?.headers["x-other"]).toBe("another secret");
+  });
+
   test("to an origin that the secret does not belong to does not take it along", async () => {
     await using second = await plain();
     await using first = await serve((_request, response) => response.writeHead(302, { location: second.origin }).end());
@@ -222,6 +310,22 @@ describe("what comes back", () => {
     expect((await session.whole(server.origin)).text).toBe(`{"headers":{"x-key":"${KEY}"}}`);
   });
 
+  test("has no secret in a body that was encoded as the tool asked for", async () => {
+    await using server = await serve((request, response) => {
+      const isAsked = request.headers["accept-encoding"] === "odd";
+      response.setHeader("content-encoding", isAsked ? "odd" : "zstd");
+      response.end(zstdCompressSync(JSON.stringify(request.headers).repeat(9)));
+    });
+    await using session = openTo([server]);
+    const headers = [
+      ["x-key", KEY],
+      ["accept-encoding", "odd"],
+    ] as const;
+    const { text } = await session.whole(server.origin, { headers });
+    expect(text).toContain(`"x-key":"${KEY}"`);
+    expect(text).not.toContain(VALUE);
+  });
+
   test("ends as it did where that is only the beginning of a secret", async () => {
     const text = `it begins with ${VALUE.slice(0, 6)}`;
     await using server = await serve((_request, response) => response.end(text));
@@ -237,10 +341,22 @@ describe("what comes back", () => {
     expect(await session.request(server.origin)).toMatchObject({ status: 400, statusText: `bad ${KEY}` });
   });
 
+  test("has no secret in its status line, and no sign there that is no byte", async () => {
+    const value = "schöne-grüße";
+    await using server = await serveRaw((socket) =>
+      socket.end(Buffer.from(`HTTP/1.1 400 n\u00f6, ${value}\r\ncontent-length: 0\r\n\r\n`)),
+    );
+    await using session = new Session({
+      rules: [{ privateOrigins: [server.origin] }],
+      secrets: { KEY: { value, origins: [server.origin] } },
+    });
+    expect((await session.request(server.origin)).statusText).toBe(`n\u00c3\u00b6, ${KEY}`);
+  });
+
   test("has no half of a secret where it is cut", async () => {
     await using server = await serve((_request, response) => response.end(`begun ${VALUE} ended`));
     await using session = new Session({
-      rules: [{ privateOrigins: [server.origin], maxBytes: 12 }],
+      rules: [{ privateOrigins: [server.origin], maxBytes: 13 }],
       secrets: { KEY: { value: VALUE, origins: [server.origin] } },
     });
     const pieces: unknown[] = [];
