@@ -75,7 +75,11 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
   return {
     name: "fetch",
     grants: fetchGrants,
-    methods: { request: { input: REQUEST }, read: { input: ONLY_ID }, cancel: { input: ONLY_ID } },
+    methods: {
+      request: { input: REQUEST },
+      read: { input: ONLY_ID, isRead: true },
+      cancel: { input: ONLY_ID, isRead: true },
+    },
     open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
     close: () => connections.close(),
   };
