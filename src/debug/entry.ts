@@ -13,4 +13,4 @@ process.setUncaughtExceptionCaptureCallback(() => process.exit(1));
 giveUpPowers();
 const call = new DebuggedCall(message.prelude, message.recording, (level, text) => send?.(["log", level, text]));
 // What is still on its way is lost where the two part.
-send?.(["end", await call.run()], () => process.disconnect());
+send?.(["end", await call.run()], () => process.disconnect?.());
