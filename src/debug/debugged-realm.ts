@@ -40,7 +40,7 @@ export class DebuggedRealm {
 
   constructor(name: string) {
     let refuse = (): never => {
-      throw null;
+      throw new Error("nothing runs in the realm yet");
     };
     this.#importModuleDynamically = () => refuse();
     const importModuleDynamically = this.#importModuleDynamically;
