@@ -1,7 +1,8 @@
-import { fork } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { readablePaths } from "../executor/process/permissions.ts";
+import { Sandbox } from "../executor/process/sandbox.ts";
 import { bundlePrelude } from "../executor/prelude.ts";
 import type { Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
@@ -29,18 +30,19 @@ export interface Debugged {
 export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const entry = fileURLToPath(new URL(`entry.${extension}`, import.meta.url));
-  const child = fork(entry, [], {
-    execArgv: [
-      `--inspect-wait=${inspect}`,
-      "--permission",
-      "--allow-inspector",
-      ...CLOSING_FLAGS,
-      ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
-      "--no-warnings",
-    ],
-    env: {},
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
-  });
+  const flags = [
+    `--inspect-wait=${inspect}`,
+    "--permission",
+    "--allow-inspector",
+    ...CLOSING_FLAGS,
+    ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
+    "--no-warnings",
+  ];
+  // Where it works: other processes and files are out of reach then, whatever the process is made to do.
+  const sandbox = new Sandbox("auto");
+  await sandbox.prepare();
+  const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
+  const child = spawn(file, args, { env: {}, stdio: ["ignore", "ignore", "pipe", "ipc"] });
   child.stderr?.setEncoding("utf8").on("data", onNotice);
   const prelude = await bundlePrelude();
   return new Promise((resolve, reject) => {
