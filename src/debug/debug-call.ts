@@ -1,8 +1,11 @@
-import { fork } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { readablePaths } from "../executor/process/permissions.ts";
+import { Sandbox } from "../executor/process/sandbox.ts";
 import { bundlePrelude } from "../executor/prelude.ts";
 import type { Recording } from "../recording.ts";
+import { CLOSING_FLAGS } from "./powers.ts";
 
 export interface DebugOptions {
   /** `127.0.0.1:9229`: where a debugger may attach. Whoever reaches it can do what the process can. */
@@ -21,36 +24,40 @@ export interface Debugged {
 /**
  * Runs a recorded call with a debugger: in a process that waits until one attaches, with a breakpoint before the tool's
  * first line. isolated-vm's own inspector aborts V8 on the Nodes that there are, so the tool is in a context of that
- * process instead of an isolate, and what holds it is Node's permission model: no files, no network, no children.
+ * process instead of an isolate. What holds it is that nothing of the process around it is of any use to it, and Node's
+ * permission model: no files, no network, no children.
  */
 export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const entry = fileURLToPath(new URL(`entry.${extension}`, import.meta.url));
-  const child = fork(entry, [], {
-    execArgv: [
-      `--inspect-wait=${inspect}`,
-      "--permission",
-      "--allow-inspector",
-      ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
-      "--no-warnings",
-    ],
-    env: {},
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
-  });
+  const flags = [
+    `--inspect-wait=${inspect}`,
+    "--permission",
+    "--allow-inspector",
+    ...CLOSING_FLAGS,
+    ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
+    "--no-warnings",
+  ];
+  // Where it works: other processes and files are out of reach then, whatever the process is made to do.
+  const sandbox = new Sandbox("auto");
+  await sandbox.prepare();
+  const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
+  const child = spawn(file, args, { env: {}, stdio: ["ignore", "ignore", "pipe", "ipc"] });
   child.stderr?.setEncoding("utf8").on("data", onNotice);
   const prelude = await bundlePrelude();
   return new Promise((resolve, reject) => {
     let ended: Debugged | null = null;
     child.on("message", (message) => {
-      const [kind, first = "", second = ""] = message as [string, string?, string?];
-      if (kind === "log") onLog(first, second);
-      else ended = { ok: first.startsWith("+"), payload: first.slice(1) };
+      // Nothing in the process is trusted, not even to keep to what its entry says.
+      const [kind, first, second] = Array.isArray(message) ? message.map(String) : [];
+      if (kind === "log") onLog(first ?? "", second ?? "");
+      else if (kind === "end") ended ??= { ok: first?.startsWith("+") === true, payload: first?.slice(1) ?? "" };
     });
-    child.on("error", reject);
-    child.on("exit", () => {
+    // It may have ended before all it said has been read.
+    Promise.all([once(child, "exit"), once(child, "disconnect")]).then(() => {
       if (ended === null) reject(new Error("the process ended before the call did"));
       else resolve(ended);
-    });
-    child.send({ prelude, recording: JSON.stringify(recording) });
+    }, reject);
+    child.send({ prelude, recording });
   });
 }

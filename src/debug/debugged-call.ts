@@ -1,14 +1,16 @@
-import { constants, createContext, runInContext } from "node:vm";
 import { RecordedSession } from "../broker/recorded-session.ts";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest } from "../guest/host.ts";
+import { type Emit, EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest } from "../guest/host.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { isHardened } from "../protocol/script.ts";
 import { fixedKey } from "../protocol/seed.ts";
 import { type Recording, toAnswers } from "../recording.ts";
 import { factoryText } from "../worker/factory-text.ts";
 import { createPure } from "../worker/pure.ts";
+import { DebuggedRealm } from "./debugged-realm.ts";
 
 const RUN = 1;
+/** What is thrown out of a realm is an object of the tool's: reading any of it would run code of the tool's outside. */
+const BROKEN = '-{"code":"executor_lost","message":"the tool broke the realm that it runs in"}';
 
 /** How a debugged call ended: `+` and the output's JSON, or `-` and a failure's. */
 export type DebuggedOutcome = string;
@@ -33,16 +35,14 @@ export class DebuggedCall {
     const { tool, seed } = recording;
     const script = { ...tool, key: "recorded" };
     const { text, ownNames, facts } = factoryText(script);
-    // An ordinary global: the prelude freezes it, and takes away what is on it, which is the context's own.
-    const context = createContext(constants.DONT_CONTEXTIFY, { name: `tool:${tool.name}` });
-    const boot = runInContext(prelude.core, context, { filename: "glovebox:prelude" }) as (...args: unknown[]) => Guest;
-    const factory = runInContext(text, context, { filename: `tool:${tool.name}`, lineOffset: -1 }) as Factory;
-    const emit = (kind: number, _run: number, a: string | number, b: string, c: string, nowMs: number) =>
-      this.#onEmit(kind, a, b, c, nowMs);
+    const realm = new DebuggedRealm(`tool:${tool.name}`);
+    const boot = realm.evaluate(prelude.core, "glovebox:prelude") as (...args: unknown[]) => Guest;
+    const factory = realm.evaluate(text, `tool:${tool.name}`, -1) as Factory;
+    const emit: Emit = (kind, _run, a, b, c, nowMs) => this.#onEmit(kind, a, b, c, nowMs);
     const isShared = tool.isolation === "shared";
     this.#guest = boot(
-      emit,
-      createPure(fixedKey(seed), prelude.parts),
+      realm.wrap(emit, 0),
+      realm.wrap(createPure(fixedKey(seed), prelude.parts), ""),
       isHardened(script),
       factory,
       ownNames,
@@ -57,9 +57,21 @@ export class DebuggedCall {
     return new Promise((resolve) => {
       this.#end = resolve;
       const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}]]`;
-      const [outcome = ""] = this.#guest.start(calls).split("\t");
-      if (outcome !== "") resolve(outcome);
+      this.#turn(() => {
+        const answer: unknown = this.#guest.start(calls);
+        const [outcome = ""] = typeof answer === "string" ? answer.split("\t") : [BROKEN];
+        if (outcome !== "") resolve(outcome);
+      });
     });
+  }
+
+  /** Everything that happens in the realm does so here. */
+  #turn(act: () => void): void {
+    try {
+      act();
+    } catch {
+      this.#end(BROKEN);
+    }
   }
 
   #onEmit(kind: number, a: string | number, b: string, c: string, nowMs: number): number {
@@ -87,7 +99,7 @@ export class DebuggedCall {
       // What was due before the answer came happens before it, as in the worker.
       while (this.#timer !== null && this.#timer.dueMs <= answer.nowMs) this.#fire();
       const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
-      this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs);
+      this.#turn(() => this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs));
     });
     return step;
   }
@@ -103,6 +115,6 @@ export class DebuggedCall {
     if (timer === null) return;
     clearTimeout(timer.handle);
     this.#timer = null;
-    this.#guest.fire(RUN, timer.dueMs);
+    this.#turn(() => this.#guest.fire(RUN, timer.dueMs));
   }
 }

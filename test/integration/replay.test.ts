@@ -214,6 +214,82 @@ interface DebuggerMessage {
   readonly result?: { readonly result?: { readonly value: unknown } };
 }
 
+/** What throws or answers with objects that may be of another realm: what is done, and whether at the stack's end. */
+const WAYS: readonly (readonly [way: string, code: string, isDeep: boolean])[] = [
+  ["log", "console.log('x')", true],
+  ["timer", "setTimeout(() => 0, 1)", true],
+  ["randomness", "crypto.randomUUID()", true],
+  ["digest", "crypto.subtle.digest('SHA-256', new Uint8Array(1))", true],
+  ["url", "new URL('https://a.example')", true],
+  ["stack", "new Error().stack", true],
+  ["import at the stack's end", "(0, eval)('import(`node:fs`)')", true],
+  ["eval", "(0, eval)('import(`node:fs`)')", false],
+  ["source", "(0, eval)('import.source(`node:fs`)')", false],
+  ["function", "new Function('return import(`node:fs`)')()", false],
+  ["host", "ctx.host.a.b()", false],
+  ["frames", "(Error.prepareStackTrace = (error, frames) => frames, new Error().stack)", false],
+];
+
+/** A tool that tries to get at `process` by them, and answers with what it got by each. */
+const escapeTool = (isolation: string): string => `
+export const spec = { name: "escape", description: "d", isolation: "${isolation}" };
+const ways = [${WAYS.map(([way, code, isDeep]) => `[${JSON.stringify(way)}, (ctx) => ${code}, ${isDeep}]`).join(",\n")}];
+const got = (value) => {
+  try {
+    return typeof value.constructor.constructor("return process")();
+  } catch {}
+  try {
+    // Whoever could change another realm's prototypes would be handed what that realm works with.
+    Object.getPrototypeOf(Object.getPrototypeOf(Object.getPrototypeOf(value))).changed = true;
+    if (!(value instanceof Object) && "changed" in value) return "changed";
+  } catch {}
+  return "undefined";
+};
+export default async (input, ctx) => {
+  debugger;
+  const all = {};
+  for (const [way, act, isDeep] of ways) {
+    // What comes is looked at later: at the end of the stack there is no room for it.
+    const come = [];
+    const attempt = () => {
+      try {
+        come.push(act(ctx));
+      } catch (error) {
+        come.push(error);
+      }
+    };
+    let tries = 0;
+    const dig = () => {
+      try {
+        dig();
+      } catch (error) {
+        come.push(error);
+      }
+      if (tries++ < 400) attempt();
+    };
+    if (isDeep) dig();
+    attempt();
+    const seen = await Promise.all(come.map((each) => Promise.resolve(each).then(got, got)));
+    all[way] = [...new Set(seen)];
+  }
+  return all;
+};`;
+
+/** Node describes what nobody catches by functions that the thrown object has, and hands them its own. */
+const THROWING_TOOL = `
+export const spec = { name: "thrown", description: "d" };
+export default async () => {
+  debugger;
+  const told = [];
+  const evil = new Error("evil");
+  const tell = (...given) => told.push(given.map((each) => typeof each));
+  evil[Symbol.for("nodejs.util.inspect.custom")] = tell;
+  void Promise.reject(evil);
+  void Promise.reject({ [Symbol.for("nodejs.util.inspect.custom")]: tell });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return told;
+};`;
+
 describe("glovebox run --record and replay", () => {
   interface Ended {
     readonly code: number;
@@ -232,6 +308,23 @@ describe("glovebox run --record and replay", () => {
         },
       );
     });
+  }
+
+  /** Replays a recording with a debugger, which reads a variable where the tool first pauses. */
+  async function debug(file: string, expression: string): Promise<{ readonly stdout: string; readonly seen: unknown }> {
+    const child = spawn(process.execPath, ["--no-warnings", MAIN, "replay", file, "--inspect", "127.0.0.1:0"], {
+      stdio: "pipe",
+    });
+    const stdout = text(child.stdout);
+    let address = "";
+    for await (const line of createInterface({ input: child.stderr })) {
+      address = /ws:\S+/.exec(line)?.[0] ?? "";
+      if (address !== "") break;
+    }
+    // Nobody else reads it, and a pipe that is full would hold the process.
+    child.stderr.resume();
+    const seen = await debugOnce(address, expression);
+    return { stdout: await stdout, seen };
   }
 
   test("write a call down and run it again, and say whether it is the same", async () => {
@@ -271,17 +364,33 @@ describe("glovebox run --record and replay", () => {
       };`,
     );
     const { stdout: recorded } = await glovebox("run", tool, "--input", "{}", "--record", file);
-    const child = spawn(process.execPath, ["--no-warnings", MAIN, "replay", file, "--inspect", "127.0.0.1:0"], {
-      stdio: "pipe",
-    });
-    const stdout = text(child.stdout);
-    let address = "";
-    for await (const line of createInterface({ input: child.stderr })) {
-      address = /ws:\S+/.exec(line)?.[0] ?? "";
-      if (address !== "") break;
-    }
-    expect(JSON.parse(recorded)).toMatchObject({ roll: await debugOnce(address, "roll"), files: "undefined" });
-    expect(await stdout).toBe(recorded);
+    const { stdout, seen } = await debug(file, "roll");
+    expect(JSON.parse(recorded)).toMatchObject({ roll: seen, files: "undefined" });
+    expect(stdout).toBe(recorded);
+  });
+
+  test.each(["instance", "context"])(
+    "give a tool nothing under a debugger that it does not have in its isolate: it runs in its own %s",
+    async (isolation) => {
+      const tool = join(folder, `escape-${isolation}.js`);
+      const file = join(folder, `escape-${isolation}.json`);
+      writeFileSync(tool, escapeTool(isolation));
+      const { stdout: recorded } = await glovebox("run", tool, "--input", "{}", "--record", file);
+      const { stdout, seen } = await debug(file, "ways.length");
+      expect(seen).toBe(WAYS.length);
+      const ways = Object.fromEntries(WAYS.map(([way]) => [way, ["undefined"]]));
+      expect([JSON.parse(recorded), JSON.parse(stdout)]).toEqual([ways, ways]);
+    },
+    60_000,
+  );
+
+  test("run a tool under a debugger to its end, whatever it leaves behind that nobody caught", async () => {
+    const tool = join(folder, "thrown.js");
+    const file = join(folder, "thrown.json");
+    writeFileSync(tool, THROWING_TOOL);
+    const { stdout: recorded } = await glovebox("run", tool, "--input", "{}", "--record", file);
+    expect(JSON.parse(recorded)).toEqual([]);
+    expect((await debug(file, "0")).stdout).toBe(recorded);
   });
 
   test("refuse what is no recording", async () => {

@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import { type Capability, type CapabilityCall, CapabilityRefusal, type OpenCapability } from "../capability.ts";
-import { Budget } from "./budget.ts";
+import { Budget, ScratchSpace } from "./budget.ts";
 import { type Grip, grip as systemGrip } from "./grip.ts";
 import { FS_LIMITS, type FsLimits } from "./limits.ts";
 import { METHODS } from "./methods.ts";
@@ -24,6 +24,7 @@ interface FsHost {
   readonly limits: FsLimits;
   readonly grip: Grip;
   readonly scratches: ScratchFolders;
+  readonly space: ScratchSpace;
   /** Where the operations of all calls wait. */
   readonly queue: PQueue;
 }
@@ -32,7 +33,8 @@ interface FsHost {
 export function createFs({ limits = {}, grip = systemGrip }: FsOptions = {}): Capability<Mounts> {
   const all = { ...FS_LIMITS, ...limits };
   const scratches = new ScratchFolders();
-  const host: FsHost = { limits: all, grip, scratches, queue: new PQueue({ concurrency: all.atOnceInAll }) };
+  const queue = new PQueue({ concurrency: all.atOnceInAll });
+  const host: FsHost = { limits: all, grip, scratches, space: new ScratchSpace(all), queue };
   return {
     name: "fs",
     grants: mountGrants,
@@ -51,9 +53,9 @@ class FsSession implements OpenCapability {
 
   constructor(host: FsHost, { signal }: CapabilityCall, mounts: Mounts) {
     this.#host = host;
-    const { limits, grip } = host;
+    const { limits, grip, space } = host;
     const folderOf = (mount: Mount) => (mount.path === null ? this.#scratchFolder() : Promise.resolve(mount.path));
-    this.#call = { mounts, limits, grip, signal, budget: new Budget(limits), folderOf };
+    this.#call = { mounts, limits, grip, signal, budget: new Budget(limits, space), folderOf };
     this.#queue = new PQueue({ concurrency: limits.atOnce });
   }
 
@@ -66,6 +68,8 @@ class FsSession implements OpenCapability {
     await this.#queue.onIdle();
     if (this.#scratch === null) return;
     await this.#scratch.then((folder) => this.#host.scratches.remove(folder));
+    // Where the folder could not be removed, what it holds stays counted.
+    this.#call.budget.end();
   }
 
   async #run(name: string, args: unknown): Promise<FsAnswer> {

@@ -16,6 +16,8 @@ export interface FsLimits {
   readonly entries: number;
   /** Files and folders that a call makes in its scratch folder. */
   readonly scratchEntries: number;
+  /** Bytes that all calls that are under way write to their scratch folders, counted together. */
+  readonly scratchBytesInAll: number;
   /** Operations of one call that run side by side; more wait. */
   readonly atOnce: number;
   /** Operations of all calls that run side by side: with `depth`, it bounds the descriptors that are open. */
@@ -31,6 +33,7 @@ export const FS_LIMITS: FsLimits = {
   callBytes: 64 * 1024 * 1024,
   entries: 10_000,
   scratchEntries: 1_000,
+  scratchBytesInAll: 1024 * 1024 * 1024,
   atOnce: 4,
   atOnceInAll: 32,
 };

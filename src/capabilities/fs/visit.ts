@@ -61,6 +61,19 @@ export class Visit {
     throw this.refuse.beyond(path, `${limits.callBytes} bytes read and written in a call`, "read and write less");
   }
 
+  /** Counts bytes before a file is made longer by them. */
+  spendWritten({ mount, path }: Visited, bytes: number): void {
+    this.spend(path.text, bytes);
+    const { budget, limits } = this.call;
+    if (mount !== SCRATCH || budget.spendScratch(bytes)) return;
+    const granted = `${limits.scratchBytesInAll} bytes in the scratch folders of all calls together`;
+    throw this.refuse.beyond(
+      path.text,
+      granted,
+      "write less, write to another mount, or try when other calls have ended",
+    );
+  }
+
   /** Counts a file or folder before it is made. */
   countNew({ mount, path }: Visited): void {
     const { budget, limits } = this.call;

@@ -62,7 +62,7 @@ export async function truncate(
   if (grown > operationBytes) {
     throw visit.refuse.beyond(path, `${operationBytes} bytes more in one operation`, "make it longer by less");
   }
-  visit.spend(path, Math.max(0, grown));
+  visit.spendWritten(place, Math.max(0, grown));
   await using handle = await visit.call.grip.reopen(held, O_RDWR);
   await handle.truncate(length);
   return null;
@@ -147,28 +147,41 @@ export async function rename(
 }
 
 async function writeBytes(visit: Visit, path: string, bytes: Buffer, flag: Flag): Promise<void> {
-  await using handle = await openToWrite(visit, path, flag);
-  visit.spend(path, bytes.length);
+  await using handle = await openToWrite(visit, path, flag, bytes.length);
   if (flag === "w") await handle.truncate(0);
   await handle.writeFile(bytes, { signal: visit.call.signal });
 }
 
-/** The file at a path: the one that is there, or a new one. */
-async function openToWrite(visit: Visit, path: string, flag: Flag): Promise<FileHandle> {
+/** The file at a path, the one that is there or a new one, with the bytes counted that will be written to it. */
+async function openToWrite(visit: Visit, path: string, flag: Flag, bytes: number): Promise<FileHandle> {
   const isNew = flag === "wx" || flag === "ax";
   for (let tries = 1; ; tries++) {
     await using place = await visit.claim(path, !isNew);
     if (isNew && place.held !== null) throw new SystemError("EEXIST");
     const { grip } = visit.call;
     const append = flag === "a" ? O_APPEND : 0;
-    if (place.held !== null) return await grip.reopen(foundFile(visit, place), O_WRONLY | append);
+    if (place.held !== null) {
+      const handle = await grip.reopen(foundFile(visit, place), O_WRONLY | append);
+      return await counted(visit, place, bytes, handle);
+    }
     if (place.path.isFolder) throw new SystemError("EISDIR");
     const { folder, name } = entryOf(place);
     visit.countNew(place);
     try {
-      return await grip.create(folder, name);
+      return await counted(visit, place, bytes, await grip.create(folder, name));
     } catch (error) {
       if (isNew || codeOf(error) !== "EEXIST" || tries >= TRIES_MAX) throw error;
     }
+  }
+}
+
+/** An open file, unless what is to be written to it is beyond a limit: then it is closed as it is. */
+async function counted(visit: Visit, place: Visited, bytes: number, handle: FileHandle): Promise<FileHandle> {
+  try {
+    visit.spendWritten(place, bytes);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
   }
 }

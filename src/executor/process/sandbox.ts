@@ -71,6 +71,12 @@ export class Sandbox {
     if (this.#state.kind === "off" || this.#command === null) return command;
     return [this.#command, ...bubblewrapArguments(filterFd), "--", ...command];
   }
+
+  /** A command inside that shares the machine's network, so that a debugger can attach: the filter would forbid that. */
+  wrapReachable(command: readonly string[]): readonly string[] {
+    if (this.#state.kind === "off" || this.#command === null) return command;
+    return [this.#command, ...ISOLATION.split(" "), "--share-net", ...mounts(), ...CLOSED.split(" "), "--", ...command];
+  }
 }
 
 /** Where `bwrap` is, by the search path of this process. */

@@ -21,7 +21,8 @@ export function replayCommand(): Command {
     .option("--result", "print the whole result instead of its output")
     .option(
       "--inspect [address]",
-      "wait for a debugger at this address, and run the call under it (default: 127.0.0.1:9229)",
+      "wait for a debugger at this address, and run the call under it (default: 127.0.0.1:9229); the tool then runs " +
+        "outside of an isolate, behind a V8 context and Node's permissions only: debug only what you would run yourself",
     )
     .action(replay);
 }

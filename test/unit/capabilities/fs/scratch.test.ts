@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createFs } from "../../../../src/capabilities/fs/fs.ts";
 import { codeOf, mounted } from "./mounted.ts";
 
 const scratches = () => readdirSync(tmpdir()).filter((name) => name.startsWith("glovebox-scratch-"));
@@ -54,4 +55,42 @@ test("what a host left that was killed is removed by another, and what belongs t
   await fs.readdir("/scratch");
   await end();
   expect([left, living, elsewhere].map((folder) => existsSync(folder))).toEqual([false, true, true]);
+});
+
+describe("the scratch folders of all calls", () => {
+  /** Two calls of one host, and what each of their writes ends with. */
+  function twoCalls(scratchBytesInAll: number) {
+    const fs = createFs({ limits: { scratchBytesInAll } });
+    const granted = fs.grants.read({ scratch: { mode: "rw" } }, "policy");
+    const open = () => {
+      const callTool = () => Promise.reject(new Error("there are no other tools"));
+      const { signal } = new AbortController();
+      const call = fs.open({ callId: "c", tool: "t", signal, callTool, grantsOf: () => [] }, [granted]);
+      const ask = (method: string, args: object) => codeOf(Promise.resolve(call.invoke(method, args)));
+      onTestFinished(() => call.close?.());
+      return {
+        write: (bytes: number) => ask("writeFile", { path: "/scratch/x", data: { text: "x".repeat(bytes) } }),
+        grow: (length: number) => ask("truncate", { path: "/scratch/x", length }),
+        call,
+      };
+    };
+    onTestFinished(() => fs.close?.());
+    return [open(), open()] as const;
+  }
+
+  test("hold no more together than the limit, whoever wrote it", async () => {
+    const [one, other] = twoCalls(100);
+    expect([await one.write(60), await other.write(41), await other.write(40)]).toEqual(["ok", "limit", "ok"]);
+    expect([await one.write(1), await other.grow(41)]).toEqual(["limit", "limit"]);
+    await expect(other.call.invoke("writeFile", { path: "/scratch/y", data: { text: "x" } })).rejects.toMatchObject({
+      refused: { granted: "100 bytes in the scratch folders of all calls together" },
+    });
+  });
+
+  test("have room again when calls end", async () => {
+    const [one, other] = twoCalls(100);
+    expect([await one.write(100), await other.write(100)]).toEqual(["ok", "limit"]);
+    await one.call.close?.();
+    expect([await other.write(100), await other.write(1)]).toEqual(["ok", "limit"]);
+  });
 });
