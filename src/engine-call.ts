@@ -44,6 +44,8 @@ export interface AdmittedCall {
   readonly parent: EngineCall | null;
   /** What its clock shows at its start. Default: the time. */
   readonly nowMs?: number;
+  /** Who answers it, where that is known before it asks. */
+  readonly session?: CallSession;
 }
 
 /**
@@ -79,7 +81,7 @@ export class EngineCall implements Entry, Job {
   #effects = 0;
   #resolve: (result: ToolResult) => void = () => undefined;
 
-  constructor({ callId, tool, args, limits, options, parent, nowMs }: AdmittedCall, host: CallHost) {
+  constructor({ callId, tool, args, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
     this.run = host.nextRun();
     this.callId = callId;
     this.tool = tool;
@@ -89,6 +91,7 @@ export class EngineCall implements Entry, Job {
     this.options = options;
     this.parent = parent;
     this.nowMs = nowMs;
+    this.#session = session ?? null;
     this.#host = host;
   }
 
@@ -122,6 +125,10 @@ export class EngineCall implements Entry, Job {
       callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
     });
     return this.#session.ask(ask);
+  }
+
+  plan(): string {
+    return this.#session?.journal.plan() ?? "";
   }
 
   onTimed(step: number, nowMs: number): void {
@@ -164,6 +171,7 @@ export class EngineCall implements Entry, Job {
   /** Takes what came of it; or runs again, where it failed in a way that may pass and its tool asks for retries. */
   settle(given: Reply): void {
     this.#session?.[Symbol.dispose]();
+    if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
     const { outcome, attempts } = reply;
     if (!outcome.ok && this.#mayRetry(outcome.failure)) {
