@@ -1,5 +1,4 @@
 import type { Answer } from "../executor/executor.ts";
-import type { PlannedAnswer } from "../protocol/messages.ts";
 
 /** One capability call of a call: what was asked, and what was answered. */
 export interface JournalEntry {
@@ -72,7 +71,7 @@ export class Journal {
   /** When a call that is run again hears what it was answered, as `PlannedAnswer[]` in JSON. */
   plan(): string {
     if (this.#answers.length === 0) return "";
-    const plan = this.#answers.map(({ asked, answer }): PlannedAnswer => {
+    const plan = this.#answers.map(({ asked, answer }): [asked: number, nowMs: number] => {
       return [asked, answer.kind === "diverged" ? 0 : answer.nowMs];
     });
     return JSON.stringify(plan);
