@@ -1,5 +1,6 @@
 import { Allowance } from "./allowance.ts";
-import type { BrokerSession, BrokerSubject, LastRefusal } from "./broker/session.ts";
+import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
+import { refusalOf } from "./broker/last-refusal.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -45,6 +46,8 @@ export interface AdmittedCall {
   readonly parent: EngineCall | null;
   /** What its clock shows at its start. Default: the time. */
   readonly nowMs?: number;
+  /** Who answers it, where that is known before it asks. */
+  readonly session?: CallSession;
 }
 
 /**
@@ -79,7 +82,7 @@ export class EngineCall implements Entry, Job {
   #effects = 0;
   #resolve: (result: ToolResult) => void = () => undefined;
 
-  constructor({ callId, tool, args, limits, options, parent, nowMs }: AdmittedCall, host: CallHost) {
+  constructor({ callId, tool, args, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
     this.run = host.nextRun();
     this.callId = callId;
     this.tool = tool;
@@ -89,6 +92,7 @@ export class EngineCall implements Entry, Job {
     this.options = options;
     this.parent = parent;
     this.nowMs = nowMs;
+    this.#session = session ?? null;
     this.#host = host;
   }
 
@@ -122,6 +126,10 @@ export class EngineCall implements Entry, Job {
       callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
     });
     return this.#session.ask(ask);
+  }
+
+  plan(): string {
+    return this.#session?.journal.plan() ?? "";
   }
 
   onTimed(step: number, nowMs: number): void {
@@ -168,6 +176,7 @@ export class EngineCall implements Entry, Job {
   /** Takes what came of it; or runs again, where it failed in a way that may pass and its tool asks for retries. */
   settle(given: Reply): void {
     this.#session?.[Symbol.dispose]();
+    if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
     const { outcome, attempts } = reply;
     if (!outcome.ok && this.#mayRetry(outcome.failure)) {
@@ -300,13 +309,6 @@ const FELL_BEHIND = {
     message: "the call was run again after its executor was lost and asked for less than before",
   },
 } as const;
-
-/** What was asked, what is granted and how to grant it, where the call ended with that refusal. */
-function refusalOf(last: LastRefusal | null, message: string): Omit<LastRefusal, "message"> | null {
-  if (last === null || last.message !== message) return null;
-  const { capability, asked, granted, remedy } = last;
-  return { capability, asked, granted, remedy };
-}
 
 function readLogs(logs: string): LogLine[] {
   return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));

@@ -14,7 +14,11 @@ export interface ExecuteOptions {
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;
   /** Narrows what the tool is granted. */
   readonly capabilities?: CapabilityRequest;
-  /** Puts a `Recording` into the result's metadata: all that `replayCall` needs to run the call again. */
+  /**
+   * Puts a `Recording` into the result's metadata: all that `replayCall` needs to run the call again. It refuses calls
+   * that were ended from outside, by a time limit for example, and those of tools with isolation `shared`: these are
+   * not functions of what can be recorded, and their recordings only tell what they asked and were answered.
+   */
   readonly record?: boolean;
   /** Gets console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;

@@ -12,7 +12,7 @@ export type { CapabilityEvent, CapabilityOutcome } from "./broker/capability-eve
 export type { Finding } from "./broker/findings.ts";
 export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./explanation.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
-export type { LastRefusal } from "./broker/session.ts";
+export type { LastRefusal } from "./broker/last-refusal.ts";
 export type { RateLimit } from "./capabilities/rate-limit.ts";
 export { type Config, ConfigError, loadConfig } from "./config.ts";
 export { type Replayed, replayCall } from "./replay-call.ts";

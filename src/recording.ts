@@ -1,6 +1,7 @@
 import type { Journal } from "./broker/journal.ts";
 import type { GivenAnswer } from "./broker/recorded-session.ts";
-import type { LastRefusal } from "./broker/session.ts";
+import type { LastRefusal } from "./broker/last-refusal.ts";
+import { type ErrorCode, ERRORS } from "./errors.ts";
 import { type Limits, NAMES as LIMITS } from "./limits.ts";
 import type { Answer } from "./executor/executor.ts";
 import type { JsonSchema } from "./json.ts";
@@ -82,8 +83,22 @@ const RECORDING = record({
   refusal: {
     anyOf: [{ type: "null" }, record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT })],
   },
-  outcome: record({ success: { type: "boolean" }, output: true, error: true, logs: { type: "array" } }),
+  outcome: record({
+    success: { type: "boolean" },
+    output: true,
+    error: { type: ["object", "null"] },
+    logs: { type: "array" },
+  }),
 });
+
+/** Ends that no tool comes to by itself: somebody, the clock or the machine ended the call. */
+const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
+  "cancelled",
+  "wall_limit",
+  "queue_timeout",
+  "engine_closed",
+  "executor_lost",
+]);
 
 /** Reads a recording. Throws a `TypeError` that says what is wrong with it. */
 export function readRecording(text: string): Recording {
@@ -95,7 +110,54 @@ export function readRecording(text: string): Recording {
   }
   const violations = compileSchema(RECORDING, "inputSchema").check(value);
   if (violations.length > 0) throw new TypeError(`this is no recording: ${describeViolations(violations)}`);
-  return value as Recording;
+  const recording = value as Recording;
+  const nonsense = findNonsense(recording);
+  if (nonsense !== null) throw new TypeError(`this is no recording: ${nonsense}`);
+  return recording;
+}
+
+/** What no call can have been answered: a replay would wait for it, or pass on what is no JSON. */
+function findNonsense({ tool, call, asks, answers }: Recording): string | null {
+  if (!isJson(tool.config)) return "tool.config is no JSON";
+  if (!isJson(call.arguments)) return "call.arguments is no JSON";
+  const answered = new Set<number>();
+  let askedBefore = 1;
+  for (const [at, { step, asked, ok, payload }] of answers.entries()) {
+    const place = `answers[${at}]`;
+    if (step > asked || asked > asks.length) return `${place} answers what was not asked`;
+    if (asked < askedBefore) return `${place} is not in its order`;
+    if (answered.has(step)) return `${place} answers step ${step} again`;
+    if (!isJson(payload)) return `${place}.payload is no JSON`;
+    if (!ok && !isFailure(JSON.parse(payload))) return `${place}.payload is no failure`;
+    answered.add(step);
+    askedBefore = asked;
+  }
+  return null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isFailure(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || !("code" in value) || !("message" in value)) return false;
+  return typeof value.code === "string" && Object.hasOwn(ERRORS, value.code) && typeof value.message === "string";
+}
+
+/**
+ * Throws a `TypeError` where a call was not a function of what is recorded, so that nobody can run it again: what ended
+ * it from outside is not recorded, nor are the calls before it in a shared module.
+ */
+export function requireReplayable({ tool, outcome }: Recording): void {
+  const code = outcome.error?.code ?? "";
+  if (OUTSIDE.has(code)) throw new TypeError(`the recorded call was ended from outside: ${code}`);
+  if (tool.isolation !== "shared") return;
+  throw new TypeError("the recorded call ran in a shared module, which other calls had changed before");
 }
 
 /** What a call asked and was answered, as data: an answer that had not come when the call ended is none. */

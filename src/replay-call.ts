@@ -4,7 +4,7 @@ import { createExecutor } from "./executor/create.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
-import { outcomeOf, type Recording, toAnswers } from "./recording.ts";
+import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
 import type { RegisteredTool } from "./tool/prepare.ts";
@@ -20,9 +20,11 @@ export interface Replayed {
 
 /**
  * Runs a recorded call again, in an executor process of its own: on the clock, with the randomness, and with the
- * answers that were recorded. Nothing outside is asked, and the policy of today has no say.
+ * answers that were recorded. Nothing outside is asked, and the policy of today has no say. Rejects with a `TypeError`
+ * where the call was not a function of what is recorded: it was ended from outside, or ran in a shared module.
  */
 export async function replayCall(recording: Recording): Promise<Replayed> {
+  requireReplayable(recording);
   const { executor: options } = resolveOptions({ executor: { kind: "process", spare: false } });
   let lastRun = 0;
   const nextRun = () => ++lastRun;
@@ -35,12 +37,7 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   });
   try {
     await executor.start();
-    const host = {
-      executor,
-      broker: { open: () => new RecordedSession(recording.asks, toAnswers(recording), recording.refusal) },
-      nextRun,
-    };
-    const result = await run(recording, host);
+    const result = await run(recording, { executor, nextRun });
     const isSame = JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome);
     return { result, isSame };
   } finally {
@@ -48,9 +45,10 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   }
 }
 
-function run(recording: Recording, host: Pick<CallHost, "executor" | "broker" | "nextRun">): Promise<ToolResult> {
+function run(recording: Recording, host: Pick<CallHost, "executor" | "nextRun">): Promise<ToolResult> {
   const { call, limits, startMs } = recording;
   const options = call.tenant === "" ? {} : { tenant: call.tenant };
+  const session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
   return new Promise((resolve) => {
     const admitted = {
       callId: call.id,
@@ -60,9 +58,11 @@ function run(recording: Recording, host: Pick<CallHost, "executor" | "broker" | 
       options,
       parent: null,
       nowMs: startMs,
+      session,
     };
     const again = new EngineCall(admitted, {
       ...host,
+      broker: { open: () => session },
       callTool: () => Promise.reject(new Error("a recorded call asks nothing of the world")),
       record: (_call, result) => result,
       onEnd: () => undefined,

@@ -7,6 +7,8 @@ export interface JournalEntry {
   readonly method: string;
   /** JSON. */
   readonly args: string;
+  /** How many answers the call had heard when it asked, where that is known. */
+  readonly heard?: number;
   readonly answer: Promise<Answer>;
 }
 
@@ -38,9 +40,14 @@ export class Journal {
     return this.#entries[step - 1];
   }
 
-  /** Takes in the step that follows the last one. */
+  /** Takes in the step that follows the last one. Answers that were on their way then come after it. */
   append(entry: JournalEntry): void {
-    this.#entries.push(entry);
+    const asked = this.#entries.push(entry);
+    const heard = Math.max(0, entry.heard ?? this.#answers.length);
+    for (let at = this.#answers.length - 1; at >= heard; at--) {
+      const given = this.#answers[at];
+      if (given !== undefined) this.#answers[at] = { ...given, asked };
+    }
   }
 
   /** `asked` is how many steps had been asked by then. */
@@ -54,6 +61,20 @@ export class Journal {
     const given = this.#answers[at];
     if (given === undefined || given.answer.kind === "diverged") return;
     this.#answers[at] = { ...given, answer: { ...given.answer, nowMs } };
+  }
+
+  /** The call has ended, and had heard no more answers than these: the others were still on their way. */
+  endAfter(heard: number): void {
+    this.#answers.splice(Math.max(0, heard));
+  }
+
+  /** When a call that is run again hears what it was answered, as `PlannedAnswer[]` in JSON. */
+  plan(): string {
+    if (this.#answers.length === 0) return "";
+    const plan = this.#answers.map(({ asked, answer }): [asked: number, nowMs: number] => {
+      return [asked, answer.kind === "diverged" ? 0 : answer.nowMs];
+    });
+    return JSON.stringify(plan);
   }
 
   answers(): readonly JournalAnswer[] {

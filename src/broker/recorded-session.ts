@@ -1,7 +1,7 @@
 import type { Answer, Ask } from "../executor/executor.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import { Replay } from "./replay.ts";
-import type { LastRefusal } from "./session.ts";
+import type { LastRefusal } from "./last-refusal.ts";
 
 /** What a recorded call asked, without what it was answered. */
 type RecordedEntry = Pick<JournalEntry, "capability" | "method" | "args">;

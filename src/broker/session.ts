@@ -12,6 +12,7 @@ import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
 import { describeViolations } from "../tool/violation.ts";
 import type { Decision, GrantSubject } from "./grants.ts";
 import { Journal } from "./journal.ts";
+import type { LastRefusal } from "./last-refusal.ts";
 import { Replay } from "./replay.ts";
 import type { MethodChecks, SessionHost } from "./session-host.ts";
 import { CODES, exchange, labelOf, MESSAGE_MAX, messageOf } from "./wording.ts";
@@ -27,12 +28,6 @@ export interface BrokerSubject extends GrantSubject {
   readonly parentId?: string | undefined;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
-}
-
-/** What was refused last: for whoever reads its message in the call's result. */
-export interface LastRefusal extends Refused {
-  readonly message: string;
-  readonly capability: string;
 }
 
 /** An answer before its time is known. */

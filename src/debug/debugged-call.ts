@@ -1,10 +1,13 @@
+import { setImmediate } from "node:timers/promises";
 import { RecordedSession } from "../broker/recorded-session.ts";
+import type { Answer } from "../executor/executor.ts";
 import { type Emit, EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest } from "../guest/host.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { isHardened } from "../protocol/script.ts";
 import { fixedKey } from "../protocol/seed.ts";
 import { type Recording, toAnswers } from "../recording.ts";
 import { factoryText } from "../worker/factory-text.ts";
+import { Plan } from "../worker/plan.ts";
 import { createPure } from "../worker/pure.ts";
 import { DebuggedRealm } from "./debugged-realm.ts";
 
@@ -24,7 +27,9 @@ export class DebuggedCall {
   readonly #guest: Guest;
   readonly #session: RecordedSession;
   readonly #log: (level: string, message: string) => void;
-  #asks = 0;
+  readonly #plan: Plan;
+  /** Answers reach the call one after the other. */
+  #settled: Promise<void> = Promise.resolve();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
   #end: (outcome: DebuggedOutcome) => void = () => undefined;
 
@@ -32,6 +37,7 @@ export class DebuggedCall {
     this.#recording = recording;
     this.#log = log;
     this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
+    this.#plan = new Plan(recording.answers.map(({ asked, nowMs }) => [asked, nowMs]));
     const { tool, seed } = recording;
     const script = { ...tool, key: "recorded" };
     const { text, ownNames, facts } = factoryText(script);
@@ -93,20 +99,30 @@ export class DebuggedCall {
   }
 
   #ask(capability: string, method: string, args: string, nowMs: number): number {
-    const step = ++this.#asks;
+    const step = ++this.#plan.asked;
     void this.#session.ask({ step, attempt: 1, nowMs, capability, method, args }).then((answer) => {
       if (answer.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...answer })}`);
-      // What was due before the answer came happens before it, as in the worker.
-      while (this.#timer !== null && this.#timer.dueMs <= answer.nowMs) this.#fire();
-      const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
-      this.#turn(() => this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs));
+      this.#settled = this.#settled.then(() => this.#settle(step, answer));
     });
     return step;
   }
 
+  /** As in the worker: each turn ends before the next begins, and what was due before the answer came happens first. */
+  async #settle(step: number, answer: Exclude<Answer, { kind: "diverged" }>): Promise<void> {
+    await setImmediate();
+    for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();
+    const isPlanned = this.#plan.hear();
+    if (isPlanned && this.#timer !== null) this.#setTimer(this.#timer.dueMs, answer.nowMs);
+    const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
+    this.#turn(() => this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs));
+  }
+
   #setTimer(dueMs: number, nowMs: number): void {
     if (this.#timer !== null) clearTimeout(this.#timer.handle);
-    const handle = setTimeout(() => this.#fire(), Math.max(0, dueMs - nowMs || 0));
+    const waitMs = this.#plan.isOver ? Math.max(0, dueMs - nowMs || 0) : 0;
+    const handle = setTimeout(() => {
+      if (!this.#plan.holds(dueMs)) this.#fire();
+    }, waitMs);
     this.#timer = { handle, dueMs };
   }
 

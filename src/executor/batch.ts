@@ -48,6 +48,9 @@ export class Batch implements Load {
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
     const { stream } = first.job;
     const { run, ownIsolate } = first;
-    return { kind: "run", run, runs, key: script.key, tenant, ...limits, stream, ownIsolate, calls: `[${calls}]` };
+    // A call that was answered before starts again alone.
+    const plan = this.size === 1 ? (first.job.plan?.() ?? "") : "";
+    const how = { stream, ownIsolate, plan };
+    return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }

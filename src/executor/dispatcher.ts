@@ -286,12 +286,13 @@ export class Dispatcher implements LaneListener {
     return flight?.lane === lane ? flight : undefined;
   }
 
-  #onAsk(lane: Lane, { run, ask, nowMs, capability, method, payload }: AskMessage): void {
+  #onAsk(lane: Lane, { run, ask, nowMs, heard, capability, method, payload }: AskMessage): void {
     const flight = this.#flights.get(run);
     if (flight === undefined || flight.lane !== lane) return;
     flight.hasAsked = true;
     const { attempts } = flight;
-    void flight.job.ask({ step: ask, attempt: attempts, nowMs, capability, method, args: payload }).then((answer) => {
+    const asked = { step: ask, attempt: attempts, nowMs, heard, capability, method, args: payload };
+    void flight.job.ask(asked).then((answer) => {
       if (this.#flights.get(run) !== flight || flight.lane !== lane || flight.attempts !== attempts) return;
       if (answer.kind !== "diverged") return lane.send(settleMessage(run, ask, answer));
       this.end(run, { code: "executor_lost", message: answer.message });

@@ -10,6 +10,8 @@ export interface Ask {
   readonly attempt: number;
   /** The call's clock when it asked: it lags behind ours, and its answers' times have to be of the same clock. */
   readonly nowMs: number;
+  /** How many answers this start of it had heard, where that is known: others were still on their way to it. */
+  readonly heard?: number;
   readonly capability: string;
   readonly method: string;
   /** JSON. */
@@ -39,6 +41,8 @@ export interface Job {
   /** Hands a capability call to the broker. Never rejects. */
   ask(ask: Ask): Promise<Answer>;
   onLog(line: string): void;
+  /** The answers that its earlier starts were given, as `PlannedAnswer[]` in JSON; empty text where there are none. */
+  plan?(): string;
   /** An answer reached the call later, by the call's clock, than it was given. */
   onTimed?(step: number, nowMs: number): void;
   /** What the call's clock shows at its start, since the epoch. Default: the time. */
@@ -62,6 +66,8 @@ export interface Reply {
   /** `[level, message][]` as JSON, or empty text. */
   readonly logs: string;
   readonly dropped: number;
+  /** How many answers the call had heard, where that is known. */
+  readonly heard?: number | undefined;
 }
 
 /** What an executor tells about itself. */

@@ -54,7 +54,9 @@ export class Flight {
   /** It was sent and did not have its turn: that was no attempt, unless it has asked, and it waits again. */
   takeBack(nowMs: number): void {
     this.lane = null;
-    if (!this.hasAsked) this.attempts--;
+    // What it was answered is answered again, in an order that only a message of its own can hold.
+    if (this.hasAsked) this.alone = true;
+    else this.attempts--;
     this.deadlineMs = nowMs + this.job.limits.queueMs;
   }
 
@@ -108,7 +110,7 @@ export class Flight {
   conclude(outcome: string, failure: Failure | null, cpuMs: number, heapBytes: number, nowMs: number): void {
     const ended =
       failure === null ? ({ ok: true, json: outcome.slice(1) } as const) : ({ ok: false, failure } as const);
-    this.#settle(ended, { cpuMs, heapBytes, logs: "", dropped: 0 }, nowMs);
+    this.#settle(ended, { cpuMs, heapBytes, logs: "", dropped: 0, heard: 0 }, nowMs);
   }
 
   finish(done: DoneMessage, failure: Failure | null): void {
@@ -122,7 +124,7 @@ export class Flight {
 
   #settle(
     outcome: Reply["outcome"],
-    { cpuMs, heapBytes, logs, dropped }: Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped">,
+    { cpuMs, heapBytes, logs, dropped, heard }: Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">,
     nowMs: number,
   ): void {
     if (this.isOver) return;
@@ -130,7 +132,7 @@ export class Flight {
     const { attempts } = this;
     const startMs = this.#startMs ?? nowMs;
     const [waitedMs, wallMs] = [startMs - this.#adoptedMs, nowMs - startMs];
-    const reply = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped };
+    const reply = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard };
     this.onEnd?.(reply);
     this.job.settle(reply);
   }

@@ -16,6 +16,9 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
+/** An answer that a call was given before: how much it had asked by then, and what its clock showed. */
+export type PlannedAnswer = readonly [asked: number, nowMs: number];
+
 /**
  * Starts calls of one tool and tenant, with the same limits: those that end at once share a turn, one that goes on has
  * its own. Exactly one `ran`, `cut` or `lost` answers
@@ -34,6 +37,11 @@ export interface RunMessage extends RunLimits {
   readonly stream: boolean;
   /** Whether the call shares no isolate with others: it has lost more than one through their fault. */
   readonly ownIsolate: boolean;
+  /**
+   * What a single call that is run again will be answered, as `PlannedAnswer[]` in JSON: empty text where nothing is
+   * known.
+   */
+  readonly plan: string;
   /**
    * The calls as the guest takes them, `[run, id, nowMs, outputBytes, arguments][]`. `nowMs` is the call's clock in
    * milliseconds since the epoch: the same again when the call is run again.
@@ -84,6 +92,8 @@ export interface DoneMessage {
   readonly heapBytes: number;
   /** Log lines that did not fit into the budget. */
   readonly dropped: number;
+  /** How many answers it had heard. */
+  readonly heard: number;
   /** `[level, message][]`, or empty text where nothing was logged. */
   readonly logs: string;
   /** The output, or a `Failure` where `ok` is false. */
@@ -107,6 +117,8 @@ export interface AskMessage {
   readonly ask: number;
   /** The call's clock when it asked, in milliseconds since the epoch. */
   readonly nowMs: number;
+  /** How many answers it had heard: others that had been given by then were still on their way. */
+  readonly heard: number;
   readonly capability: string;
   readonly method: string;
   readonly payload: string;

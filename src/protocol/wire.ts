@@ -18,7 +18,7 @@ export function encodeToWorker(message: ToWorker): string {
       return (
         `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
         `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
-        `${message.ownIsolate ? 1 : 0}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
+        `${message.ownIsolate ? 1 : 0}\t${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
       return `s\t${message.run}\t${message.ask}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
@@ -52,6 +52,7 @@ export function decodeToWorker(line: string): ToWorker {
         capabilityBytes: fields.number(),
         stream: fields.flag(),
         ownIsolate: fields.flag(),
+        plan: fields.text(),
         tenant: fields.string(),
         calls: fields.rest(),
       };
@@ -87,12 +88,12 @@ export function encodeToHost(message: ToHost): string {
     case "done":
       return (
         `d\t${message.run}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
-        `${message.logs}\t${message.payload}\n`
+        `${message.heard}\t${message.logs}\t${message.payload}\n`
       );
     case "ask":
       return (
-        `a\t${message.run}\t${message.ask}\t${message.nowMs}\t${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t` +
-        `${message.payload}\n`
+        `a\t${message.run}\t${message.ask}\t${message.nowMs}\t${message.heard}\t` +
+        `${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t${message.payload}\n`
       );
     case "timed":
       return `m\t${message.run}\t${message.ask}\t${message.nowMs}\n`;
@@ -130,6 +131,7 @@ export function decodeToHost(line: string): ToHost {
         cpuMs: fields.number(),
         heapBytes: fields.number(),
         dropped: fields.number(),
+        heard: fields.number(),
         logs: fields.text(),
         payload: fields.rest(),
       };
@@ -139,6 +141,7 @@ export function decodeToHost(line: string): ToHost {
         run: fields.number(),
         ask: fields.number(),
         nowMs: fields.number(),
+        heard: fields.number(),
         capability: fields.string(),
         method: fields.string(),
         payload: fields.rest(),

@@ -1,6 +1,7 @@
 import { CONTINUATIONS_MAX } from "../protocol/continuation.ts";
-import type { Failure, RunMessage } from "../protocol/messages.ts";
+import type { Failure, PlannedAnswer, RunMessage } from "../protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
+import { Plan } from "./plan.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 
 const LOG_LINES_MAX = 1_000;
@@ -19,14 +20,14 @@ export class ActiveCall {
   firedMs = 0;
   /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
   outcome = "";
-  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
+  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
   readonly #logs: [level: string, message: string][] = [];
   #logLength = 0;
   #dropped = 0;
-  #asks = 0;
-  /** Of these, those that are capability calls, and those that only go on with one. */
+  /** Of its asks, those that are capability calls, and those that only go on with one. */
   #counted = 0;
   #continuations = 0;
+  readonly #plan: Plan;
   #askLength = 0;
 
   constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
@@ -34,6 +35,7 @@ export class ActiveCall {
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
+    this.#plan = new Plan(message.plan === "" ? [] : (JSON.parse(message.plan) as PlannedAnswer[]));
   }
 
   /** Keeps a log line if the budget allows; says whether it did. */
@@ -71,14 +73,34 @@ export class ActiveCall {
       return 0;
     if (isContinuation) this.#continuations++;
     else this.#counted++;
-    return ++this.#asks;
+    return ++this.#plan.asked;
+  }
+
+  /** How many answers it has heard. */
+  get heard(): number {
+    return this.#plan.heard;
+  }
+
+  /** An answer reaches it, given when its clock showed `nowMs`; says whether that was known when it started. */
+  hear(nowMs: number): boolean {
+    const wasPlanned = this.#plan.hear();
+    // A timer that it had to come before may be next.
+    if (wasPlanned && this.#timer !== null) {
+      const { dueMs, onDue } = this.#timer;
+      this.startTimer(dueMs, dueMs - nowMs, onDue);
+    }
+    return wasPlanned;
   }
 
   /** Sets the call's one timer. `dueMs` is of the call's own clock. */
   startTimer(dueMs: number, delayMs: number, onDue: () => void): void {
     this.stopTimer();
-    const handle = setTimeout(onDue, Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS));
-    this.#timer = { handle, dueMs };
+    // While answers are planned, what is next is known, and nothing waits for its time.
+    const waitMs = this.#plan.isOver ? Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS) : 0;
+    const handle = setTimeout(() => {
+      if (!this.#plan.holds(dueMs)) onDue();
+    }, waitMs);
+    this.#timer = { handle, dueMs, onDue };
   }
 
   /** When the timer is due by the call's own clock, or never. */

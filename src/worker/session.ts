@@ -128,7 +128,8 @@ export class Session implements LinkListener {
     }
     const call = this.#calls.get(run);
     if (call === undefined) return;
-    if (call.firedMs > nowMs) this.#post({ kind: "timed", run, ask, nowMs: call.firedMs });
+    // An answer that was known before has its time: that of the run in which it came.
+    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#post({ kind: "timed", run, ask, nowMs: call.firedMs });
     this.#afterTurn(
       call,
       this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
@@ -223,6 +224,7 @@ export class Session implements LinkListener {
       cpuMs: call.cpuMs,
       heapBytes: isolate.heapBytes,
       dropped: call.dropped,
+      heard: call.heard,
       logs: call.logsJson(),
       payload,
     });
@@ -256,7 +258,8 @@ export class Session implements LinkListener {
         if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(payload)) return 0;
         const ask = call.nextAsk(payload.length, isContinuation(capability, method));
         const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
-        if (ask > 0) this.#post({ kind: "ask", run, ask, nowMs: askedMs, capability, method, payload });
+        const { heard } = call;
+        if (ask > 0) this.#post({ kind: "ask", run, ask, nowMs: askedMs, heard, capability, method, payload });
         return ask;
       }
       default:

@@ -153,8 +153,24 @@ export function executorSuite(kind: Kind): void {
       );
       expect(await output(tool, {}, { ask })).toEqual([10, 20]);
       expect(asked).toEqual([
-        { step: 1, attempt: 1, nowMs: expect.any(Number), capability: "counter", method: "add", args: '{"by":1}' },
-        { step: 2, attempt: 1, nowMs: expect.any(Number), capability: "counter", method: "add", args: '{"by":2}' },
+        {
+          step: 1,
+          attempt: 1,
+          nowMs: expect.any(Number),
+          heard: 0,
+          capability: "counter",
+          method: "add",
+          args: '{"by":1}',
+        },
+        {
+          step: 2,
+          attempt: 1,
+          nowMs: expect.any(Number),
+          heard: 1,
+          capability: "counter",
+          method: "add",
+          args: '{"by":2}',
+        },
       ]);
     });
 

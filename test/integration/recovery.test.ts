@@ -264,3 +264,24 @@ test("nor where the call started again in the meantime", async () => {
   }`);
   expect(result).toMatchObject({ output: 1, metadata: { attempts: 2 } });
 });
+
+test("a call whose timers race its answers closely goes the same way again", async () => {
+  const ends = [];
+  const source = `export default async (i, { host }) => {
+    for (let n = 0; n < 24; n++) {
+      const answer = n % 2 ? host.counter.add("asked " + n) : host.counter.later({ ms: 1 + (n % 5) });
+      const timer = new Promise((done) => setTimeout(done, 1 + (n % 4), "timer"));
+      const winner = await Promise.race([answer.then(() => "answer"), timer]);
+      await host.counter.add(winner + " " + n);
+      if (n % 8 === 7) await host.kill.now();
+    }
+    return "done";
+  }`;
+  for (let round = 0; round < 4; round++) {
+    counted.length = 0;
+    killsLeft = 3;
+    const { output, error, metadata } = await call(source);
+    ends.push([output ?? error, metadata.attempts > 1, counted.length]);
+  }
+  expect(ends).toEqual(Array.from({ length: 4 }, () => ["done", true, 24 + 24]));
+}, 30_000);

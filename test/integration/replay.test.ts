@@ -17,6 +17,8 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from "../../src/index.ts";
+import { DebuggedCall } from "../../src/debug/debugged-call.ts";
+import { bundlePrelude } from "../../src/executor/prelude.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
 
@@ -61,12 +63,20 @@ async function record(
   source: string,
   args: Record<string, unknown> = {},
   more: Partial<ToolDefinition> = {},
+  signal?: AbortSignal,
 ): Promise<Recorded> {
   const name = `recorded-${++names}`;
   await engine.register({ name, description: "a", source, capabilities: { world: true, env: ["HOME"] }, ...more });
-  const result = await engine.execute({ name, arguments: args }, { record: true, tenant: "acme" });
+  const ending = signal === undefined ? {} : { signal };
+  const result = await engine.execute({ name, arguments: args }, { record: true, tenant: "acme", ...ending });
   // Through a file and back: only what is written down counts.
   return { result, recording: readRecording(JSON.stringify(result.metadata["recording"])) };
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+function edit(recording: Mutable<Recording>, at: number, change: Partial<Recording["answers"][number]>): void {
+  recording.answers = recording.answers.map((answer, index) => (index === at ? { ...answer, ...change } : answer));
 }
 
 describe("a recorded call that is run again", () => {
@@ -149,6 +159,70 @@ describe("a recorded call that is run again", () => {
     );
   }, 120_000);
 
+  test.each([
+    ["an idle machine", 0],
+    ["a busy machine", 2],
+  ])("goes the same way where answers race timers closely, on %s", async (_where, count) => {
+    const { recording } = await record(RACES);
+    const busy = Array.from({ length: count }, () => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
+    try {
+      for (let n = 0; n < 2; n++) {
+        const { result, isSame } = await replayCall(recording);
+        expect([result.output, isSame]).toEqual([recording.outcome.output, true]);
+      }
+    } finally {
+      for (const child of busy) child.kill("SIGKILL");
+    }
+  });
+
+  test("goes the same way under a debugger", async () => {
+    const { recording } = await record(RACES);
+    const debugged = new DebuggedCall(await bundlePrelude(), recording, () => undefined);
+    expect(await debugged.run()).toBe(`+${JSON.stringify(recording.outcome.output)}`);
+  });
+
+  test("ends with a timer again that beat an answer by a hair", async () => {
+    const hair = defineCapability({
+      name: "hair",
+      methods: {
+        late: {
+          // It answers in time, while somebody else has the worker: the timer is due before the worker can hear of it.
+          handler: async (): Promise<string> => {
+            void one.execute({ name: "busy", arguments: {} });
+            await new Promise((resolve) => setTimeout(resolve, 50));
+            return "answer";
+          },
+        },
+      },
+    });
+    const one: Engine = await createEngine({
+      workers: 1,
+      executor: { kind: "process", spare: false },
+      capabilities: [hair],
+      policy: { rules: [{ allow: { hair: true } }] },
+    });
+    try {
+      await one.register({
+        name: "race",
+        description: "a",
+        capabilities: { hair: true },
+        source: `export default (input, { host }) =>
+          Promise.race([host.hair.late(), new Promise((done) => setTimeout(done, 100, "timer"))]);`,
+      });
+      await one.register({
+        name: "busy",
+        description: "a",
+        source: "export default () => { let x = 0; for (let i = 0; i < 4e8; i++) x += i % 7; return x; }",
+      });
+      const { output, metadata } = await one.execute({ name: "race", arguments: {} }, { record: true });
+      const recording = readRecording(JSON.stringify(metadata["recording"]));
+      expect([output, recording.answers]).toEqual(["timer", []]);
+      expect((await replayCall(recording)).isSame).toBe(true);
+    } finally {
+      await one.close();
+    }
+  });
+
   test("that asks for something else than was recorded, does not end well", async () => {
     const { recording } = await record("export default (input, { host }) => host.world.after({ ms: 1 });");
     const other = { ...recording, asks: recording.asks.map((ask) => ({ ...ask, args: '{"ms":2}' })) };
@@ -157,7 +231,60 @@ describe("a recorded call that is run again", () => {
   });
 });
 
+/** The answer and the timer are so close that either may be first, forty times. */
+const RACES = `export default async (input, { host }) => {
+  const seen = [];
+  for (let n = 0; n < 40; n++) {
+    const answer = host.world.count().then(() => "a");
+    seen.push(await Promise.race([answer, new Promise((done) => setTimeout(done, 2, "t"))]));
+    if (n % 10 === 9) await host.world.after({ ms: n });
+  }
+  return seen.join("");
+}`;
+
 describe("a recording", () => {
+  test.each([
+    ["cancelled", 100, {}],
+    ["wall_limit", 60_000, { wallMs: 100 }],
+  ])("of a call that was ended from outside is not run again: %s", async (code, cancelMs, limits) => {
+    const { recording } = await record(
+      "export default (input, { host }) => host.world.after({ ms: 1_000 });",
+      {},
+      { limits },
+      AbortSignal.timeout(cancelMs),
+    );
+    expect(recording.outcome.error?.code).toBe(code);
+    await expect(replayCall(recording)).rejects.toThrow(
+      new TypeError(`the recorded call was ended from outside: ${code}`),
+    );
+  });
+
+  test("of a call in a shared module is not run again, as it was a function of others as well", async () => {
+    const { recording } = await record("let n = 0; export default () => ++n;", {}, { isolation: "shared" });
+    await expect(replayCall(recording)).rejects.toThrow(TypeError);
+  });
+
+  test.each<[string, (recording: Mutable<Recording>) => void]>([
+    ["whose arguments are no JSON", (recording) => (recording.call = { ...recording.call, arguments: "]" })],
+    ["with an answer that is no JSON", (recording) => edit(recording, 0, { payload: "{nope" })],
+    ["with a failure that is none", (recording) => edit(recording, 0, { ok: false, payload: "5" })],
+    [
+      "with a failure that nobody knows",
+      (recording) => edit(recording, 0, { ok: false, payload: '{"code":"x","message":"y"}' }),
+    ],
+    ["with an answer to what was not asked", (recording) => edit(recording, 1, { step: 9, asked: 9 })],
+    ["with an answer before what it answers", (recording) => edit(recording, 1, { step: 2, asked: 1 })],
+    ["with two answers to one ask", (recording) => edit(recording, 1, { step: 1 })],
+    ["with answers that are not in their order", (recording) => (recording.answers = recording.answers.toReversed())],
+  ])("%s is refused", async (_what, spoil) => {
+    const { recording } = await record(
+      "export default async (input, { host }) => [await host.world.count(), await host.world.count()];",
+    );
+    const spoiled: Mutable<Recording> = { ...recording };
+    spoil(spoiled);
+    expect(() => readRecording(JSON.stringify(spoiled))).toThrow(TypeError);
+  });
+
   test("is made only where it is asked for", async () => {
     await engine.register({ name: "plain", description: "a", source: "export default () => 1" });
     const { metadata } = await engine.execute({ name: "plain", arguments: {} });
@@ -398,5 +525,15 @@ describe("glovebox run --record and replay", () => {
     writeFileSync(file, "[]");
     expect((await glovebox("replay", file)).code).toBe(3);
     expect((await glovebox("replay", join(folder, "nowhere.json"))).code).toBe(2);
+  });
+
+  test("refuse a call that was ended from outside, and say so", async () => {
+    const file = join(folder, "ended.json");
+    const { recording } = await record("export default () => 1;");
+    const error = { code: "cancelled", type: "CancelledError", message: "m", retryable: false, details: null };
+    writeFileSync(file, JSON.stringify({ ...recording, outcome: { ...recording.outcome, success: false, error } }));
+    const { code, stdout, stderr } = await glovebox("replay", file);
+    expect([code, stdout]).toEqual([3, ""]);
+    expect(stderr).toContain("the recorded call was ended from outside: cancelled");
   });
 });

@@ -30,6 +30,8 @@ export function replayCommand(): Command {
 async function replay(file: string, options: Options): Promise<void> {
   const recording = await read(file);
   if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
+  const { requireReplayable } = await import("../../recording.ts");
+  orRefuse(file, () => requireReplayable(recording));
   const { replayCall } = await import("../../replay-call.ts");
   const { result, isSame } = await replayCall(recording);
   for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
@@ -60,8 +62,13 @@ async function read(file: string): Promise<Recording> {
   if (found.size > FILE_MAX_BYTES) throw new CliError(EXIT.INVALID, `${file} has more than ${FILE_MAX_BYTES} bytes`);
   const text = await readFile(file, "utf8");
   const { readRecording } = await import("../../recording.ts");
+  return orRefuse(file, () => readRecording(text));
+}
+
+/** A recording that cannot be used is the caller's. */
+function orRefuse<T>(file: string, use: () => T): T {
   try {
-    return readRecording(text);
+    return use();
   } catch (error) {
     throw new CliError(EXIT.INVALID, `${file}: ${error instanceof Error ? error.message : "it cannot be read"}`);
   }

@@ -6,13 +6,13 @@ import { dispatch, job, nextTurn, sendOff, TOOL, tool } from "./workers.ts";
 
 test.each([
   ["no message at all", "nonsense\n"],
-  ["a result whose failure is no JSON", "d\t1\t0\t1\t1\t0\t\t{{{\n"],
-  ["a result whose failure has a code that is none", 'd\t1\t0\t1\t1\t0\t\t{"code":"free_money","message":"x"}\n'],
+  ["a result whose failure is no JSON", "d\t1\t0\t1\t1\t0\t0\t\t{{{\n"],
+  ["a result whose failure has a code that is none", 'd\t1\t0\t1\t1\t0\t0\t\t{"code":"free_money","message":"x"}\n'],
   ["an outcome that is none", "e\t1\t1\t1\tnonsense\t\n"],
   ["an outcome that is a failure of an unknown code", 'e\t1\t1\t1\t-{"code":"free_money","message":"x"}\t\n'],
   ["more outcomes than there were calls", "e\t1\t1\t1\t+1\t+1\t\n"],
   ["a loss without a reason", "x\t1\tnope\n"],
-  ["an ask whose names are no strings", "a\t1\t1\t1\t{}\t[]\tnull\n"],
+  ["an ask whose names are no strings", "a\t1\t1\t1\t0\t{}\t[]\tnull\n"],
   ["statistics that are none", "t\t{}\n"],
   ["statistics of kinds that nobody knows", 't\t{"active":0,"warm":0,"blank":0,"starts":{"x":1},"heapBytes":{}}\n'],
 ])("a worker that sends %s is given up, and its call is still there to run again", async (_what, line) => {
@@ -28,7 +28,16 @@ test.each([
 test("a worker cannot settle a call that is not its own, nor one twice", async () => {
   const { dispatcher, say } = dispatch();
   const [reply] = await sendOff(dispatcher, [1]);
-  const done = { kind: "done", ok: true, cpuMs: 1, heapBytes: 1, dropped: 0, logs: "", payload: "1" } as const;
+  const done = {
+    kind: "done",
+    ok: true,
+    cpuMs: 1,
+    heapBytes: 1,
+    dropped: 0,
+    heard: 0,
+    logs: "",
+    payload: "1",
+  } as const;
   say(encodeToHost({ ...done, run: 2 }));
   say(encodeToHost({ kind: "ran", run: 2, cpuMs: 1, heapBytes: 1, outcomes: "+0\t" }));
   say(encodeToHost({ kind: "ran", run: 1, cpuMs: 1, heapBytes: 1, outcomes: '+"first"\t' }));
@@ -46,7 +55,7 @@ test("a call that goes on after its turn is settled when it is done, and makes r
   await nextTurn();
   expect(sent.join("")).toContain("r\t2\t");
   say(encodeToHost({ kind: "ran", run: 2, cpuMs: 1, heapBytes: 1, outcomes: "+2\t" }));
-  const rest = { cpuMs: 2, heapBytes: 1, dropped: 0, logs: "", payload: "1" };
+  const rest = { cpuMs: 2, heapBytes: 1, dropped: 0, heard: 0, logs: "", payload: "1" };
   say(encodeToHost({ kind: "done", run: 1, ok: true, ...rest }));
   expect([(await first)?.outcome, (await second)?.outcome]).toEqual([
     { ok: true, json: "1" },
@@ -156,7 +165,16 @@ test("a call that was taken back after it had asked is answered when it asks aga
   dispatcher.run(job(11, TOOL));
   dispatcher.run(asking);
   await nextTurn();
-  const ask = encodeToHost({ kind: "ask", run: 12, ask: 1, nowMs: 1, capability: "a", method: "b", payload: "1" });
+  const ask = encodeToHost({
+    kind: "ask",
+    run: 12,
+    ask: 1,
+    nowMs: 1,
+    heard: 0,
+    capability: "a",
+    method: "b",
+    payload: "1",
+  });
   say(ask);
   say(encodeToHost({ kind: "ran", run: 11, cpuMs: 0.01, heapBytes: 1, outcomes: "+11\t" }));
   await nextTurn();
