@@ -163,8 +163,8 @@ export class Call {
       const ask = payload.length > ASK_MAX ? 0 : emit(EMIT_ASK, this.run, capability, method, payload, turn.nowMs);
       if (ask === 0) {
         const message =
-          `host.${capability}.${method}: the call has used up what it may exchange with the host; asked for: ` +
-          `${payload.length} characters more; granted: its limits.capabilityBytes; to grant it, raise those of the tool`;
+          `host.${capability}.${method}: the call has used up what it may ask of the host; asked for: ` +
+          `${payload.length} characters more; granted: its limits.capabilityCalls and limits.capabilityBytes; to grant it, raise those of the tool`;
         reject(CapabilityError.issue({ code: "capability_limit", message }, capability, method));
         return;
       }

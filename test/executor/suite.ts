@@ -192,7 +192,7 @@ export function executorSuite(kind: Kind): void {
       expect(await code(tool)).toBe("tool_error");
     });
 
-    test("refuses capability calls beyond the call's number of them", async () => {
+    test("hands one capability call beyond the call's number of them to the host, which refuses it, and no more", async () => {
       let asked = 0;
       const ask = (): Promise<Answer> => {
         asked++;
@@ -200,7 +200,7 @@ export function executorSuite(kind: Kind): void {
       };
       const tool = script("async (i, { host }) => { for (;;) await host.a.b(); }");
       expect(await code(tool, {}, { ask, limits: { capabilityCalls: 3 } })).toBe("capability_limit");
-      expect(asked).toBe(3);
+      expect(asked).toBe(4);
     });
 
     describe("a tool that changes intrinsics in a realm of its own", () => {
