@@ -74,20 +74,15 @@ function lintPolicy({ grants }: Broker): readonly Finding[] {
 
 function grantLines({ info: { name, tags }, capabilities: requested }: RegisteredTool, tenant: string, broker: Broker) {
   return Object.keys(requested).flatMap((capability): GrantLine[] => {
-    try {
-      const subject = { tool: name, tags, tenant, requested, narrowed: undefined };
-      const decision = broker.grants.decide(subject, capability);
-      if (!decision.isGranted) return [];
-      const { grants } = decision.capability;
-      return decision.granted.map(({ rule, value }) => ({
-        capability,
-        granted: broker.redact(grants.describe(value)),
-        from: `policy.rules[${rule}]`,
-      }));
-    } catch {
-      // A request that cannot be read is granted nothing, and one of the findings.
-      return [];
-    }
+    const subject = { tool: name, tags, tenant, requested, narrowed: undefined };
+    const decision = broker.grants.decide(subject, capability);
+    if (!decision.isGranted) return [];
+    const { grants } = decision.capability;
+    return decision.granted.map(({ rule, value }) => ({
+      capability,
+      granted: broker.redact(grants.describe(value)),
+      from: `policy.rules[${rule}]`,
+    }));
   });
 }
 

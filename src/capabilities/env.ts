@@ -1,5 +1,5 @@
-import { type Capability, CapabilityRefusal, matchesName } from "./capability.ts";
-import { nameGrants } from "./names.ts";
+import type { Capability } from "./capability.ts";
+import { nameGrants, requireGranted } from "./names.ts";
 import type { SecretOptions } from "./secrets/secrets.ts";
 
 /** `env`: named variables of the host's environment, as they were when the engine started, but for those that are secrets. */
@@ -21,13 +21,8 @@ export function createEnv(
     open: (_call, grants) => ({
       invoke: (_method, args) => {
         const { name } = args as { readonly name: string };
-        const names = grants.flat();
-        if (names.some((pattern) => matchesName(pattern, name))) return environment.get(name) ?? null;
-        throw new CapabilityRefusal("denied", `the variable "${name}" was not granted`, {
-          asked: `env "${name}"`,
-          granted: `env ${nameGrants.describe(names)}`,
-          remedy: `add "${name}" to capabilities.env of the tool, and to allow.env of a policy rule`,
-        });
+        requireGranted("env", "variable", name, grants.flat());
+        return environment.get(name) ?? null;
       },
     }),
   };

@@ -1,4 +1,4 @@
-import type { GrantKind } from "./capability.ts";
+import { CapabilityRefusal, type GrantKind, matchesName } from "./capability.ts";
 
 const NAMES_MAX = 1_000;
 const NAME_MAX = 256;
@@ -28,6 +28,16 @@ export const nameGrants: GrantKind<readonly string[]> = {
 
   describe: (names) => names.map((name) => `"${name}"`).join(", "),
 };
+
+/** Throws a `CapabilityRefusal` for a name that none of the grants covers. `kind` is what it is the name of, in words. */
+export function requireGranted(capability: string, kind: string, name: string, names: readonly string[]): void {
+  if (names.some((pattern) => matchesName(pattern, name))) return;
+  throw new CapabilityRefusal("denied", `the ${kind} "${name}" was not granted`, {
+    asked: `${capability} "${name}"`,
+    granted: `${capability} ${nameGrants.describe(names)}`,
+    remedy: `add "${name}" to capabilities.${capability} of the tool, and to allow.${capability} of a policy rule`,
+  });
+}
 
 /** The one of two patterns that the other covers. */
 function narrower(one: string, other: string): string | null {

@@ -1,5 +1,5 @@
-import { type Capability, CapabilityRefusal, matchesName, type OpenCall } from "./capability.ts";
-import { nameGrants } from "./names.ts";
+import type { Capability, OpenCall } from "./capability.ts";
+import { nameGrants, requireGranted } from "./names.ts";
 
 /** Calls on behalf of one call that run side by side; more wait. */
 const AT_ONCE_MAX = 8;
@@ -29,12 +29,8 @@ export function createTools(): Capability<readonly string[]> {
       return {
         invoke: (_method, args) => {
           const { name, arguments: given } = args as ToolRequest;
-          if (names.some((pattern) => matchesName(pattern, name))) return children.run(name, given);
-          throw new CapabilityRefusal("denied", `the tool "${name}" was not granted`, {
-            asked: `tools "${name}"`,
-            granted: `tools ${nameGrants.describe(names)}`,
-            remedy: `add "${name}" to capabilities.tools of the tool, and to allow.tools of a policy rule`,
-          });
+          requireGranted("tools", "tool", name, names);
+          return children.run(name, given);
         },
       };
     },

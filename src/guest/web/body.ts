@@ -1,3 +1,4 @@
+import { hexOf } from "./bytes.ts";
 import type { ReadableStream } from "web-streams-polyfill";
 import { Blob, blobBytes } from "./blob.ts";
 import { bytesOf } from "./buffer-source.ts";
@@ -144,5 +145,5 @@ function isDisturbed(stream: ReadableStream): boolean {
 function makeBoundary(): string {
   const bytes = new Uint8Array(16);
   realmParts().fillRandom(bytes);
-  return `----glovebox-form-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `----glovebox-form-${hexOf(bytes)}`;
 }

@@ -8,3 +8,8 @@ export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer
   }
   return bytes;
 }
+
+/** Two hexadecimal digits for each byte. */
+export function hexOf(bytes: Uint8Array, between = ""): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(between);
+}

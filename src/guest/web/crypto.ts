@@ -1,3 +1,4 @@
+import { hexOf } from "./bytes.ts";
 import { bytesOf } from "./buffer-source.ts";
 import { bytesFromString, stringFromUnits } from "./byte-string.ts";
 import { describeInterface } from "./web-interface.ts";
@@ -157,6 +158,6 @@ function integerBytes(array: unknown): Uint8Array | undefined {
 function formatUuid(bytes: Uint8Array): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = hexOf(bytes);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }

@@ -1,3 +1,4 @@
+import { hexOf } from "./bytes.ts";
 import { describeError } from "./inspect-errors.ts";
 import { listArray, listMap, listSet, listTypedArray } from "./inspect-lists.ts";
 import { describeFunction, prefixOf, readQuietly } from "./inspect-names.ts";
@@ -106,7 +107,7 @@ function describeCollection(
 
 function hexDump(buffer: ArrayBuffer, size: number, shown: number): string {
   const bytes = size === 0 ? new Uint8Array() : new Uint8Array(buffer, 0, Math.min(size, shown));
-  const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
+  const text = hexOf(bytes, " ");
   return size > shown ? `${text} ${more(size - shown, "byte")}` : text;
 }
 
