@@ -24,8 +24,9 @@ import { recordCall } from "./recorder.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
-import type { ToolDefinition, ToolInfo } from "./tool/definition.ts";
-import { prepareTool, type RegisteredTool } from "./tool/prepare.ts";
+import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
+import { type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { MAX_TOOLS, ToolRegistry } from "./tool/registry.ts";
 import { findSources } from "./tool/source.ts";
 
@@ -121,7 +122,7 @@ export class Engine implements AsyncDisposable {
    * new. A string names a module file, or a folder of them; of several tools the first one's info is answered, and
    * either all are registered or none. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
    */
-  async register(tool: ToolDefinition | string): Promise<ToolInfo> {
+  async register(tool: ToolDefinition | ToolLocation | string): Promise<ToolInfo> {
     const prepared = await this.#prepare(tool);
     this.#requireOpen();
     for (const each of prepared) this.#put(each);
@@ -131,7 +132,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** @internal Registers tools side by side; of those with the same name the last one stays. */
-  async registerAll(tools: readonly (ToolDefinition | string)[]): Promise<void> {
+  async registerAll(tools: readonly (ToolDefinition | ToolLocation | string)[]): Promise<void> {
     const prepared = await Promise.all(tools.map((tool) => this.#prepare(tool)));
     this.#requireOpen();
     for (const each of prepared.flat()) this.#put(each);
@@ -230,12 +231,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Makes tools ready, a few at a time: each takes the bundler and then a worker. */
-  async #prepare(tool: ToolDefinition | string): Promise<RegisteredTool[]> {
+  async #prepare(tool: ToolDefinition | ToolLocation | string): Promise<readonly RegisteredTool[]> {
     this.#requireOpen();
-    const inputs = typeof tool === "string" ? await findSources(tool) : [tool];
-    if (this.#preparing.size + inputs.length > MAX_TOOLS) {
-      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
-    }
     const { limits, maxLimits } = this.#options;
     const context = {
       inspect: (script: RegisteredTool["script"]) => {
@@ -246,7 +243,12 @@ export class Engine implements AsyncDisposable {
       limits,
       maxLimits,
     };
-    return Promise.all(inputs.map((input) => this.#preparing.add(() => prepareTool(input, context))));
+    const works = await worksFor(typeof tool === "string" ? { path: tool } : tool, context);
+    if (this.#preparing.size + works.length > MAX_TOOLS) {
+      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
+    }
+    const preparing = works.map((work) => this.#preparing.add(work));
+    return (await Promise.all(preparing)).flat();
   }
 
   /** Tells `tool:pre`; answers the reason of a listener that refuses. */
@@ -310,4 +312,14 @@ export class Engine implements AsyncDisposable {
   #requireOpen(): void {
     if (this.#state !== "open") throw new GloveboxError("engine_closed", "the engine takes no more tools");
   }
+}
+
+/** What has to be done to make a tool, or all that are at a place, ready. */
+async function worksFor(
+  tool: ToolDefinition | ToolLocation,
+  context: PrepareContext,
+): Promise<readonly (() => Promise<readonly RegisteredTool[]>)[]> {
+  if (!("path" in tool)) return [async () => [await prepareTool(tool, context)]];
+  const { path, ...extras } = tool;
+  return (await findSources(path)).map((source) => () => prepareModule(source, extras, context));
 }
