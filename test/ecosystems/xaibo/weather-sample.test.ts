@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isToolProvider } from "../../../src/ecosystems/xaibo/index.ts";
+import { isToolProvider, toolProvider } from "../../../src/ecosystems/xaibo/index.ts";
 import { createEngine, type Engine } from "../../../src/index.ts";
 
 const FIXTURES = fileURLToPath(new URL("../../../fixtures/contracts/xaibo/", import.meta.url));
@@ -9,7 +9,8 @@ const PROBE = `${FIXTURES}weather-probe.js`;
 let engine: Engine;
 
 beforeAll(async () => {
-  engine = await createEngine({ workers: 1, executor: "threads", tools: [PROBE] });
+  const provider = { path: `${FIXTURES}weather.js`, config: { api_key: "k" } };
+  engine = await createEngine({ workers: 1, executor: "threads", tools: [PROBE, provider] });
 });
 
 afterAll(() => engine.close());
@@ -114,5 +115,42 @@ describe("the document's weather provider, in the sandbox", () => {
       success: false,
       error: "Tool execution failed: Cannot read properties of null (reading 'city')",
     });
+  });
+});
+
+describe("the document's weather provider, registered as it is", () => {
+  test("is two tools of the engine's [E01 E04 E20]", () => {
+    expect(engine.get("get_current_weather")).toMatchObject({
+      contract: "xaibo",
+      description: "Get current weather conditions for a city",
+      inputSchema: { required: ["city"], properties: { units: { enum: ["celsius", "fahrenheit", "kelvin"] } } },
+    });
+    expect(engine.get("get_weather_forecast")).toMatchObject({ contract: "xaibo" });
+  });
+
+  test("gives its results as outputs, with its own defaults [E02 E13 E32 E34]", async () => {
+    const current = await engine.execute({ name: "get_current_weather", arguments: { city: "Paris" } });
+    expect(current).toMatchObject({ success: true, output: { city: "Paris", temperature: 22.5, units: "celsius" } });
+    const forecast = await engine.execute({ name: "get_weather_forecast", arguments: { city: "Paris" } });
+    expect(forecast).toMatchObject({ success: true, output: { city: "Paris", forecast: { length: 5 } } });
+  });
+
+  test("is asked for its words only when the parameters fit [E14 E22 E33]", async () => {
+    const codeFor = async (args: Record<string, unknown>) =>
+      (await engine.execute({ name: "get_current_weather", arguments: args })).error;
+    expect(await codeFor({})).toMatchObject({ code: "invalid_arguments" });
+    expect(await codeFor({ city: "Paris", units: "furlong" })).toMatchObject({ code: "invalid_arguments" });
+    expect(await codeFor({ city: "" })).toMatchObject({ code: "tool_error", message: "City parameter is required" });
+  });
+
+  test("goes through the engine and back without a difference [E07 E47]", async () => {
+    const through = toolProvider(engine);
+    const both = (tool_name: string, parameters: Record<string, unknown>) =>
+      Promise.all([through.execute_tool(tool_name, parameters), ask(tool_name, parameters)]);
+    const [success, own] = await both("get_weather_forecast", { city: "Paris", days: 2 });
+    expect(success).toEqual({ ...(own as object), error: null });
+    const [failure, ownFailure] = await both("get_weather_forecast", { city: "" });
+    expect(failure).toEqual({ ...(ownFailure as object), result: null });
+    expect(Object.keys(success)).toEqual(Object.keys(failure));
   });
 });
