@@ -1,3 +1,12 @@
+import { aiSdk } from "./ai-sdk.ts";
+import { anthropic } from "./anthropic.ts";
+import type { Contract, ContractName } from "./contract.ts";
+import { gemini } from "./gemini.ts";
+import { glovebox } from "./glovebox.ts";
+import { mcp } from "./mcp.ts";
+import { openaiChat } from "./openai-chat.ts";
+import { openaiResponses } from "./openai-responses.ts";
+
 export {
   type Contract,
   ContractError,
@@ -11,3 +20,9 @@ export {
   type ToolDescription,
 } from "./contract.ts";
 export type { RunOptions, ToolRunner } from "./runner.ts";
+export { aiSdk, anthropic, gemini, glovebox, mcp, openaiChat, openaiResponses };
+
+/** Every contract by its name. */
+export const CONTRACTS: ReadonlyMap<ContractName, Contract> = new Map<ContractName, Contract>(
+  [glovebox, openaiChat, openaiResponses, anthropic, gemini, aiSdk, mcp].map((each) => [each.name, each]),
+);
