@@ -3,7 +3,7 @@ import { AiSchema } from "./ai-schema.ts";
 import { readAnnotations } from "./annotations.ts";
 import type { Contract } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
-import { lost } from "./losses.ts";
+import { lost, NO_COMMANDS } from "./losses.ts";
 import { objectSchema } from "./object-schema.ts";
 import { readName, writeName } from "./portable-name.ts";
 import { isObject, Reader } from "./reader.ts";
@@ -38,11 +38,12 @@ const read = new Reader("ai-sdk");
 export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
   name: "ai-sdk",
   losses: [
-    ...lost("tool", "a model is told what a tool does, not how it is run", "limits", "retries"),
+    ...lost("tool", "a model is told what a tool does, not how it is run", "limits", "retries", "outputChars"),
     ...lost("tool", "a schema of arguments says that it is an object's", "inputSchema"),
     ...lost("tool", "a name that is too long is cut, and ends in a checksum", "name"),
     ...lost("tool", "a schema that is `true` or `false` is written as an object's", "outputSchema"),
     ...lost("call", "a name that is too long is cut, and ends in a checksum", "name"),
+    NO_COMMANDS,
     ...lost("result", "a model is not told what a call cost", "metadata"),
   ],
   readTool(definition) {
@@ -68,8 +69,10 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
   writeTool({ name, description, version, tags, inputSchema, outputSchema, annotations }) {
     const metadata = {
       ...(version === undefined ? {} : { version }),
-      ...(tags === undefined ? {} : { tags: [...tags] }),
-      ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+      ...(tags === undefined || tags.length === 0 ? {} : { tags: [...tags] }),
+      ...(annotations === undefined || Object.keys(annotations).length === 0
+        ? {}
+        : { annotations: { ...annotations } }),
     };
     const tool = {
       description,

@@ -13,7 +13,7 @@ export const glovebox: Contract<ToolDescription, ToolCall, ToolResult, ContractE
   losses: [],
   readTool(definition) {
     const tool = read.object(definition, "");
-    const { version, tags, outputSchema, annotations, limits, retries } = tool;
+    const { version, tags, outputSchema, annotations, limits, retries, outputChars } = tool;
     return {
       name: read.name(tool["name"], "/name"),
       description: read.string(tool["description"], "/description"),
@@ -26,9 +26,12 @@ export const glovebox: Contract<ToolDescription, ToolCall, ToolResult, ContractE
       ...(annotations === undefined ? {} : { annotations: readAnnotations(read, annotations, "/annotations") }),
       ...(limits === undefined ? {} : { limits: readLimits(limits) }),
       ...(retries === undefined ? {} : { retries: read.number(retries, "/retries") }),
+      ...(outputChars === undefined ? {} : { outputChars: read.number(outputChars, "/outputChars") }),
     };
   },
-  writeTool({ name, description, version, tags, inputSchema, outputSchema, annotations, limits, retries }) {
+  writeTool(tool) {
+    const { name, description, version, tags, inputSchema, outputSchema } = tool;
+    const { annotations, limits, retries, outputChars } = tool;
     return {
       name,
       description,
@@ -39,6 +42,7 @@ export const glovebox: Contract<ToolDescription, ToolCall, ToolResult, ContractE
       ...(annotations === undefined ? {} : { annotations }),
       ...(limits === undefined ? {} : { limits }),
       ...(retries === undefined ? {} : { retries }),
+      ...(outputChars === undefined ? {} : { outputChars }),
     };
   },
   readCall(message) {
@@ -47,6 +51,7 @@ export const glovebox: Contract<ToolDescription, ToolCall, ToolResult, ContractE
       ...read.id(call["id"], "/id"),
       name: read.string(call["name"], "/name"),
       arguments: read.arguments(call["arguments"], "/arguments"),
+      ...(call["command"] === undefined ? {} : { command: read.string(call["command"], "/command") }),
     };
   },
   writeCall: (call) => call,

@@ -4,6 +4,7 @@ import type { Contract, ContractName } from "./contract.ts";
 import { gemini } from "./gemini.ts";
 import { glovebox } from "./glovebox.ts";
 import { mcp } from "./mcp.ts";
+import { MODULE_CONTRACTS } from "./modules.ts";
 import { openaiChat } from "./openai-chat.ts";
 import { openaiResponses } from "./openai-responses.ts";
 
@@ -24,5 +25,7 @@ export { aiSdk, anthropic, gemini, glovebox, mcp, openaiChat, openaiResponses };
 
 /** Every contract by its name. */
 export const CONTRACTS: ReadonlyMap<ContractName, Contract> = new Map<ContractName, Contract>(
-  [glovebox, openaiChat, openaiResponses, anthropic, gemini, aiSdk, mcp].map((each) => [each.name, each]),
+  [glovebox, ...Object.values(MODULE_CONTRACTS), openaiChat, openaiResponses, anthropic, gemini, aiSdk, mcp].map(
+    (each: Contract) => [each.name, each],
+  ),
 );

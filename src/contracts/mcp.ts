@@ -1,6 +1,6 @@
 import type { Contract, Outcome, ToolAnnotations } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
-import { lost } from "./losses.ts";
+import { lost, NO_COMMANDS } from "./losses.ts";
 import { objectSchema, type ObjectSchema } from "./object-schema.ts";
 import { isObject, Reader } from "./reader.ts";
 import { failureTexts, outputOf, textOf } from "./text-form.ts";
@@ -51,10 +51,11 @@ const HINTS = [
 export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
   name: "mcp",
   losses: [
-    ...lost("tool", "how a tool is run is its server's own business", "limits", "retries"),
+    ...lost("tool", "how a tool is run is its server's own business", "limits", "retries", "outputChars"),
     ...lost("tool", "a schema of arguments says that it is an object's", "inputSchema"),
     ...lost("tool", "there is no place for a schema that is `true` or `false`", "outputSchema"),
     ...lost("call", "the id is the request's", "id"),
+    NO_COMMANDS,
     ...lost("result", "what a call cost is its server's own business", "metadata"),
     ...lost("result", "what a failed tool had made is told as text, and read as what that stands for", "output"),
   ],
@@ -75,14 +76,17 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
     };
   },
   writeTool({ name, description, inputSchema, outputSchema, annotations, version, tags }) {
-    const meta = { ...(version === undefined ? {} : { version }), ...(tags === undefined ? {} : { tags }) };
+    const meta = {
+      ...(version === undefined ? {} : { version }),
+      ...(tags === undefined || tags.length === 0 ? {} : { tags }),
+    };
     return {
       name,
       ...(annotations?.title === undefined ? {} : { title: annotations.title }),
       description,
       inputSchema: objectSchema(inputSchema),
       ...(isObject(outputSchema) ? { outputSchema } : {}),
-      ...(annotations === undefined ? {} : { annotations: writeHints(annotations) }),
+      ...writeHints(annotations),
       ...(Object.keys(meta).length === 0 ? {} : { _meta: { [TOOL_META]: meta } }),
     };
   },
@@ -128,10 +132,11 @@ function oneOrAll(blocks: readonly unknown[]): unknown {
   return blocks.length === 1 ? blocks[0] : blocks;
 }
 
-function writeHints(annotations: ToolAnnotations): McpAnnotations {
-  return Object.fromEntries(
-    HINTS.flatMap(([ours, theirs]) => (annotations[ours] === undefined ? [] : [[theirs, annotations[ours]]])),
+function writeHints(annotations: ToolAnnotations = {}): { annotations?: McpAnnotations } {
+  const hints = HINTS.flatMap(([ours, theirs]) =>
+    annotations[ours] === undefined ? [] : [[theirs, annotations[ours]]],
   );
+  return hints.length === 0 ? {} : { annotations: Object.fromEntries(hints) };
 }
 
 function readAnnotations(tool: Readonly<Record<string, unknown>>): ToolAnnotations | undefined {
