@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Contract, glovebox, type Loss, type Outcome, type ToolDescription } from "../../src/contracts/index.ts";
+import { toolError } from "../../src/errors.ts";
 import type { ToolCall, ToolResult } from "../../src/result.ts";
 import { LEFT_OVERS, NOTHING } from "./left-over.ts";
 
@@ -55,10 +56,22 @@ function fieldsOfTool(tool: ToolDescription): Fields {
   return new Map([...fieldsOf(tool)].filter(([, value]) => value !== null && !isEmptyList(value)));
 }
 
-function fieldsOfOutcome(outcome: Outcome): Fields {
+/** What is not said of an error is what its code stands for, as it is for the engine. */
+export function fieldsOfOutcome(outcome: Outcome): Fields {
   const { ok, output = null, metadata } = outcome;
-  const error = ok ? [] : Object.entries(outcome.error).map(([name, value]) => [`error.${name}`, value] as const);
-  return fieldsOf({ success: ok, output, metadata, ...Object.fromEntries(error) });
+  if (ok) return fieldsOf({ success: ok, output, metadata });
+  const { message, code = "tool_error", details, type, retryable } = outcome.error;
+  const error = toolError(code, message, details, type);
+  return fieldsOf({
+    success: ok,
+    output,
+    metadata,
+    "error.message": message,
+    "error.code": code,
+    "error.type": error.type,
+    "error.retryable": retryable ?? error.retryable,
+    "error.details": details,
+  });
 }
 
 function fieldsOf(value: object): Fields {

@@ -52,7 +52,10 @@ const propertySchemas = fc.constantFrom(
 
 const objectSchemas = fc
   .record({
-    properties: fc.dictionary(fc.string({ minLength: 1, maxLength: 8 }), propertySchemas, { maxKeys: 4 }),
+    properties: fc.dictionary(fc.string({ minLength: 1, maxLength: 8 }), propertySchemas, {
+      maxKeys: 4,
+      noNullPrototype: true,
+    }),
     additionalProperties: fc.boolean(),
   })
   .chain(({ properties, additionalProperties }) =>
@@ -80,14 +83,16 @@ export const tools: fc.Arbitrary<ToolDescription> = fc.record(
     annotations: fc
       .record(
         { title: fc.string({ minLength: 1 }), readOnly: fc.boolean(), idempotent: fc.boolean() },
-        { requiredKeys: [] },
+        { requiredKeys: [], noNullPrototype: true },
       )
       .filter((annotations) => Object.keys(annotations).length > 0),
-    limits: fc.record({ wallMs: fc.integer({ min: 1, max: 60_000 }), memoryMb: fc.integer({ min: 8, max: 64 }) }),
+    limits: fc
+      .tuple(fc.integer({ min: 1, max: 60_000 }), fc.integer({ min: 8, max: 64 }))
+      .map(([wallMs, memoryMb]) => ({ wallMs, memoryMb })),
     retries: fc.integer({ min: 0, max: 5 }),
     outputChars: fc.integer({ min: 1, max: 50_000 }),
   },
-  { requiredKeys: ["name", "description", "inputSchema"] },
+  { requiredKeys: ["name", "description", "inputSchema"], noNullPrototype: true },
 );
 
 export const calls: fc.Arbitrary<ToolCall> = fc.record(
@@ -97,14 +102,14 @@ export const calls: fc.Arbitrary<ToolCall> = fc.record(
     arguments: objects(json),
     command: fc.constant("geocode"),
   },
-  { requiredKeys: ["name", "arguments"] },
+  { requiredKeys: ["name", "arguments"], noNullPrototype: true },
 );
 
 const errors = fc
   .record({
     code: fc.constantFrom(...(Object.keys(ERRORS) as ErrorCode[])),
     message: fc.oneof(fc.string(), fc.constantFrom("", "Error: no", "no such file")),
-    details: fc.option(objects(json), { nil: undefined }),
+    details: fc.option(fc.oneof(objects(json), json), { nil: undefined }),
     type: fc.option(fc.constantFrom("TypeError", "ValueError"), { nil: undefined }),
   })
   .map(({ code, message, details, type }) => toolError(code, message, details, type));
@@ -114,7 +119,7 @@ export const results: fc.Arbitrary<ToolResult> = fc
     tool: names,
     error: fc.option(errors, { nil: null }),
     output: json,
-    said: fc.dictionary(fc.constantFrom("path", "size", "contentKinds"), json, { maxKeys: 2 }),
+    said: fc.dictionary(fc.constantFrom("path", "size", "contentKinds"), json, { maxKeys: 2, noNullPrototype: true }),
   })
   .map(({ tool, error, output, said }) => {
     const metadata = { ...said, ...emptyMetadata(CALL_ID, tool, 1) };
