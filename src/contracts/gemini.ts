@@ -75,7 +75,7 @@ export const gemini: Contract<GeminiFunction, GeminiCallPart, GeminiResponsePart
   writeResult({ error, output, metadata: { callId: id, tool } }) {
     const made = error !== null && (output === null || output === undefined) ? {} : { output: output ?? null };
     const response = error === null ? made : { error: writeError(error), ...made };
-    return { functionResponse: { id, name: writeName(tool), response } };
+    return { functionResponse: { ...(id === "" ? {} : { id }), name: writeName(tool), response } };
   },
   writeEvent: () => null,
 };

@@ -20,6 +20,8 @@ export {
   type ToolAnnotations,
   type ToolDescription,
 } from "./contract.ts";
+export { aiTools, AiToolFailure, type AiRunnableTool, type AiToolsOptions } from "./ai-tools.ts";
+export { type Answers, callTools } from "./call-tools.ts";
 export type { RunOptions, ToolRunner } from "./runner.ts";
 export { aiSdk, anthropic, gemini, glovebox, mcp, openaiChat, openaiResponses };
 

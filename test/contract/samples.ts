@@ -10,7 +10,7 @@ const NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 
 /** Names as the engine takes them, and often those that look as if they had been written for a model already. */
 export const names = fc.oneof(
-  fc.string({ unit: fc.constantFrom(...NAME_CHARACTERS), minLength: 1, maxLength: 128 }),
+  fc.string({ unit: fc.constantFrom(...NAME_CHARACTERS.split("")), minLength: 1, maxLength: 128 }),
   fc
     .array(fc.constantFrom("-do", "t", "_", "-dot_", "-", ".", "0", "_-", "a"), { minLength: 1, maxLength: 12 })
     .map((parts) => parts.join("")),

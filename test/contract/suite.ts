@@ -208,8 +208,8 @@ function plain(value: unknown): unknown {
 }
 
 /** What is told of an outcome besides what the call cost. */
-function told({ metadata: _, ...outcome }: Outcome): unknown {
-  return fieldsOfOutcome(outcome);
+function told(outcome: Outcome): unknown {
+  return new Map([...fieldsOfOutcome(outcome)].filter(([name]) => name !== "metadata"));
 }
 
 function freeze<Value>(value: Value): Value {
