@@ -1,0 +1,116 @@
+import type { Layout } from "../../capabilities/kv/layout.ts";
+import type { RegistrationRecord } from "../../contracts/agentspace-record.ts";
+import type { ToolLocation } from "../../tool/definition.ts";
+import type { Database } from "./database.ts";
+import { RegistryError } from "./registry-error.ts";
+
+/** What an operator says of a tool beside its record. */
+export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;
+
+/** A record as it is kept. */
+export interface KeptRecord {
+  readonly record: RegistrationRecord;
+  readonly grants: RecordGrants;
+  /** Another one each time that the record is written. */
+  readonly revision: number;
+  /** When it was written, in milliseconds since 1970. */
+  readonly registeredMs: number;
+}
+
+/** What a record must be to be replaced: nothing is, any is, or that of one version is. */
+export type Replace = boolean | string;
+
+/** Its id reads "GbAr". Revisions go on counting when a record is removed, so that none is ever met again. */
+export const RECORDS_LAYOUT: Layout = {
+  applicationId: 0x47_62_41_72,
+  version: 1,
+  sql: `
+  CREATE TABLE record (
+    revision INTEGER PRIMARY KEY AUTOINCREMENT,
+    tool_id TEXT NOT NULL UNIQUE,
+    registered_ms INTEGER NOT NULL,
+    grants TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+`,
+};
+
+const RECORD_MAX_BYTES = 1024 * 1024;
+const COLUMNS = "revision, registered_ms, grants, record";
+
+/** The records of a database. */
+export class Records {
+  readonly #database: Database;
+  readonly #most: number;
+
+  constructor(database: Database, most: number) {
+    this.#database = database;
+    this.#most = most;
+  }
+
+  /** Keeps a record that was read. Throws a `RegistryError` where there is one already that shall stay. */
+  put(record: RegistrationRecord, grants: RecordGrants, replace: Replace): void {
+    const { tool_id: toolId } = record;
+    const text = JSON.stringify(record);
+    if (Buffer.byteLength(text) > RECORD_MAX_BYTES) {
+      throw new RegistryError("too_large", `the record of "${toolId}" has more than ${RECORD_MAX_BYTES} bytes`);
+    }
+    this.#database.write(() => {
+      const old = this.get(toolId);
+      if (old !== undefined) checkReplaced(old, replace);
+      else if (this.#count() >= this.#most) {
+        throw new RegistryError("full", `the registry keeps ${this.#most} records at most`);
+      }
+      this.#database.rows("DELETE FROM record WHERE tool_id = ?", toolId);
+      this.#database.rows(
+        "INSERT INTO record (tool_id, registered_ms, grants, record) VALUES (?, ?, ?, ?)",
+        ...[toolId, Date.now(), JSON.stringify(grants), text],
+      );
+    });
+  }
+
+  get(toolId: string): KeptRecord | undefined {
+    return this.#database.rows(`SELECT ${COLUMNS} FROM record WHERE tool_id = ?`, toolId).map(keptRecord)[0];
+  }
+
+  /** All of them, by their ids. */
+  all(): readonly KeptRecord[] {
+    return this.#database.rows(`SELECT ${COLUMNS} FROM record ORDER BY tool_id`).map(keptRecord);
+  }
+
+  /** Answers whether there was one. */
+  delete(toolId: string): boolean {
+    return this.#database.rows("DELETE FROM record WHERE tool_id = ? RETURNING revision", toolId).length > 0;
+  }
+
+  /** Changes when a record does, whoever changed it. */
+  state(): string {
+    return this.#database.state();
+  }
+
+  #count(): number {
+    return Number(this.#database.rows("SELECT count(*) AS count FROM record")[0]?.["count"]);
+  }
+}
+
+function checkReplaced({ record }: KeptRecord, replace: Replace): void {
+  if (replace === true) return;
+  const id = record.tool_id;
+  const version = record.tool_metadata?.version;
+  if (replace === false) {
+    throw new RegistryError("conflict", `there is a tool "${id}" already; to replace it, say so with replace`);
+  }
+  if (replace === version) return;
+  const is = version === undefined ? "has no version" : `has the version ${version}`;
+  throw new RegistryError("conflict", `the tool "${id}" ${is}, and ${replace.slice(0, 128)} was to be replaced`);
+}
+
+/** Rows are of our own writing. */
+function keptRecord(row: Record<string, unknown>): KeptRecord {
+  return {
+    record: JSON.parse(String(row["record"])) as RegistrationRecord,
+    grants: JSON.parse(String(row["grants"])) as RecordGrants,
+    revision: Number(row["revision"]),
+    registeredMs: Number(row["registered_ms"]),
+  };
+}
