@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { describeFailure } from "../../capabilities/kv/failure.ts";
 import { createFile, type Layout, layOut } from "../../capabilities/kv/layout.ts";
 
@@ -8,6 +8,7 @@ const WAIT_MS = 2_000;
 /** A database of rows that outlive the process, kept by one part of AgentSpace's registry. */
 export class Database implements Disposable {
   readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
 
   private constructor(database: DatabaseSync) {
     this.#database = database;
@@ -29,9 +30,13 @@ export class Database implements Disposable {
     }
   }
 
-  /** The rows of a query. Throws a `StoreError`. */
+  /** The rows of a query; queries are few, and each is prepared once. Throws a `StoreError`. */
   rows(sql: string, ...values: (string | number | null)[]): readonly Record<string, unknown>[] {
-    return this.#run(() => this.#database.prepare(sql).all(...values));
+    return this.#run(() => {
+      const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+      return statement.all(...values);
+    });
   }
 
   /** Does all of it or nothing of it, with nobody else writing meanwhile. What `work` throws goes through. */

@@ -10,11 +10,11 @@ export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isola
 /** A record as it is kept. */
 export interface KeptRecord {
   readonly record: RegistrationRecord;
+  /** Where its link leads: an address, or an absolute path. */
+  readonly path: string;
   readonly grants: RecordGrants;
   /** Another one each time that the record is written. */
   readonly revision: number;
-  /** When it was written, in milliseconds since 1970. */
-  readonly registeredMs: number;
 }
 
 /** What a record must be to be replaced: nothing is, any is, or that of one version is. */
@@ -29,6 +29,7 @@ export const RECORDS_LAYOUT: Layout = {
     revision INTEGER PRIMARY KEY AUTOINCREMENT,
     tool_id TEXT NOT NULL UNIQUE,
     registered_ms INTEGER NOT NULL,
+    path TEXT NOT NULL,
     grants TEXT NOT NULL,
     record TEXT NOT NULL
   ) STRICT;
@@ -36,7 +37,7 @@ export const RECORDS_LAYOUT: Layout = {
 };
 
 const RECORD_MAX_BYTES = 1024 * 1024;
-const COLUMNS = "revision, registered_ms, grants, record";
+const COLUMNS = "revision, path, grants, record";
 
 /** The records of a database. */
 export class Records {
@@ -49,7 +50,7 @@ export class Records {
   }
 
   /** Keeps a record that was read. Throws a `RegistryError` where there is one already that shall stay. */
-  put(record: RegistrationRecord, grants: RecordGrants, replace: Replace): void {
+  put({ record, path, grants }: Omit<KeptRecord, "revision">, replace: Replace): void {
     const { tool_id: toolId } = record;
     const text = JSON.stringify(record);
     if (Buffer.byteLength(text) > RECORD_MAX_BYTES) {
@@ -63,14 +64,23 @@ export class Records {
       }
       this.#database.rows("DELETE FROM record WHERE tool_id = ?", toolId);
       this.#database.rows(
-        "INSERT INTO record (tool_id, registered_ms, grants, record) VALUES (?, ?, ?, ?)",
-        ...[toolId, Date.now(), JSON.stringify(grants), text],
+        "INSERT INTO record (tool_id, registered_ms, path, grants, record) VALUES (?, ?, ?, ?, ?)",
+        toolId,
+        Date.now(),
+        path,
+        JSON.stringify(grants),
+        text,
       );
     });
   }
 
   get(toolId: string): KeptRecord | undefined {
     return this.#database.rows(`SELECT ${COLUMNS} FROM record WHERE tool_id = ?`, toolId).map(keptRecord)[0];
+  }
+
+  /** That of a record, which is all that most calls have to know of it. */
+  revision(toolId: string): number | undefined {
+    return this.#database.rows("SELECT revision FROM record WHERE tool_id = ?", toolId).map(revisionOf)[0];
   }
 
   /** All of them, by their ids. */
@@ -105,12 +115,16 @@ function checkReplaced({ record }: KeptRecord, replace: Replace): void {
   throw new RegistryError("conflict", `the tool "${id}" ${is}, and ${replace.slice(0, 128)} was to be replaced`);
 }
 
+function revisionOf(row: Record<string, unknown>): number {
+  return Number(row["revision"]);
+}
+
 /** Rows are of our own writing. */
 function keptRecord(row: Record<string, unknown>): KeptRecord {
   return {
     record: JSON.parse(String(row["record"])) as RegistrationRecord,
+    path: String(row["path"]),
     grants: JSON.parse(String(row["grants"])) as RecordGrants,
-    revision: Number(row["revision"]),
-    registeredMs: Number(row["registered_ms"]),
+    revision: revisionOf(row),
   };
 }
