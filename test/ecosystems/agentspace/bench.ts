@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -23,8 +23,15 @@ export function sample(toolId: string, changes: Partial<RegistrationRecord> = {}
   return { ...record, tool_source_code_link: codeOf(toolId), ...changes };
 }
 
-export function codeOf(toolId: string): string {
+function codeOf(toolId: string): string {
   return join(FIXTURES, toolId, "code", "function.js");
+}
+
+/** A module's file, in a folder of its own. */
+export async function moduleFile(text: string): Promise<string> {
+  const file = join(await temporaryFolder(), "function.js");
+  await writeFile(file, text);
+  return file;
 }
 
 /** A folder that goes when the test ends. */

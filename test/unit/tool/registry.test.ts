@@ -44,6 +44,7 @@ function tool(name: string, description = ""): RegisteredTool {
     capabilities: {},
     retries: 0,
     retryOn: "lost",
+    redactor: null,
     readResult: null,
     outputChars: null,
     usage: { calls: 0, retired: false },
