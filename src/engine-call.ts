@@ -245,7 +245,9 @@ export class EngineCall implements Entry, Job {
       const metadata = this.#metadata(reply);
       const { outcome } = reply;
       if (!outcome.ok) return failure(this.#describe(outcome.failure), metadata);
-      return readOutput(outcome.json, this.tool, this.limits, metadata);
+      // What a command answers with has no schema.
+      const tool = this.command === undefined ? this.tool : { ...this.tool, checkOutput: null };
+      return readOutput(outcome.json, tool, this.limits, metadata);
     } catch {
       // Only an executor that is no longer ours sends what is not JSON.
       const message = "the executor answered with something that cannot be read";

@@ -9,7 +9,12 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
   const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
     format: FORMAT,
-    tool: { ...script, outputChars: call.tool.outputChars, outputSchema: call.tool.info.outputSchema, sourceMap: call.tool.sourceMap },
+    tool: {
+      ...script,
+      outputChars: call.tool.outputChars,
+      outputSchema: call.tool.info.outputSchema,
+      sourceMap: call.tool.sourceMap,
+    },
     call: { id: callId, tenant, arguments: args, command: command ?? null },
     limits,
     startMs: clockMs,

@@ -20,7 +20,9 @@ const EXTRAS = ["capabilities", "limits", "isolation", "tags", "version", "annot
 /** The config that a module is given when it is loaded: before it has said anything. */
 export function configFor({ config, record }: LocationExtras): JsonValue {
   if (config !== undefined) return config;
-  return record === undefined ? null : reading("the record", () => toolData(record));
+  if (record === undefined) return null;
+  // It was read from JSON, so it is a value of it.
+  return reading("the record", () => toolData(record)) as JsonValue;
 }
 
 /** The tools that a module holds, from what its isolate says of it: hostile input. */
@@ -30,12 +32,14 @@ export function readTools(found: Found, name: string, extras: LocationExtras): r
   }
   const spec: unknown = JSON.parse(found.spec);
   const { record: _record, ...location } = extras;
-  if (found.contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
-  const descriptions = reading(name, () => describedBy(found.contract, JSON.parse(found.described), name, extras));
-  if (descriptions.length === 0) throw loadError(name, "holds no tools: what it mounts, or lists, is none");
+  const { contract } = found;
+  if (contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
+  const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
+  // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
+  if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
   const config = configFor(extras);
   return descriptions.map((description) =>
-    checkDefinition({ ...definitionOf(description, found.contract), config, ...location, ...extrasIn(spec) }, MODULE),
+    checkDefinition({ ...definitionOf(description, contract), config, ...location, ...extrasIn(spec) }, MODULE),
   );
 }
 
