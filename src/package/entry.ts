@@ -21,7 +21,7 @@ export const ENTRIES_MAX = 10_000;
 const PATH_MAX = 1_024;
 const SEGMENT_BYTES_MAX = 255;
 const DEPTH_MAX = 32;
-/** So many times its own size an archive may hold, and as much again as any small one may. */
+/** So many times its own size an archive may hold, and a little more, for those that are small. */
 const RATIO_MAX = 100;
 const RATIO_FREE_BYTES = 4 * 1024 * 1024;
 
@@ -61,7 +61,7 @@ export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: numbe
       return;
     }
     if (known.path !== path || (known.isListed && isListed)) {
-      throw new PackageError(`the archive has ${quoted(path)} twice, the other time as ${quoted(known.path)}`);
+      throw new PackageError(`the archive has ${quoted(path)} twice, once as ${quoted(known.path)}`);
     }
     if (!known.isFolder || !isFolder) {
       throw new PackageError(`the archive has ${quoted(path)} both as a file and as a folder`);
