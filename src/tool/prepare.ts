@@ -7,6 +7,7 @@ import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { configFor, type LocationExtras, readTools } from "./module.ts";
+import type { Packages } from "./packages.ts";
 import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 import type { JsonSchema } from "../json.ts";
@@ -23,6 +24,7 @@ export interface PrepareContext {
   readonly maxLimits: Limits;
   /** A key that no other script has. */
   readonly nextKey: () => string;
+  readonly packages: Pick<Packages, "load">;
 }
 
 /**
@@ -56,9 +58,22 @@ export async function prepareModule(
   extras: LocationExtras,
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
+  if (source.kind === "package") {
+    const { name, bundle, record, steps } = await context.packages.load(source.path);
+    return steps.take("initialize", () => prepareBundle(name, bundle, { record, ...extras }, context));
+  }
   const bundle = await bundleModule({ kind: "file", path: source.path, name: source.name });
-  const loaded = await load(source.name, bundle, context, configFor(extras));
-  const definitions = readTools(loaded, source.name, extras);
+  return prepareBundle(source.name, bundle, extras, context);
+}
+
+async function prepareBundle(
+  name: string,
+  bundle: Bundle,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<readonly RegisteredTool[]> {
+  const loaded = await load(name, bundle, context, configFor(extras));
+  const definitions = readTools(loaded, name, extras);
   const tools: RegisteredTool[] = [];
   for (const definition of definitions) {
     // Of several tools in a module, each has a script of its own: its key is what workers know it by.
