@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ContractError, type Contract } from "../contracts/contract.ts";
-import { MODULE_CONTRACTS } from "../contracts/modules.ts";
+import { type Contract, ContractError, CONTRACTS } from "../contracts/index.ts";
 import { xaibo } from "../contracts/xaibo.ts";
 import { lintTools } from "../ecosystems/xaibo/lint.ts";
 import type { Engine } from "../engine.ts";
@@ -135,7 +134,7 @@ async function checkContracts(conduct: Conduct): Promise<Verdict> {
   const { info, inputs } = conduct;
   const [input = {}] = inputs;
   const result = await run(conduct, input);
-  const contracts: readonly Contract[] = Object.values(MODULE_CONTRACTS);
+  const contracts = [...CONTRACTS.values()];
   const problems = contracts.flatMap((contract) => problemsIn(contract, info, input, result));
   if (problems.length > 0) return fail(problems.join("\n"));
   return pass(`its definition, a call and a result survive ${contracts.map(({ name }) => name).join(", ")}`);

@@ -1,3 +1,3 @@
 export { type CheckResult, conformance, type ConformanceOptions } from "./conformance.ts";
-export { type FaultOptions, faults, FaultyRunner, type FaultTarget, type QueueFullOptions } from "./faults.ts";
+export { type FaultOptions, faults, type FaultyRunner, type FaultTarget, type QueueFullOptions } from "./faults.ts";
 export { MockToolProvider } from "./mock-tool-provider.ts";
