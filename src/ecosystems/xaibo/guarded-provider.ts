@@ -38,7 +38,7 @@ export function guardedProvider({
 
   const perform = async (name: string, given: unknown, context: CallContext): Promise<unknown> => {
     const check = checks.get(name);
-    if (check === undefined) throw notFound(String(name), [...checks.keys()]);
+    if (check === undefined) throw notFound(name, [...checks.keys()]);
     const parameters = check(given);
     try {
       const work = () => execute(name, parameters, context);

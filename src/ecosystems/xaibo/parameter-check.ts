@@ -22,9 +22,9 @@ export function parameterCheck(schema: JsonSchema): (given: unknown) => Paramete
 
 /** The tool may change what it gets, and defaults are written into it: so it is no longer the caller's. */
 function copyOf(parameters: unknown): Parameters {
-  const wrong = describeUnwritable(parameters);
-  if (wrong !== null) throw parameterError(`the parameters cannot be written as JSON: ${wrong}`);
   try {
+    const wrong = describeUnwritable(parameters);
+    if (wrong !== null) throw new TypeError(wrong);
     return JSON.parse(JSON.stringify(parameters ?? {})) as Parameters;
   } catch (error) {
     throw parameterError(`the parameters cannot be written as JSON: ${wordsOf(error)}`);
