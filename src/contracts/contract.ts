@@ -39,6 +39,8 @@ export interface ToolDescription {
   readonly annotations?: ToolAnnotations;
   readonly limits?: Partial<Limits>;
   readonly retries?: number;
+  /** Characters of a text output, beyond which it is cut. */
+  readonly outputChars?: number;
 }
 
 /** How a call ended, in our own words: what every contract's result is read into. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GloveboxError } from "../../../src/errors.ts";
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
-import type { RegisteredTool } from "../../../src/tool/prepare.ts";
+import type { RegisteredTool } from "../../../src/tool/registered-tool.ts";
 import { MAX_TOOLS, ToolRegistry } from "../../../src/tool/registry.ts";
 import { compileSchema } from "../../../src/tool/schema.ts";
 
