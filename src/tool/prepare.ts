@@ -1,7 +1,7 @@
 import { GloveboxError } from "../errors.ts";
 import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
-import type { Inspection, ToolScript } from "../protocol/script.ts";
+import type { Inspection, ModuleContractName, ToolScript } from "../protocol/script.ts";
 import { bundleModule, type Bundle, type BundleInput } from "./bundle.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
@@ -55,8 +55,7 @@ export async function prepareModule(
   extras: LocationExtras,
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
-  const bundle = await bundleModule({ kind: "file", path: source.path, name: source.name });
-  const loaded = await load(source.name, bundle, context, configFor(extras));
+  const { bundle, loaded } = await loadModule(source, extras, context);
   const definitions = readTools(loaded, source.name, extras);
   const tools: RegisteredTool[] = [];
   for (const definition of definitions) {
@@ -65,6 +64,38 @@ export async function prepareModule(
     tools.push(registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context));
   }
   return tools;
+}
+
+async function loadModule(
+  { path, name }: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<{ readonly bundle: Bundle; readonly loaded: Loaded }> {
+  const bundle = await bundleModule({ kind: "file", path, name });
+  return { bundle, loaded: await load(name, bundle, context, configFor(extras)) };
+}
+
+/** What a module says of itself, in the terms of its contract: nobody has checked it. */
+export interface ModuleReport {
+  /** Its file's name, or its folder's. */
+  readonly name: string;
+  readonly contract: ModuleContractName;
+  /** What its contract's `readModule` reads; `null` where that is our own. */
+  readonly described: unknown;
+  /** Its export `spec`, or `null`. */
+  readonly spec: unknown;
+  readonly defaultExport: string;
+}
+
+/** What a module on disk says of itself, and the key under which its worker keeps it ready. Nothing becomes a tool. */
+export async function describeModule(
+  source: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<{ readonly key: string; readonly report: ModuleReport }> {
+  const { contract, described, spec, defaultExport, key } = (await loadModule(source, extras, context)).loaded;
+  const said = { described: JSON.parse(described) as unknown, spec: JSON.parse(spec) as unknown };
+  return { key, report: { name: source.name, contract, ...said, defaultExport } };
 }
 
 async function load(

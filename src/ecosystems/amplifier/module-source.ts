@@ -3,12 +3,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { MountPlanEntry } from "./mount-plan.ts";
 
-/** A source on a git server: `git+https://github.com/org/my-tool@main`. */
+/** A source on a git server: `git+https://github.com/org/my-tool@main#subdirectory=packages/one`. */
 export interface GitSource {
   /** `https://github.com/org/my-tool` */
   readonly url: string;
   /** `main`; empty where the source names none. */
   readonly ref: string;
+  /** `packages/one`; empty where the source names none. */
+  readonly subdirectory: string;
 }
 
 /** Where modules may come from. */
@@ -28,14 +30,14 @@ export class ModuleSourceError extends Error {
   readonly reason: "refused" | "not_found" | "invalid";
   readonly remedy: string;
 
-  constructor(reason: ModuleSourceError["reason"], module: string, problem: string, remedy: string) {
-    super(`module "${module}" ${problem}; ${remedy}`);
+  constructor(reason: ModuleSourceError["reason"], module: string, problem: string, remedy: string, cause?: unknown) {
+    super(`module "${module}" ${problem}; ${remedy}`, cause === undefined ? {} : { cause });
     this.reason = reason;
     this.remedy = remedy;
   }
 }
 
-const GIT = /^git\+(https:\/\/[^\s@]+?)(?:@([^\s@]*))?$/;
+const GIT = "git+https:";
 const SCHEME = /^[a-z][a-z\d+.-]*:/i;
 const PACKAGE = /^(?:@[a-z\d~-][a-z\d._~-]*\/)?[a-z\d~-][a-z\d._~-]*$/i;
 const MANIFEST_MAX = 1024 * 1024;
@@ -48,8 +50,7 @@ export async function findModule(entry: MountPlanEntry, options: SourceOptions):
   const { module, source } = entry;
   if (source === undefined) return findByName(module, options);
   const folder = path.resolve(options.folder);
-  const git = GIT.exec(source);
-  if (git !== null) return fromGit(module, { url: git[1] ?? "", ref: git[2] ?? "" }, options);
+  if (source.startsWith(GIT)) return fromGit(module, gitSource(module, source), options);
   if (source.startsWith("file://")) return at(module, localPath(module, source), options);
   if (SCHEME.test(source) && !path.isAbsolute(source)) {
     const scheme = source.slice(0, source.indexOf(":"));
@@ -65,34 +66,59 @@ export async function findModule(entry: MountPlanEntry, options: SourceOptions):
   return at(module, path.join(folder, "node_modules", source), options);
 }
 
+function gitSource(module: string, source: string): GitSource {
+  const url = URL.parse(source.slice("git+".length));
+  const remedy = 'write "git+https://host/owner/name@ref", without a user and a password';
+  if (url === null || url.username !== "" || url.password !== "" || url.search !== "") {
+    throw new ModuleSourceError("invalid", module, "has a git source that cannot be read", remedy);
+  }
+  const [repository = "", ref = ""] = url.pathname.split(/@(.*)/s);
+  const subdirectory = new URLSearchParams(url.hash.slice(1)).get("subdirectory") ?? "";
+  return { url: `${url.origin}${repository}`, ref, subdirectory };
+}
+
 async function fromGit(module: string, source: GitSource, { git }: SourceOptions): Promise<string> {
   if (git === undefined) {
     const remedy = "check it out and name its folder, or give the option git, which answers the folder of a source";
     throw refused(module, `is to be fetched from ${source.url}, and git sources are not allowed here`, remedy);
   }
-  const folder = await git(source);
-  return at(module, path.resolve(folder), { folder, roots: [folder] });
+  const folder = await git(source).catch((error: unknown) => {
+    const remedy = "see what the option git failed with";
+    throw new ModuleSourceError("not_found", module, `could not be fetched from ${source.url}`, remedy, error);
+  });
+  return at(module, path.resolve(folder, source.subdirectory), { folder, roots: [folder] });
 }
 
 /** What lies at a path: a file; a folder whose manifest names the module; or a folder that is the module. */
-async function at(module: string, target: string, { folder, roots = [folder] }: SourceOptions): Promise<string> {
+async function at(module: string, target: string, options: SourceOptions): Promise<string> {
   const real = await realpath(target).catch(() => undefined);
   if (real === undefined) throw notFound(module, "has a source that does not exist");
-  const allowed = await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)));
-  if (!allowed.some((root) => root !== undefined && isIn(real, root))) {
-    throw refused(module, "has a source outside of the folders in which sources may be", "add its folder to roots");
-  }
+  await requireAllowed(module, real, options);
   if (!(await stat(real)).isDirectory()) return real;
-  const named = await moduleIn(real, module);
-  return named ?? real;
+  return (await moduleIn(real, module)) ?? real;
+}
+
+async function requireAllowed(
+  module: string,
+  real: string,
+  { folder, roots = [folder] }: SourceOptions,
+): Promise<void> {
+  for (const root of roots) {
+    const allowed = await realpath(root).catch(() => undefined);
+    if (allowed !== undefined && isIn(real, allowed)) return;
+  }
+  throw refused(module, "lies outside of the folders in which sources may be", "add its folder to roots");
 }
 
 /** A module without a source: named by the manifest of the folder, or by that of a package that is installed there. */
-async function findByName(module: string, { folder }: SourceOptions): Promise<string> {
+async function findByName(module: string, options: SourceOptions): Promise<string> {
+  const { folder } = options;
   const installed = path.join(path.resolve(folder), "node_modules");
   for (const one of [path.resolve(folder), ...(await packagesIn(installed))]) {
     const found = await moduleIn(one, module);
-    if (found !== undefined) return found;
+    if (found === undefined) continue;
+    await requireAllowed(module, found, options);
+    return found;
   }
   const remedy = `add "amplifier": { "modules": { ${JSON.stringify(module)}: "./file.js:${MOUNT}" } } to a package.json, or a source to the plan`;
   throw notFound(module, "has no source, and no package names it", remedy);
