@@ -35,7 +35,8 @@ export function readTools(found: Found, name: string, extras: LocationExtras): r
   const { contract } = found;
   if (contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
   const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
-  if (descriptions.length === 0) throw loadError(name, "holds no tools: what it mounts, or lists, is none");
+  // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
+  if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
   const config = configFor(extras);
   return descriptions.map((description) =>
     checkDefinition({ ...definitionOf(description, contract), config, ...location, ...extrasIn(spec) }, MODULE),

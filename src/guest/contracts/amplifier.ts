@@ -91,13 +91,18 @@ function kindOf(returned: unknown): "tool" | "cleanup" | "null" | "other" {
 }
 
 function isAsync(value: unknown): boolean {
-  return typeof value === "function" && /^async\b/.test(`${value as () => unknown}`);
+  return typeof value === "function" && /^async\b/.test(sourceOf(value));
+}
+
+/** By V8, and not by a method that the module may have given it. */
+function sourceOf(value: object): string {
+  return Reflect.apply(Function.prototype.toString, value, []) as string;
 }
 
 /** Also those with a default, which a function's `length` leaves out. */
 function parametersOf(value: unknown): number {
   if (typeof value !== "function") return 0;
-  const text = `${value as () => unknown}`;
+  const text = sourceOf(value);
   const list = text.slice(text.indexOf("(") + 1);
   let depth = 0;
   let count = 0;

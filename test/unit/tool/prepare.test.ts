@@ -74,6 +74,9 @@ describe("a tool from a definition", () => {
       inputSchema,
       outputSchema: null,
       runtime: "javascript",
+      contract: "glovebox",
+      annotations: {},
+      retries: 0,
       isolation: "instance",
       limits: { ...DEFAULT_LIMITS, cpuMs: 10, memoryMb: MAX_LIMITS.memoryMb },
       capabilities: {},
@@ -197,6 +200,8 @@ describe("a tool from a file", () => {
       ...context,
       inspect: async () => ({
         ok: true,
+        contract: "glovebox",
+        described: "null",
         spec: `{"description":"A."}`,
         defaultExport: "function",
         isolation: "instance",
@@ -252,7 +257,7 @@ describe("a tool is refused", () => {
   ])("for what is wrong with %s", async (file, reason) => {
     const [source] = await findSources(path.join(broken, file));
     if (source === undefined) throw new Error("no source");
-    const error = await refusalOf(prepareTool(source, newContext()));
+    const error = await refusalOf(prepareModule(source, {}, newContext()));
     expect(error.code).toBe("load_error");
     expect(error.message).toMatch(reason);
     expect(error.message).not.toContain(broken);
