@@ -3,6 +3,8 @@ import { propertiesOf, requiredOf } from "./names.ts";
 
 const DEPTH_MAX = 8;
 const LENGTH_MAX = 1_000;
+/** Values of a sample: a schema may ask for lists of lists of lists. */
+const VALUES_MAX = 1_000;
 /** Something of each format that is likely to be met. */
 const FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["date", "2026-01-02"],
@@ -16,41 +18,59 @@ const FORMATS: ReadonlyMap<unknown, string> = new Map([
 
 /** Arguments that are likely to fit a schema: what it requires, and nothing else. Whether they fit, its check tells. */
 export function sampleArguments(schema: JsonSchema): Record<string, unknown> {
-  return sampleObject(schema, 0);
+  return new Sampler().object(schema, 0);
 }
 
-function sampleObject(schema: JsonSchema, depth: number): Record<string, unknown> {
-  const properties = propertiesOf(schema);
-  return Object.fromEntries(requiredOf(schema).map((name) => [name, sampleOf(properties.get(name), depth + 1)]));
-}
+class Sampler {
+  #left = VALUES_MAX;
 
-function sampleOf(schema: unknown, depth: number): unknown {
-  if (typeof schema !== "object" || schema === null || depth > DEPTH_MAX) return "x";
-  const given = new Map<string, unknown>(Object.entries(schema));
-  for (const key of ["const", "default"]) if (given.has(key)) return given.get(key);
-  for (const key of ["examples", "enum"]) {
-    const values = given.get(key);
-    if (Array.isArray(values) && values.length > 0) return values[0];
+  object(schema: JsonSchema, depth: number): Record<string, unknown> {
+    const properties = propertiesOf(schema);
+    const sample = new Map<string, unknown>();
+    for (const name of requiredOf(schema))
+      if (this.#left > 0) sample.set(name, this.#value(properties.get(name), depth + 1));
+    return Object.fromEntries(sample);
   }
-  for (const key of ["anyOf", "oneOf"]) {
-    const choices = given.get(key);
-    if (Array.isArray(choices)) return sampleOf(choices[0], depth + 1);
+
+  #value(schema: unknown, depth: number): unknown {
+    this.#left--;
+    if (typeof schema !== "object" || schema === null || depth > DEPTH_MAX) return "x";
+    const given = new Map<string, unknown>(Object.entries(schema));
+    for (const key of ["const", "default"]) if (given.has(key)) return given.get(key);
+    for (const key of ["examples", "enum"]) {
+      const values = given.get(key);
+      if (Array.isArray(values) && values.length > 0) return values[0];
+    }
+    for (const key of ["anyOf", "oneOf"]) {
+      const choices = given.get(key);
+      if (Array.isArray(choices)) return this.#value(choices[0], depth + 1);
+    }
+    const type = given.get("type");
+    return this.#ofType(Array.isArray(type) ? type[0] : type, given, depth);
   }
-  const type = given.get("type");
-  switch (Array.isArray(type) ? type[0] : type) {
-    case "object":
-      return sampleObject(Object.fromEntries(given), depth);
-    case "array":
-      return Array.from({ length: numberIn(given, ["minItems"], 0) }, () => sampleOf(given.get("items"), depth + 1));
-    case "integer":
-    case "number":
-      return numberIn(given, ["minimum", "maximum"], numberIn(given, ["exclusiveMinimum"], 0) + 1);
-    case "boolean":
-      return true;
-    case "null":
-      return null;
-    default:
-      return FORMATS.get(given.get("format")) ?? "x".repeat(Math.max(1, numberIn(given, ["minLength"], 1)));
+
+  #ofType(type: unknown, given: ReadonlyMap<string, unknown>, depth: number): unknown {
+    switch (type) {
+      case "object":
+        return this.object(Object.fromEntries(given), depth);
+      case "array":
+        return this.#list(given.get("items"), numberIn(given, ["minItems"], 0), depth);
+      case "integer":
+      case "number":
+        return numberIn(given, ["minimum", "maximum"], numberIn(given, ["exclusiveMinimum"], 0) + 1);
+      case "boolean":
+        return true;
+      case "null":
+        return null;
+      default:
+        return FORMATS.get(given.get("format")) ?? "x".repeat(Math.max(1, numberIn(given, ["minLength"], 1)));
+    }
+  }
+
+  #list(items: unknown, length: number, depth: number): readonly unknown[] {
+    const list: unknown[] = [];
+    while (list.length < length && this.#left > 0) list.push(this.#value(items, depth + 1));
+    return list;
   }
 }
 
