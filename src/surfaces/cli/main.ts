@@ -5,6 +5,7 @@ import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { explainCommand } from "./explain.ts";
 import { listCommand } from "./list.ts";
+import { mcpCommand } from "./mcp.ts";
 import { say } from "./output.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
@@ -17,6 +18,7 @@ const program = new Command("glovebox")
   .showHelpAfterError("(add --help for all that there is)");
 for (const command of [
   serveCommand(),
+  mcpCommand(),
   runCommand(),
   listCommand(),
   explainCommand(),
