@@ -48,6 +48,8 @@ export interface ToolLocation extends Pick<
 > {
   /** A module, a package, an archive, an address of one, or a folder of any of these. */
   readonly path: string;
+  /** The contract in which its modules have to be written; it may be in each of them where this is missing. */
+  readonly contract?: ModuleContractName;
   /** The registration record of an AgentSpace package, instead of the one that lies in it. */
   readonly record?: unknown;
 }
