@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Side } from "../../../../src/capabilities/capability.ts";
 import { execGrants, mergeExecGrants } from "../../../../src/capabilities/exec/grants.ts";
 import { folder } from "./opened.ts";
 
-const { describe: words, meet, read, uncovered } = execGrants;
+const read = (value: unknown, side: Side) => execGrants.read(value, side);
 
 describe("a grant of exec", () => {
   test("is true, or limits within those of the engine", () => {
@@ -50,11 +51,11 @@ describe("a grant of exec", () => {
   test("is the less of what is asked for and what is allowed", () => {
     const asked = read({ wallMs: 1_000 }, "request");
     const allowed = read({ wallMs: 500, outputBytes: 10 }, "policy");
-    expect(meet(asked, allowed)).toMatchObject({ wallMs: 500, outputBytes: 10 });
-    expect(meet(read(true, "request"), allowed)).toMatchObject({ wallMs: 500 });
-    expect(uncovered(asked, [allowed])).toEqual([{ pointer: "/wallMs", asked: "commands of 1000 ms" }]);
-    expect(uncovered(asked, [allowed, read(true, "policy")])).toEqual([]);
-    expect(uncovered(asked, [])).toEqual([{ pointer: "", asked: "the capability" }]);
+    expect(execGrants.meet(asked, allowed)).toMatchObject({ wallMs: 500, outputBytes: 10 });
+    expect(execGrants.meet(read(true, "request"), allowed)).toMatchObject({ wallMs: 500 });
+    expect(execGrants.uncovered(asked, [allowed])).toEqual([{ pointer: "/wallMs", asked: "commands of 1000 ms" }]);
+    expect(execGrants.uncovered(asked, [allowed, read(true, "policy")])).toEqual([]);
+    expect(execGrants.uncovered(asked, [])).toEqual([{ pointer: "", asked: "the capability" }]);
   });
 
   test("of several rules is what all of them give", () => {
@@ -76,8 +77,10 @@ describe("a grant of exec", () => {
 
   test("is described without the host's folders", () => {
     const path = folder();
-    const said = words(read({ wallMs: 5, outputBytes: 7, mounts: { "/data": { path, mode: "ro" } } }, "policy"));
+    const said = execGrants.describe(
+      read({ wallMs: 5, outputBytes: 7, mounts: { "/data": { path, mode: "ro" } } }, "policy"),
+    );
     expect(said).toBe("commands of at most 5 ms with at most 7 bytes of output that see /data (ro)");
-    expect(words(read(true, "policy"))).toBe("commands");
+    expect(execGrants.describe(read(true, "policy"))).toBe("commands");
   });
 });
