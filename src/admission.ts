@@ -5,7 +5,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
 import { type Limits, NAMES, resolveLimits } from "./limits.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
-import type { RegisteredTool } from "./tool/prepare.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
 
 /** Resolve and validate: the stages of a call before anybody is told of it. */
@@ -49,9 +49,13 @@ export class Admission {
     }
     const limits = this.#limitsOf(tool, options, parent);
     if (typeof limits === "string") return refuse("invalid_arguments", limits);
-    const args = writeArguments(tool, call.arguments ?? {}, limits);
+    const { command } = call;
+    if (command !== undefined && tool.info.contract !== "agentspace") {
+      return refuse("invalid_arguments", `tool "${name}" has no commands`);
+    }
+    const args = writeArguments(tool, call.arguments ?? {}, limits, command !== undefined);
     if (typeof args !== "string") return refuse(args.code, args.message, args.details);
-    return new EngineCall({ callId, tool, args, limits, options, parent }, this.#host);
+    return new EngineCall({ callId, tool, args, command, limits, options, parent }, this.#host);
   }
 
   #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {

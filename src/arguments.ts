@@ -3,11 +3,12 @@ import { byteLength } from "./json.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
 import type { ToolCall } from "./result.ts";
-import type { RegisteredTool } from "./tool/prepare.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { describeViolations } from "./tool/violation.ts";
 
 /** Longest id a caller may give a call. */
 export const CALL_ID_MAX = 256;
+const COMMAND_MAX = 256;
 
 /** What is wrong with a call's form or its options, before its tool's schema is asked. */
 export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
@@ -18,12 +19,28 @@ export function describeMalformed(call: ToolCall, callId: unknown, options: Exec
   if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
     return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
   }
+  const { command }: { readonly command?: unknown } = call;
+  if (command !== undefined && (typeof command !== "string" || command === "" || command.length > COMMAND_MAX)) {
+    return `a call's command is a string of 1 to ${COMMAND_MAX} characters`;
+  }
+  const { idempotencyKey: key }: { readonly idempotencyKey?: unknown } = options;
+  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > CALL_ID_MAX)) {
+    return `a call's idempotencyKey is a string of 1 to ${CALL_ID_MAX} characters`;
+  }
   const args: unknown = call.arguments ?? {};
   return typeof args === "object" && !Array.isArray(args) ? null : "a call's arguments are an object";
 }
 
-/** The arguments as JSON, with the schema's defaults in them; or what is wrong with them. The caller's object stays. */
-export function writeArguments(tool: RegisteredTool, given: object, limits: Limits): string | ToolError {
+/**
+ * The arguments as JSON, with the schema's defaults in them; or what is wrong with them. The caller's object stays.
+ * `isFree`: they are not those that the schema speaks of.
+ */
+export function writeArguments(
+  tool: RegisteredTool,
+  given: object,
+  limits: Limits,
+  isFree: boolean,
+): string | ToolError {
   let text: string;
   try {
     text = JSON.stringify(given);
@@ -35,6 +52,7 @@ export function writeArguments(tool: RegisteredTool, given: object, limits: Limi
   if (size > limits.inputBytes) {
     return toolError("input_too_large", `the arguments have ${size} bytes of JSON, the limit is ${limits.inputBytes}`);
   }
+  if (isFree) return text;
   const { checkInput } = tool;
   const value: unknown = checkInput.hasDefaults ? JSON.parse(text) : given;
   const violations = checkInput.check(value);

@@ -1,18 +1,18 @@
 import { Allowance } from "./allowance.ts";
+import { readOutput } from "./call-output.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
 import { refusalOf } from "./broker/last-refusal.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
-import { byteLength, describeExcess } from "./json.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
 import { emptyMetadata, failure, type LogLine, NO_LOGS, type ResultMetadata, type ToolResult } from "./result.ts";
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
-import type { RegisteredTool } from "./tool/prepare.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 
 /** What calls need of their engine. */
 export interface CallHost {
@@ -40,6 +40,7 @@ export interface AdmittedCall {
   readonly tool: RegisteredTool;
   /** The arguments as JSON. */
   readonly args: string;
+  readonly command?: string | undefined;
   readonly limits: Limits;
   readonly options: ExecuteOptions;
   /** The call on whose behalf it is made. */
@@ -61,6 +62,7 @@ export class EngineCall implements Entry, Job {
   readonly tool: RegisteredTool;
   readonly tenant: string;
   readonly args: string;
+  readonly command: string | undefined;
   readonly limits: Limits;
   readonly options: ExecuteOptions;
   readonly parent: EngineCall | null;
@@ -82,12 +84,13 @@ export class EngineCall implements Entry, Job {
   #effects = 0;
   #resolve: (result: ToolResult) => void = () => undefined;
 
-  constructor({ callId, tool, args, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
+  constructor({ callId, tool, args, command, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
     this.run = host.nextRun();
     this.callId = callId;
     this.tool = tool;
     this.tenant = options.tenant ?? "";
     this.args = args;
+    this.command = command;
     this.limits = limits;
     this.options = options;
     this.parent = parent;
@@ -210,8 +213,16 @@ export class EngineCall implements Entry, Job {
   }
 
   #mayRetry(failure: Failure): boolean {
-    if (this.#retries >= this.tool.retries || this.options.signal?.aborted === true) return false;
-    return !IN_VAIN.has(failure.code) && this.#describe(failure).retryable;
+    const { retries, retryOn } = this.tool;
+    if (this.#retries >= retries || this.options.signal?.aborted === true || IN_VAIN.has(failure.code)) return false;
+    if (this.#describe(failure).retryable) return true;
+    return retryOn === "failure" && failure.code === "tool_error" && this.#mayRepeat;
+  }
+
+  /** Whether nothing has been done yet, or may be done twice: a tool that failed by itself is asked for the same again. */
+  get #mayRepeat(): boolean {
+    const isIdempotent = this.tool.info.annotations.idempotent === true || this.options.idempotencyKey !== undefined;
+    return isIdempotent || this.#effects + (this.#session?.effects ?? 0) === 0;
   }
 
   #end(result: ToolResult): void {
@@ -231,30 +242,18 @@ export class EngineCall implements Entry, Job {
   /** The result of a call that ran. */
   #conclude(reply: Reply): ToolResult {
     try {
-      return this.#read(reply, this.#metadata(reply));
+      const metadata = this.#metadata(reply);
+      const { outcome } = reply;
+      if (!outcome.ok) return failure(this.#describe(outcome.failure), metadata);
+      // What a command answers with has no schema.
+      const tool = this.command === undefined ? this.tool : { ...this.tool, checkOutput: null };
+      return readOutput(outcome.json, tool, this.limits, metadata);
     } catch {
       // Only an executor that is no longer ours sends what is not JSON.
       const message = "the executor answered with something that cannot be read";
       const metadata = emptyMetadata(this.callId, this.tool.info.name, this.#queueMs);
       return failure(toolError("executor_crashed", message), metadata);
     }
-  }
-
-  #read({ outcome }: Reply, metadata: ResultMetadata): ToolResult {
-    if (!outcome.ok) return failure(this.#describe(outcome.failure), metadata);
-    const { outputBytes } = this.limits;
-    const size = byteLength(outcome.json, outputBytes);
-    if (size > outputBytes) {
-      const message = `the output has ${size} bytes of JSON, the limit is ${outputBytes}`;
-      return failure(toolError("output_too_large", message), metadata);
-    }
-    const excess = describeExcess(outcome.json);
-    if (excess !== null) return failure(toolError("invalid_output", `the output is ${excess}`), metadata);
-    const output: unknown = JSON.parse(outcome.json);
-    const violations = this.tool.checkOutput?.check(output) ?? [];
-    if (violations.length === 0) return { success: true, output, error: null, metadata };
-    const message = "the tool's output does not fit its outputSchema";
-    return failure(toolError("invalid_output", message, { violations }), metadata);
   }
 
   #metadata(reply: Reply): ResultMetadata {

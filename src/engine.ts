@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import PQueue from "p-queue";
 import { Admission } from "./admission.ts";
 import { tenantOf } from "./arguments.ts";
 import { Audit } from "./audit.ts";
@@ -12,6 +11,7 @@ import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } fr
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
+import { Idempotency } from "./idempotency.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
@@ -21,17 +21,15 @@ import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { recordCall } from "./recorder.ts";
+import { Registrar } from "./registrar.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
-import type { ToolDefinition, ToolInfo } from "./tool/definition.ts";
-import { prepareTool, type RegisteredTool } from "./tool/prepare.ts";
-import { MAX_TOOLS, ToolRegistry } from "./tool/registry.ts";
-import { findSources } from "./tool/source.ts";
+import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
+import { ToolRegistry } from "./tool/registry.ts";
 
 const DRAIN_DEFAULT_MS = 5_000;
-/** Tools that are bundled and inspected side by side. */
-const PREPARED_AT_ONCE = 4;
 
 /** Engines that are open in this process: the last one to close stops the bundler they share. */
 let open = 0;
@@ -58,18 +56,18 @@ export class Engine implements AsyncDisposable {
   readonly #options: ResolvedOptions;
   readonly #events = new Events();
   readonly #registry = new ToolRegistry();
-  readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
+  readonly #registrar: Registrar;
   readonly #scheduler: Scheduler;
   readonly #executor: Executor;
   readonly #host: CallHost;
   readonly #broker: Broker;
   readonly #admission: Admission;
+  readonly #idempotency = new Idempotency();
   readonly #metrics: Metrics;
   readonly #audit: Audit | undefined;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
   #lastRun = 0;
-  #lastKey = 0;
 
   private constructor(options: ResolvedOptions, prelude: Prelude) {
     this.#options = options;
@@ -81,6 +79,13 @@ export class Engine implements AsyncDisposable {
       entropyKey,
       nextRun: () => ++this.#lastRun,
       tell: (...told) => this.#events.emit(...told),
+    });
+    const { limits, maxLimits } = options;
+    this.#registrar = new Registrar({
+      limits,
+      maxLimits,
+      requireOpen: () => this.#requireOpen(),
+      inspect: (script) => this.#executor.inspect(script),
     });
     this.#broker = createBroker(options, (event) => this.#events.emit("capability:call", event));
     this.#host = {
@@ -121,8 +126,8 @@ export class Engine implements AsyncDisposable {
    * new. A string names a module file, or a folder of them; of several tools the first one's info is answered, and
    * either all are registered or none. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
    */
-  async register(tool: ToolDefinition | string): Promise<ToolInfo> {
-    const prepared = await this.#prepare(tool);
+  async register(tool: ToolDefinition | ToolLocation | string): Promise<ToolInfo> {
+    const prepared = await this.#registrar.prepare(tool);
     this.#requireOpen();
     for (const each of prepared) this.#put(each);
     const [first] = prepared;
@@ -131,8 +136,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /** @internal Registers tools side by side; of those with the same name the last one stays. */
-  async registerAll(tools: readonly (ToolDefinition | string)[]): Promise<void> {
-    const prepared = await Promise.all(tools.map((tool) => this.#prepare(tool)));
+  async registerAll(tools: readonly (ToolDefinition | ToolLocation | string)[]): Promise<void> {
+    const prepared = await Promise.all(tools.map((tool) => this.#registrar.prepare(tool)));
     this.#requireOpen();
     for (const each of prepared.flat()) this.#put(each);
   }
@@ -171,7 +176,9 @@ export class Engine implements AsyncDisposable {
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    return this.#run(call, options, null);
+    const run = () => this.#run(call, options, null);
+    const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
+    return isKeyed ? this.#idempotency.run(call, options, run) : run();
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -227,26 +234,6 @@ export class Engine implements AsyncDisposable {
       const { signal, priority = 0 } = options;
       this.#scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
     });
-  }
-
-  /** Makes tools ready, a few at a time: each takes the bundler and then a worker. */
-  async #prepare(tool: ToolDefinition | string): Promise<RegisteredTool[]> {
-    this.#requireOpen();
-    const inputs = typeof tool === "string" ? await findSources(tool) : [tool];
-    if (this.#preparing.size + inputs.length > MAX_TOOLS) {
-      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
-    }
-    const { limits, maxLimits } = this.#options;
-    const context = {
-      inspect: (script: RegisteredTool["script"]) => {
-        this.#requireOpen();
-        return this.#executor.inspect(script);
-      },
-      nextKey: () => `${++this.#lastKey}`,
-      limits,
-      maxLimits,
-    };
-    return Promise.all(inputs.map((input) => this.#preparing.add(() => prepareTool(input, context))));
   }
 
   /** Tells `tool:pre`; answers the reason of a listener that refuses. */

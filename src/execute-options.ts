@@ -20,6 +20,11 @@ export interface ExecuteOptions {
    * not functions of what can be recorded, and their recordings only tell what they asked and were answered.
    */
   readonly record?: boolean;
+  /**
+   * Calls of one tenant to one tool with the same key are one call: later ones get the result of the first, while it
+   * runs and for some minutes after. At most 256 characters.
+   */
+  readonly idempotencyKey?: string;
   /** Gets console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
 }

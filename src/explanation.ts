@@ -3,7 +3,7 @@ import { type Finding, findUncovered } from "./broker/findings.ts";
 import { pointerSegment } from "./json.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
-import type { RegisteredTool } from "./tool/prepare.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 
 /** One thing that a tool is granted, and which rule grants it. */
 export interface GrantLine {

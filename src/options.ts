@@ -11,7 +11,7 @@ import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
-import type { ToolDefinition } from "./tool/definition.ts";
+import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
 
 export interface QueueOptions {
   /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
@@ -34,7 +34,7 @@ export interface KvOptions {
 
 /** What `createEngine` takes; everything has a default. */
 export interface EngineOptions {
-  readonly tools?: readonly (ToolDefinition | string)[];
+  readonly tools?: readonly (ToolDefinition | ToolLocation | string)[];
   readonly executor?: ExecutorKind | ExecutorOptions;
   /**
    * Isolate threads. Default: one for each processor up to four, and one more, because slow tools leave one to the

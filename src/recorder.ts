@@ -5,12 +5,17 @@ import type { ToolResult } from "./result.ts";
 
 /** Puts everything of which a call was a function into its result's metadata. */
 export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
-  const { callId, tenant, args, limits, clockMs, run, session } = call;
+  const { callId, tenant, args, command, limits, clockMs, run, session } = call;
   const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
     format: FORMAT,
-    tool: { ...script, outputSchema: call.tool.info.outputSchema, sourceMap: call.tool.sourceMap },
-    call: { id: callId, tenant, arguments: args },
+    tool: {
+      ...script,
+      outputChars: call.tool.outputChars,
+      outputSchema: call.tool.info.outputSchema,
+      sourceMap: call.tool.sourceMap,
+    },
+    call: { id: callId, tenant, arguments: args, command: command ?? null },
     limits,
     startMs: clockMs,
     seed: seedOf(entropyKey, `${run}`),

@@ -6,7 +6,7 @@ import { type Limits, NAMES as LIMITS } from "./limits.ts";
 import type { Answer } from "./executor/executor.ts";
 import type { JsonSchema } from "./json.ts";
 import type { Failure } from "./protocol/messages.ts";
-import type { ToolScript } from "./protocol/script.ts";
+import { MODULE_CONTRACTS, type ToolScript } from "./protocol/script.ts";
 import type { LogLine, ToolResult } from "./result.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { describeViolations } from "./tool/violation.ts";
@@ -14,8 +14,17 @@ import { describeViolations } from "./tool/violation.ts";
 /** Everything of which a call was a function, and what came of it: enough to run it again without the world. */
 export interface Recording {
   readonly format: typeof FORMAT;
-  readonly tool: Omit<ToolScript, "key"> & { readonly outputSchema: JsonSchema | null; readonly sourceMap: string };
-  readonly call: { readonly id: string; readonly tenant: string; readonly arguments: string };
+  readonly tool: Omit<ToolScript, "key"> & {
+    readonly outputSchema: JsonSchema | null;
+    readonly outputChars: number | null;
+    readonly sourceMap: string;
+  };
+  readonly call: {
+    readonly id: string;
+    readonly tenant: string;
+    readonly arguments: string;
+    readonly command: string | null;
+  };
   readonly limits: Limits;
   /** The call's clock when it started, in milliseconds since the epoch. */
   readonly startMs: number;
@@ -50,7 +59,7 @@ export interface RecordedAnswer {
 /** What is the same again when a call is run again. */
 export type RecordedOutcome = Pick<ToolResult, "success" | "output" | "error"> & { readonly logs: readonly LogLine[] };
 
-export const FORMAT = "glovebox-recording/1";
+export const FORMAT = "glovebox-recording/2";
 
 const TEXT = { type: "string" };
 const COUNT = { type: "integer", minimum: 1 };
@@ -67,11 +76,13 @@ const RECORDING = record({
     isolation: { enum: ["instance", "context", "isolate", "shared"] },
     memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
     config: TEXT,
+    contract: { enum: MODULE_CONTRACTS },
     text: TEXT,
     outputSchema: { type: ["object", "boolean", "null"] },
+    outputChars: { type: ["integer", "null"], minimum: 1 },
     sourceMap: TEXT,
   }),
-  call: record({ id: TEXT, tenant: TEXT, arguments: TEXT }),
+  call: record({ id: TEXT, tenant: TEXT, arguments: TEXT, command: { type: ["string", "null"] } }),
   limits: record(Object.fromEntries(LIMITS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }]))),
   startMs: { type: "number" },
   seed: { type: "string", pattern: "^[0-9a-f]{64}$" },

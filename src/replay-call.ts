@@ -7,7 +7,7 @@ import { fixedKey } from "./protocol/seed.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
-import type { RegisteredTool } from "./tool/prepare.ts";
+import { readerOf, type RegisteredTool } from "./tool/registered-tool.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { stackMapper } from "./tool/stack.ts";
 
@@ -54,6 +54,7 @@ function run(recording: Recording, host: Pick<CallHost, "executor" | "nextRun">)
       callId: call.id,
       tool: toolOf(recording),
       args: call.arguments,
+      command: call.command ?? undefined,
       limits,
       options,
       parent: null,
@@ -76,7 +77,7 @@ function run(recording: Recording, host: Pick<CallHost, "executor" | "nextRun">)
 const NO_SLOT: Slot = { release: () => undefined };
 
 /** The tool as it was, without what only its registration needed. */
-function toolOf({ tool: { outputSchema, sourceMap, ...script }, limits }: Recording): RegisteredTool {
+function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, limits }: Recording): RegisteredTool {
   const { name, version, isolation, text } = script;
   return {
     info: {
@@ -87,6 +88,9 @@ function toolOf({ tool: { outputSchema, sourceMap, ...script }, limits }: Record
       inputSchema: true,
       outputSchema,
       runtime: "javascript",
+      contract: script.contract ?? "glovebox",
+      annotations: {},
+      retries: 0,
       isolation,
       limits,
       capabilities: {},
@@ -99,6 +103,9 @@ function toolOf({ tool: { outputSchema, sourceMap, ...script }, limits }: Record
     askedLimits: {},
     capabilities: {},
     retries: 0,
+    retryOn: "lost",
+    readResult: readerOf(script.contract),
+    outputChars,
     usage: { calls: 1, retired: false },
     sourceMap,
     mapStack: stackMapper(name, sourceMap),

@@ -6,6 +6,8 @@ export interface ToolCall {
   readonly id?: string;
   readonly name: string;
   readonly arguments: Record<string, unknown>;
+  /** The operation that is meant, of a tool that has others beside its main one. Its arguments have no schema. */
+  readonly command?: string;
 }
 
 export interface LogLine {

@@ -39,6 +39,8 @@ export interface ToolDescription {
   readonly annotations?: ToolAnnotations;
   readonly limits?: Partial<Limits>;
   readonly retries?: number;
+  /** Characters of a text output, beyond which it is cut. */
+  readonly outputChars?: number;
 }
 
 /** How a call ended, in our own words: what every contract's result is read into. */
@@ -99,12 +101,12 @@ export interface Contract<Definition = unknown, Call = unknown, Result = unknown
 }
 
 /** A contract in which modules are written, so that the engine can run them. */
-export interface ModuleContract<Definition = unknown, Call = unknown, Result = unknown, Event = unknown> extends Contract<
-  Definition,
-  Call,
-  Result,
-  Event
-> {
+export interface ModuleContract<
+  Definition = unknown,
+  Call = unknown,
+  Result = unknown,
+  Event = unknown,
+> extends Contract<Definition, Call, Result, Event> {
   /** The tools of a module, from what its isolate says of it. `name` is the file's, for what does not say its own. */
   readModule(described: unknown, name: string): readonly ToolDescription[];
 }

@@ -62,7 +62,8 @@ export class DebuggedCall {
     const { call, limits, startMs } = this.#recording;
     return new Promise((resolve) => {
       this.#end = resolve;
-      const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}]]`;
+      const command = call.command === null ? "" : `,${JSON.stringify(call.command)}`;
+      const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}${command}]]`;
       this.#turn(() => {
         const answer: unknown = this.#guest.start(calls);
         const [outcome = ""] = typeof answer === "string" ? answer.split("\t") : [BROKEN];

@@ -41,7 +41,8 @@ export class Batch implements Load {
     for (const { run, job, nowMs } of this.flights) {
       runs += runs === "" ? run : `,${run}`;
       const before = calls === "" ? "" : ",";
-      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}]`;
+      const command = job.command === undefined ? "" : `,${JSON.stringify(job.command)}`;
+      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${command}]`;
     }
     const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
     const { script, tenant } = this;

@@ -33,6 +33,8 @@ export interface Job {
   readonly callId: string;
   /** The arguments as JSON. */
   readonly args: string;
+  /** The operation that is called, where it is not the tool's main one. */
+  readonly command?: string | undefined;
   readonly limits: RunLimits & { readonly wallMs: number; readonly queueMs: number };
   /** What is left of `queueMs` for its first start. When it loses its worker it may wait for all of that again. */
   readonly waitMs: number;

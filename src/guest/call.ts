@@ -75,7 +75,12 @@ function within(max: number, text: unknown): string {
 }
 
 /** What an inspection found, as an outcome. */
-export function describeFound(found: { readonly spec: string; readonly defaultExport: string }): string {
+export function describeFound(found: {
+  readonly contract: string;
+  readonly described: string;
+  readonly spec: string;
+  readonly defaultExport: string;
+}): string {
   return within(FOUND_MAX, `+${JSON.stringify(found)}`);
 }
 

@@ -34,7 +34,7 @@ export interface Guest {
   /** Takes the tool's factory. `shared` keeps one instance for all calls. */
   load(factory: Factory, ownNames: string, facts: string, shared: boolean): void;
   /**
-   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments][]` as JSON, up to and with the first that
+   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?][]` as JSON, up to and with the first that
    * does not end at once. Answers for each that it started its outcome, or nothing, and a tab; then a line feed where
    * some are left. The outcome of a call that goes on comes with an `EMIT_DONE`.
    */
@@ -45,9 +45,12 @@ export interface Guest {
   fire(run: number, nowMs: number): void;
   /** Tells the call's signal; the call is over whatever its listeners do. */
   cancel(run: number, nowMs: number): void;
-  /** What the last start answered, where that was lost to an exception that came after it. */
+  /**
+   * What the last start answered, where that was lost to an exception that came after it; or the last inspection, where
+   * it answered nothing.
+   */
   recover(): string;
-  /** Evaluates the module and describes what it exports, as JSON. */
+  /** Evaluates the module and describes what it exports, as JSON: nothing where it has to be waited for. */
   inspect(run: number, nowMs: number): string;
 }
 

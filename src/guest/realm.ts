@@ -1,16 +1,23 @@
 import { Call, type CallWorld, describeFound, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
+import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
+import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
 import type { Factory, Failure, Guest } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
-
-type ToolFunction = (input: unknown, context: ToolContext) => unknown;
 
 const NONE: readonly unknown[] = [];
 /** Characters of outcomes after which a batch answers with what it has. */
 const ANSWER_MAX = 256 * 1024;
 
-type QueuedCall = readonly [run: number, id: string, nowMs: number, outputMax: number, input: unknown];
+type QueuedCall = readonly [
+  run: number,
+  id: string,
+  nowMs: number,
+  outputMax: number,
+  input: unknown,
+  command?: string,
+];
 
 const NO_CALLS: readonly QueuedCall[] = [];
 
@@ -25,7 +32,8 @@ export class Realm implements Guest {
   readonly #calls = new Map<number, Call>();
   #factory: Factory | null = null;
   #ownNames: readonly string[] = [];
-  #facts: ToolFacts = { name: "", version: "", config: "null" };
+  #facts: ToolFacts = { name: "", version: "", config: "null", contract: null };
+  #adapter: Adapter | null = null;
   #isShared = false;
   #shared: Instance | null = null;
   readonly #hardened: boolean;
@@ -44,6 +52,7 @@ export class Realm implements Guest {
     this.#factory = factory;
     this.#ownNames = ownNames === "" ? [] : ownNames.split(",");
     this.#facts = JSON.parse(facts) as ToolFacts;
+    this.#adapter = this.#facts.contract === null ? null : adapterNamed(this.#facts.contract);
     this.#isShared = shared;
   }
 
@@ -110,13 +119,42 @@ export class Realm implements Guest {
     this.#world.turn.call = call;
     try {
       const holder: Holder = { call, realm: this };
-      const exported = this.#evaluate(new CallGlobal(holder), call);
-      call.end();
-      const spec = JSON.stringify(Reflect.get(exported, "spec") ?? null) ?? "null";
-      return describeFound({ spec, defaultExport: typeof Reflect.get(exported, "default") });
+      const exports = exportsOf(this.#evaluate(new CallGlobal(holder), call));
+      const adapter = this.#adapter ?? findAdapter(exports);
+      const facts = {
+        contract: adapter.name,
+        spec: JSON.stringify(exports["spec"] ?? null) ?? "null",
+        defaultExport: typeof exports["default"],
+      };
+      const described = adapter.describe(exports, this.#facts);
+      const found = (value: unknown) => describeFound({ ...facts, described: JSON.stringify(value ?? null) ?? "null" });
+      if (!isThenable(described)) {
+        call.end();
+        return found(described);
+      }
+      this.#describeLater(call, described, found);
+      return "";
     } catch (error) {
       return call.failWith(this.#loadFailure(error));
     }
+  }
+
+  /** What a module says of itself only once its promises are settled is asked for with `recover`. */
+  #describeLater(call: Call, described: object, found: (value: unknown) => string): void {
+    this.#lastAnswer = "";
+    const conclude = (answer: () => string): void => {
+      if (call.settled) return;
+      try {
+        this.#lastAnswer = answer();
+      } catch (error) {
+        this.#lastAnswer = call.failWith(this.#loadFailure(error));
+      }
+      call.end();
+    };
+    Promise.resolve(described).then(
+      (value) => conclude(() => found(value)),
+      (error: unknown) => conclude(() => call.failWith(this.#loadFailure(error))),
+    );
   }
 
   #startOne(queued: QueuedCall): string {
@@ -124,12 +162,12 @@ export class Realm implements Guest {
     turn.nowMs = queued[2];
     const call = new Call(this.#world, queued[0], queued[1], queued[3]);
     turn.call = call;
-    const outcome = this.#begin(call, queued[4]);
+    const outcome = this.#begin(call, queued[4], queued[5]);
     if (!call.settled) this.#calls.set(call.run, call);
     return outcome;
   }
 
-  #begin(call: Call, input: unknown): string {
+  #begin(call: Call, input: unknown, command: string | undefined): string {
     let instance: Instance;
     try {
       instance = this.#instance(call);
@@ -140,7 +178,7 @@ export class Realm implements Guest {
     try {
       // Called without a receiver: `this` would be an object of the prelude's.
       const { tool } = instance;
-      const value = tool(input, new ToolContext(call, this.#facts));
+      const value = tool(input, new ToolContext(call, this.#facts), command);
       return isThenable(value) ? this.#follow(call, value) : call.finish(value);
     } catch (error) {
       return call.failWith(describeError(error, issuedCode));
@@ -185,10 +223,9 @@ export class Realm implements Guest {
     }
     const holder: Holder = { call, realm: this };
     const global = new CallGlobal(holder);
-    const exported = this.#evaluate(global, call);
-    const tool: unknown = Reflect.get(exported, "default");
-    if (typeof tool !== "function") throw new TypeError("the module's default export is not a function");
-    const instance = { tool: tool as ToolFunction, holder, global };
+    const exports = exportsOf(this.#evaluate(global, call));
+    this.#adapter ??= findAdapter(exports);
+    const instance = { tool: this.#adapter.open(exports, this.#facts, this.#isShared), holder, global };
     if (this.#isShared) this.#shared = instance;
     return instance;
   }
@@ -216,9 +253,5 @@ export class Realm implements Guest {
 }
 
 function isThenable(value: unknown): value is object {
-  return (
-    value !== null &&
-    (typeof value === "object" || typeof value === "function") &&
-    typeof Reflect.get(value, "then") === "function"
-  );
+  return (isObject(value) || typeof value === "function") && typeof Reflect.get(value, "then") === "function";
 }

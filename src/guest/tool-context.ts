@@ -9,6 +9,8 @@ export interface ToolFacts {
   readonly version: string;
   /** The tool's config as JSON text. */
   readonly config: string;
+  /** The contract it is written in; `null` where that has to be found out. */
+  readonly contract: string | null;
 }
 
 /** The second argument of a tool. Its parts are made when they are first asked for. */

@@ -10,6 +10,14 @@ import type { ToolError } from "../errors.ts";
  */
 export type Isolation = "instance" | "context" | "isolate" | "shared";
 
+/** The contracts in which modules may be written; what a module has to export is in `guest/contracts`. */
+export type ModuleContractName = (typeof MODULE_CONTRACTS)[number];
+export const MODULE_CONTRACTS = ["glovebox", "amplifier", "agentspace", "strands", "xaibo"] as const;
+
+export function isModuleContract(name: unknown): name is ModuleContractName {
+  return MODULE_CONTRACTS.some((one) => one === name);
+}
+
 /** A tool's code as workers get it: bundled once, then evaluated inside isolates only. */
 export interface ToolScript {
   /** Unique for every registration: a tool that is replaced gets another key, so old calls end on the old code. */
@@ -20,6 +28,8 @@ export interface ToolScript {
   readonly memoryMb: number;
   /** The tool's `config` as JSON text: `null` where it has none. */
   readonly config: string;
+  /** The contract the module is written in; `null` where nobody has looked yet. */
+  readonly contract: ModuleContractName | null;
   /**
    * The bundle: statements that declare a variable called `SCRIPT_EXPORTS` holding the module's exports.
    * Workers wrap it in a function, so that evaluating it again makes a fresh instance.
@@ -39,6 +49,9 @@ export const SCRIPT_EXPORTS = "__tool";
 export type Inspection =
   | {
       readonly ok: true;
+      readonly contract: ModuleContractName;
+      /** What the module says of itself in the terms of its contract, as JSON text. */
+      readonly described: string;
       /** The module's `spec` export as JSON text; `null` where there is none. */
       readonly spec: string;
       /** `function` where the module can be called. */

@@ -1,6 +1,8 @@
 import { SCRIPT_EXPORTS } from "../protocol/script.ts";
 
 const CLAUSE = "export {";
+/** What the bundler ends a CommonJS module with. */
+const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
 
 /**
  * Turns a bundle in module form into statements that leave its exports in `SCRIPT_EXPORTS`.
@@ -10,6 +12,11 @@ const CLAUSE = "export {";
  * clause at its end. No line is added before the bundle's own, so that its source map stays true.
  */
 export function leaveExports(text: string): string {
+  const commonJs = DEFAULT.exec(text);
+  if (commonJs !== null) {
+    const body = text.slice(0, commonJs.index);
+    return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn { default: ${commonJs[1]} };\n})();`;
+  }
   const start = text.startsWith(CLAUSE) ? 0 : text.lastIndexOf(`\n${CLAUSE}`) + 1;
   const clause = /^export \{([^}]*)\};?\s*$/.exec(text.slice(start));
   const body = clause === null ? text : text.slice(0, start);

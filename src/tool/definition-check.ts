@@ -16,6 +16,7 @@ const MAX_CAPABILITIES_BYTES = 64 * 1024;
 const NAMES = { type: "array", items: { type: "string", minLength: 1, maxLength: 2_000 }, maxItems: 1_000 };
 const AMOUNT = { type: "number", exclusiveMinimum: 0 };
 const OBJECT = { type: "object" };
+const FLAG = { type: "boolean" };
 
 const CAPABILITIES = {
   type: "object",
@@ -67,6 +68,19 @@ const DEFINITION = {
     capabilities: CAPABILITIES,
     config: true,
     retries: { type: "integer", minimum: 0, maximum: 5 },
+    retryOn: { enum: ["lost", "failure"] },
+    annotations: {
+      type: "object",
+      properties: {
+        title: { type: "string", maxLength: 1_000 },
+        readOnly: FLAG,
+        destructive: FLAG,
+        idempotent: FLAG,
+        openWorld: FLAG,
+      },
+      additionalProperties: false,
+    },
+    outputChars: { type: "integer", minimum: 1 },
   },
   required: ["name", "description"],
   additionalProperties: false,

@@ -1,7 +1,8 @@
 import type { CapabilityRequest } from "../capabilities/capability.ts";
+import type { ContractName, ToolAnnotations } from "../contracts/contract.ts";
 import type { JsonSchema, JsonValue } from "../json.ts";
 import type { Limits } from "../limits.ts";
-import type { Isolation } from "../protocol/script.ts";
+import type { Isolation, ModuleContractName } from "../protocol/script.ts";
 
 export type Runtime = "javascript" | "python" | "wasi" | "native";
 
@@ -25,6 +26,30 @@ export interface ToolDefinition {
   readonly config?: JsonValue;
   /** How often a failed call that may be retried is started again. Default 0, at most 5. */
   readonly retries?: number;
+  /**
+   * Which failures `retries` is about: those that are nobody's fault (`lost`, the default), or the tool's own as well
+   * (`failure`), unless the call has had effects and does not say that it may have them twice.
+   */
+  readonly retryOn?: RetryOn;
+  readonly annotations?: ToolAnnotations;
+  /**
+   * Characters of a text output: a longer one is cut, which its last line and `metadata.truncated.output` tell. Default:
+   * no cut; beyond `limits.outputBytes` a call fails.
+   */
+  readonly outputChars?: number;
+}
+
+export type RetryOn = "lost" | "failure";
+
+/** A module or a package on disk, and what whoever registers it has to say of it. What the module says itself goes before. */
+export interface ToolLocation extends Pick<
+  ToolDefinition,
+  "isolation" | "limits" | "capabilities" | "tags" | "config"
+> {
+  /** A module, a package, an archive, an address of one, or a folder of any of these. */
+  readonly path: string;
+  /** The registration record of an AgentSpace package, instead of the one that lies in it. */
+  readonly record?: unknown;
 }
 
 /** What the engine says of a registered tool. */
@@ -36,6 +61,10 @@ export interface ToolInfo {
   readonly inputSchema: JsonSchema;
   readonly outputSchema: JsonSchema | null;
   readonly runtime: Runtime;
+  /** The contract in which its module is written. */
+  readonly contract: Extract<ContractName, ModuleContractName>;
+  readonly annotations: ToolAnnotations;
+  readonly retries: number;
   /** The level in force; see `isolationReason` where it is not the one asked for. */
   readonly isolation: Isolation;
   readonly isolationReason?: string;

@@ -1,6 +1,6 @@
 import { GloveboxError } from "../errors.ts";
 import type { ToolInfo } from "./definition.ts";
-import type { RegisteredTool } from "./prepare.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
 
 /** Tools that one engine may hold. */
 export const MAX_TOOLS = 10_000;

@@ -138,6 +138,7 @@ const REHEARSED: ToolScript = {
   isolation: "instance",
   memoryMb: 0,
   config: "null",
+  contract: "glovebox",
   text: `const ${SCRIPT_EXPORTS} = { default: () => 0 };`,
 };
 

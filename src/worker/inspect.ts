@@ -1,10 +1,11 @@
 import type { Failure } from "../protocol/messages.ts";
-import type { Inspection, ToolScript } from "../protocol/script.ts";
+import { type Inspection, isModuleContract, type ToolScript } from "../protocol/script.ts";
 import { toolError } from "../errors.ts";
 import type { Isolates } from "./isolates.ts";
 import type { Blank } from "./tool-isolate.ts";
 import { type Outcome, readOutcome } from "./outcome.ts";
-import type { Turns } from "./turns.ts";
+import type { GuestRealm } from "./guest-realm.ts";
+import type { TurnEnd, Turns } from "./turns.ts";
 
 /** Longest description of a module, in characters: above all its spec. */
 const FOUND_MAX = 8 * 1024 * 1024;
@@ -16,10 +17,9 @@ interface InspectRequest {
   readonly script: ToolScript;
 }
 
-interface Found {
-  readonly spec: string;
-  readonly defaultExport: string;
-}
+type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport">;
+
+type InspectBudget = Parameters<Turns["enter"]>[1];
 
 type Attempt =
   | { readonly ok: true; readonly found: Found; readonly ms: number }
@@ -71,9 +71,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     },
   };
   try {
-    const end = turns.enter(request.run, budget, request.cpuMs, (timeoutMs) =>
-      realm.inspect(request.run, Date.now(), timeoutMs),
-    );
+    const end = look(request, budget, realm, turns);
     switch (end.kind) {
       case "done": {
         const found = readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
@@ -99,14 +97,35 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   }
 }
 
+/** A module that has to wait for its own promises says what it is once they are settled: in a turn after that. */
+function look({ run, cpuMs }: InspectRequest, budget: InspectBudget, realm: GuestRealm, turns: Turns): TurnEnd {
+  const end = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.inspect(run, Date.now(), timeoutMs));
+  if (end.kind !== "done" || end.value !== "") return end;
+  const later = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
+  return later.kind === "done" && later.value === "" ? { kind: "done", value: WAITS } : later;
+}
+
+const WAITS = `-${JSON.stringify({
+  code: "load_error",
+  message:
+    "the tool's module waits for something when it is loaded; timers and the host are there for calls only, so do it in the call",
+})}`;
+
 /** What the guest found. In a realm that is not frozen the module may have changed what writes it. */
 function readFound({ ok, payload }: Outcome, ms: number): Attempt {
   if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure, isLimit: false };
   const found = JSON.parse(payload) as Partial<Found> | null;
-  if (typeof found?.spec === "string" && typeof found.defaultExport === "string") {
+  const { contract, described, spec, defaultExport } = found ?? {};
+  if (
+    isModuleContract(contract) &&
+    typeof described === "string" &&
+    typeof spec === "string" &&
+    typeof defaultExport === "string"
+  ) {
     try {
-      JSON.parse(found.spec);
-      return { ok: true, found: { spec: found.spec, defaultExport: found.defaultExport }, ms };
+      JSON.parse(spec);
+      JSON.parse(described);
+      return { ok: true, found: { contract, described, spec, defaultExport }, ms };
     } catch {
       // It is no JSON: the same as if it were missing.
     }

@@ -121,6 +121,7 @@ export function script(
     isolation,
     memoryMb,
     config: '{"unit":"m"}',
+    contract: "glovebox",
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body}, spec: { name: "spec-name" } };`,
   };
 }

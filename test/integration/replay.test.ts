@@ -301,7 +301,7 @@ describe("a recording", () => {
 
   test.each([
     ["is no JSON", "{"],
-    ["is something else", '{"format":"glovebox-recording/1"}'],
+    ["is something else", '{"format":"glovebox-recording/2"}'],
     ["has a seed that is none", "seed"],
   ])("that %s is refused", async (_what, given) => {
     const { recording } = await record("export default () => 1;");

@@ -12,7 +12,7 @@ export interface ParsedCall {
 type Fields = Readonly<Record<string, unknown>>;
 
 const TENANT_MAX = 256;
-const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities"];
+const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey"];
 
 /**
  * Reads the body of `POST /v1/execute`; answers what is wrong with it where it is none. Only the form is checked that
@@ -20,11 +20,12 @@ const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilitie
  */
 export function parseCall(body: unknown): ParsedCall | string {
   if (!isFields(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
-  const { id, name, arguments: args } = body;
+  const { id, name, arguments: args, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"] ?? {});
   // The id and the arguments go to the engine as they came: it refuses those that are none in its own words.
-  const call = { ...(id === undefined || id === null ? {} : { id }), name, arguments: args } as ToolCall;
+  const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
+  const call = { ...said, name, arguments: args } as ToolCall;
   return typeof options === "string" ? options : { call, options };
 }
 
@@ -32,14 +33,16 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   if (!isFields(options)) return "a call's options are an object";
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;
-  const { tenant, priority, limits, capabilities } = options;
+  const { tenant, priority, limits, capabilities, idempotencyKey } = options;
   if (tenant !== undefined && (typeof tenant !== "string" || tenant.length > TENANT_MAX)) {
     return `options.tenant is a string of at most ${TENANT_MAX} characters`;
   }
   if (priority !== undefined && typeof priority !== "number") return "options.priority is a number";
   if (limits !== undefined && !isFields(limits)) return "options.limits is an object of numbers";
   if (capabilities !== undefined && !isFields(capabilities)) return "options.capabilities is an object";
+  if (idempotencyKey !== undefined && typeof idempotencyKey !== "string") return "options.idempotencyKey is a string";
   return {
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(priority === undefined ? {} : { priority }),
     ...(limits === undefined ? {} : { limits: limits as Partial<Limits> }),

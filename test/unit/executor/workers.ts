@@ -59,7 +59,16 @@ function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
 }
 
 export function tool(name: string): ToolScript {
-  return { key: name, name, version: "1", isolation: "instance", memoryMb: 64, config: "null", text: "" };
+  return {
+    key: name,
+    name,
+    version: "1",
+    isolation: "instance",
+    memoryMb: 64,
+    config: "null",
+    contract: "glovebox",
+    text: "",
+  };
 }
 
 /** The tool of calls that name none. */

@@ -41,6 +41,7 @@ export async function openRealm(
     isolation: shared ? "shared" : "instance",
     memoryMb: 64,
     config: "null",
+    contract: "glovebox",
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
   };
   realm.load(compileTool(isolate, script));

@@ -5,7 +5,8 @@ import { toolError } from "../../../src/errors.ts";
 import { DEFAULT_LIMITS, MAX_LIMITS } from "../../../src/limits.ts";
 import { SCRIPT_EXPORTS, type Inspection, type ToolScript } from "../../../src/protocol/script.ts";
 import { stopBundler } from "../../../src/tool/bundle.ts";
-import { prepareTool, type PrepareContext } from "../../../src/tool/prepare.ts";
+import { prepareModule, prepareTool, type PrepareContext } from "../../../src/tool/prepare.ts";
+import type { RegisteredTool } from "../../../src/tool/registered-tool.ts";
 import { findSources } from "../../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
 
@@ -25,6 +26,8 @@ function inspectHere(script: ToolScript): Inspection {
   const exports = make();
   return {
     ok: true,
+    contract: "glovebox",
+    described: "null",
     spec: JSON.stringify(exports.spec ?? null),
     defaultExport: typeof exports.default,
     isolation: "instance",
@@ -55,7 +58,7 @@ async function fromFile(text: string, context: PrepareContext = newContext(), fi
   const folder = await temporaryFolder({ [file]: text });
   const [source] = await findSources(path.join(folder, file));
   if (source === undefined) throw new Error("no source");
-  return prepareTool(source, context);
+  return (await prepareModule(source, {}, context))[0] as RegisteredTool;
 }
 
 describe("a tool from a definition", () => {
@@ -71,6 +74,9 @@ describe("a tool from a definition", () => {
       inputSchema,
       outputSchema: null,
       runtime: "javascript",
+      contract: "glovebox",
+      annotations: {},
+      retries: 0,
       isolation: "instance",
       limits: { ...DEFAULT_LIMITS, cpuMs: 10, memoryMb: MAX_LIMITS.memoryMb },
       capabilities: {},
@@ -194,6 +200,8 @@ describe("a tool from a file", () => {
       ...context,
       inspect: async () => ({
         ok: true,
+        contract: "glovebox",
+        described: "null",
         spec: `{"description":"A."}`,
         defaultExport: "function",
         isolation: "instance",
@@ -249,7 +257,7 @@ describe("a tool is refused", () => {
   ])("for what is wrong with %s", async (file, reason) => {
     const [source] = await findSources(path.join(broken, file));
     if (source === undefined) throw new Error("no source");
-    const error = await refusalOf(prepareTool(source, newContext()));
+    const error = await refusalOf(prepareModule(source, {}, newContext()));
     expect(error.code).toBe("load_error");
     expect(error.message).toMatch(reason);
     expect(error.message).not.toContain(broken);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GloveboxError } from "../../../src/errors.ts";
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
-import type { RegisteredTool } from "../../../src/tool/prepare.ts";
+import type { RegisteredTool } from "../../../src/tool/registered-tool.ts";
 import { MAX_TOOLS, ToolRegistry } from "../../../src/tool/registry.ts";
 import { compileSchema } from "../../../src/tool/schema.ts";
 
@@ -18,12 +18,24 @@ function tool(name: string, description = ""): RegisteredTool {
       inputSchema: true,
       outputSchema: null,
       runtime: "javascript",
+      contract: "glovebox",
+      annotations: {},
+      retries: 0,
       isolation: "instance",
       limits,
       capabilities: {},
       script: { bytes: 0, evaluationMs: 0 },
     },
-    script: { key: name, name, version: "0.0.0", isolation: "instance", memoryMb: 8, config: "null", text: "" },
+    script: {
+      key: name,
+      name,
+      version: "0.0.0",
+      isolation: "instance",
+      memoryMb: 8,
+      config: "null",
+      contract: "glovebox",
+      text: "",
+    },
     checkInput: anything,
     checkOutput: null,
     limits,
@@ -31,6 +43,9 @@ function tool(name: string, description = ""): RegisteredTool {
     sourceMap: "",
     capabilities: {},
     retries: 0,
+    retryOn: "lost",
+    readResult: null,
+    outputChars: null,
     usage: { calls: 0, retired: false },
     mapStack: (stack) => stack,
   };

@@ -1,0 +1,118 @@
+import type { ToolFacts } from "../tool-context.ts";
+import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
+import { type Coordinator, createCoordinator } from "./coordinator.ts";
+
+/** Amplifier: `mount(coordinator, config)`, which mounts tools or returns one. */
+export const amplifierAdapter: Adapter = {
+  name: "amplifier",
+  matches: (exports) => typeof exports["mount"] === "function",
+  describe: async (exports, facts) => {
+    const { coordinator, returned } = await mount(exports, facts);
+    const described = {
+      mounts: coordinator.mounted.map(({ mount_point, name, module }) => ({
+        mount_point,
+        name,
+        tool: describeTool(module),
+      })),
+      returned: kindOf(returned),
+      ...(kindOf(returned) === "tool" ? { returned_tool: describeTool(returned) } : {}),
+      contributors: coordinator.contributors,
+      parameters: parametersOf(exports["mount"]),
+      is_async: isAsync(exports["mount"]),
+    };
+    // It is read before the module has its end, which may change what it was.
+    const text = JSON.stringify(described);
+    await coordinator.end();
+    return JSON.parse(text) as unknown;
+  },
+  open: (exports, facts, lives) => {
+    let mounting: ReturnType<typeof mount> | null = null;
+    return async (input) => {
+      const { coordinator, returned } = await (mounting ??= mount(exports, facts));
+      try {
+        return await execute(toolNamed(facts.name, coordinator, returned), input);
+      } finally {
+        if (!lives) await coordinator.end();
+      }
+    };
+  },
+};
+
+interface Mounting {
+  readonly coordinator: Coordinator;
+  readonly returned: unknown;
+}
+
+async function mount(exports: Exports, facts: ToolFacts): Promise<Mounting> {
+  const config = configOf(facts);
+  const coordinator = createCoordinator(config);
+  const returned = await methodOf(exports, "mount")?.(coordinator.face, config);
+  if (kindOf(returned) === "cleanup") methodOf(coordinator.face, "register_cleanup")?.(returned);
+  return { coordinator, returned };
+}
+
+function toolNamed(name: string, { mounted }: Coordinator, returned: unknown): unknown {
+  const tools = [...mounted.filter((one) => one.mount_point === "tools").map((one) => one.module), returned];
+  const found = tools.find((tool) => isObject(tool) && Reflect.get(tool, "name") === name);
+  if (found === undefined) throw new TypeError(`the module mounts no tool "${name}" any more`);
+  return found;
+}
+
+/** The result with what it leaves out, so that the host reads one form. */
+async function execute(tool: unknown, input: unknown): Promise<unknown> {
+  const run = methodOf(tool, "execute");
+  if (run === undefined) throw new TypeError("the tool has no function execute");
+  const result = await run(input);
+  if (!isObject(result) || Array.isArray(result)) throw new TypeError("execute must return a ToolResult");
+  const { success = true, output = null, error = null, metadata = {} } = result as { readonly [key: string]: unknown };
+  return { success, output, error, metadata };
+}
+
+function describeTool(tool: unknown): unknown {
+  if (!isObject(tool)) return { name: null, description: null, input_schema: null, is_tool: false };
+  const read = (name: string): unknown => Reflect.get(tool, name) as unknown;
+  const name = read("name");
+  const description = read("description");
+  const chars = read("max_output_chars");
+  return {
+    name: typeof name === "string" ? name : null,
+    description: typeof description === "string" ? description : null,
+    input_schema: read("input_schema") ?? methodOf(tool, "get_schema")?.() ?? {},
+    has_get_schema: methodOf(tool, "get_schema") !== undefined,
+    is_tool: typeof name === "string" && typeof description === "string" && methodOf(tool, "execute") !== undefined,
+    ...(typeof chars === "number" ? { max_output_chars: chars } : {}),
+  };
+}
+
+function kindOf(returned: unknown): "tool" | "cleanup" | "null" | "other" {
+  if (returned === null || returned === undefined) return "null";
+  if (typeof returned === "function") return "cleanup";
+  return methodOf(returned, "execute") === undefined ? "other" : "tool";
+}
+
+function isAsync(value: unknown): boolean {
+  return typeof value === "function" && /^async\b/.test(sourceOf(value));
+}
+
+/** By V8, and not by a method that the module may have given it. */
+function sourceOf(value: object): string {
+  return Reflect.apply(Function.prototype.toString, value, []) as string;
+}
+
+/** Also those with a default, which a function's `length` leaves out. */
+function parametersOf(value: unknown): number {
+  if (typeof value !== "function") return 0;
+  const text = sourceOf(value);
+  const list = text.slice(text.indexOf("(") + 1);
+  let depth = 0;
+  let count = 0;
+  let isEmpty = true;
+  for (const character of list) {
+    if (character === ")" && depth === 0) break;
+    if ("([{".includes(character)) depth++;
+    else if (")]}".includes(character)) depth--;
+    else if (character === "," && depth === 0) count++;
+    isEmpty &&= /\s/.test(character);
+  }
+  return Math.max(value.length, isEmpty ? 0 : count + 1);
+}

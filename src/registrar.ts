@@ -1,0 +1,61 @@
+import PQueue from "p-queue";
+import { GloveboxError } from "./errors.ts";
+import type { Limits } from "./limits.ts";
+import type { Inspection, ToolScript } from "./protocol/script.ts";
+import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
+import { type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
+import { MAX_TOOLS } from "./tool/registry.ts";
+import { findSources } from "./tool/source.ts";
+
+/** Tools that are bundled and inspected side by side. */
+const PREPARED_AT_ONCE = 4;
+
+/** What getting tools ready needs of its engine. */
+export interface RegistrarHost {
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+  /** Throws where the engine takes no more tools. */
+  requireOpen(): void;
+  inspect(script: ToolScript): Promise<Inspection>;
+}
+
+type Work = () => Promise<readonly RegisteredTool[]>;
+
+/** Gets tools ready, a few at a time: each takes the bundler and then a worker. */
+export class Registrar {
+  readonly #host: RegistrarHost;
+  readonly #context: PrepareContext;
+  readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
+  #lastKey = 0;
+
+  constructor(host: RegistrarHost) {
+    this.#host = host;
+    const { limits, maxLimits } = host;
+    this.#context = {
+      inspect: (script) => {
+        host.requireOpen();
+        return host.inspect(script);
+      },
+      nextKey: () => `${++this.#lastKey}`,
+      limits,
+      maxLimits,
+    };
+  }
+
+  /** All tools of a definition, or at a place. Rejects with a `GloveboxError`: `load_error`, `engine_closed`. */
+  async prepare(tool: ToolDefinition | ToolLocation | string): Promise<readonly RegisteredTool[]> {
+    this.#host.requireOpen();
+    const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool);
+    if (this.#preparing.size + works.length > MAX_TOOLS) {
+      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
+    }
+    return (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+  }
+
+  async #worksFor(tool: ToolDefinition | ToolLocation): Promise<readonly Work[]> {
+    if (!("path" in tool)) return [async () => [await prepareTool(tool, this.#context)]];
+    const { path, ...extras } = tool;
+    return (await findSources(path)).map((source) => () => prepareModule(source, extras, this.#context));
+  }
+}

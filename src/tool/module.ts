@@ -1,0 +1,100 @@
+import { agentspace, toolData } from "../contracts/agentspace.ts";
+import { ContractError, type ToolDescription } from "../contracts/contract.ts";
+import { MODULE_CONTRACTS } from "../contracts/modules.ts";
+import { GloveboxError } from "../errors.ts";
+import type { JsonValue } from "../json.ts";
+import type { Inspection, ModuleContractName } from "../protocol/script.ts";
+import { checkDefinition } from "./definition-check.ts";
+import type { ToolDefinition, ToolLocation } from "./definition.ts";
+
+/** What an isolate found in a module. */
+type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport">;
+
+/** What may be said of a tool beside its module. */
+export type LocationExtras = Omit<ToolLocation, "path">;
+
+const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
+/** What contracts have no place for, and a module may say all the same, in `spec`. */
+const EXTRAS = ["capabilities", "limits", "isolation", "tags", "version", "annotations", "outputChars"] as const;
+
+/** The config that a module is given when it is loaded: before it has said anything. */
+export function configFor({ config, record }: LocationExtras): JsonValue {
+  if (config !== undefined) return config;
+  if (record === undefined) return null;
+  // It was read from JSON, so it is a value of it.
+  return reading("the record", () => toolData(record)) as JsonValue;
+}
+
+/** The tools that a module holds, from what its isolate says of it: hostile input. */
+export function readTools(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
+  for (const text of [found.spec, found.described]) {
+    if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
+  }
+  const spec: unknown = JSON.parse(found.spec);
+  const { record: _record, ...location } = extras;
+  const { contract } = found;
+  if (contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
+  const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
+  // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
+  if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
+  const config = configFor(extras);
+  return descriptions.map((description) =>
+    checkDefinition({ ...definitionOf(description, contract), config, ...location, ...extrasIn(spec) }, MODULE),
+  );
+}
+
+const MODULE = { allowNoSource: true };
+
+function describedBy(
+  contract: Exclude<ModuleContractName, "glovebox">,
+  described: unknown,
+  name: string,
+  { record }: LocationExtras,
+): readonly ToolDescription[] {
+  const tools = MODULE_CONTRACTS[contract].readModule(described, name);
+  return contract === "agentspace" && record !== undefined ? [agentspace.readTool(record)] : tools;
+}
+
+function readSpec(name: string, spec: unknown, { defaultExport }: Found): object {
+  if (defaultExport !== "function") throw loadError(name, "must export default a function (input, context) => output");
+  if (isObject(spec)) return { name, ...spec };
+  throw loadError(name, "must say what it is: export const spec = { name, description, inputSchema, … }");
+}
+
+/** As a definition, which has no place for what a tool does not say. */
+function definitionOf(description: ToolDescription, contract: ModuleContractName): object {
+  const { outputSchema, ...rest } = description;
+  const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+  return {
+    ...said,
+    description: description.description === "" ? description.name : description.description,
+    ...(outputSchema === null || outputSchema === undefined ? {} : { outputSchema }),
+    // Whoever registers an AgentSpace tool says how often it is to be tried: whatever it fails with.
+    ...(contract === "agentspace" ? { retryOn: "failure" } : {}),
+  };
+}
+
+function extrasIn(spec: unknown): object {
+  if (!isObject(spec)) return {};
+  const said = new Map<string, unknown>(Object.entries(spec));
+  return Object.fromEntries(EXTRAS.filter((key) => said.has(key)).map((key) => [key, said.get(key)]));
+}
+
+function reading<Value>(name: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ContractError)) throw error;
+    throw new GloveboxError("load_error", `tool "${name}" is not defined correctly: ${error.message}`, {
+      pointer: error.pointer,
+    });
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function loadError(tool: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
+}

@@ -1,0 +1,148 @@
+import type { CapabilityRequest } from "../capabilities/capability.ts";
+import type { Outcome } from "../contracts/contract.ts";
+import { MODULE_CONTRACTS } from "../contracts/modules.ts";
+import { GloveboxError } from "../errors.ts";
+import type { JsonSchema } from "../json.ts";
+import { resolveLimits, type Limits } from "../limits.ts";
+import type { Inspection, Isolation, ModuleContractName, ToolScript } from "../protocol/script.ts";
+import type { Bundle } from "./bundle.ts";
+import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
+import type { Validator } from "./schema.ts";
+import { stackMapper } from "./stack.ts";
+
+/** Who still needs a version of a tool: its script can go when it has been replaced and its last call has ended. */
+interface ToolUsage {
+  calls: number;
+  retired: boolean;
+}
+
+/** A tool that calls can be sent to. It never changes: registering its name again makes another one. */
+export interface RegisteredTool {
+  readonly info: ToolInfo;
+  readonly script: ToolScript;
+  readonly checkInput: Validator;
+  /** `null` where the tool declares no `outputSchema`. */
+  readonly checkOutput: Validator | null;
+  readonly limits: Limits;
+  /** What the tool itself says of its limits. */
+  readonly askedLimits: Partial<Limits>;
+  readonly capabilities: CapabilityRequest;
+  readonly retries: number;
+  readonly retryOn: RetryOn;
+  /** Reads what its module answers where that is a result of its contract; `null` where it is the bare output. */
+  readonly readResult: ((answer: unknown) => Outcome) | null;
+  readonly outputChars: number | null;
+  readonly usage: ToolUsage;
+  /** As the bundler writes it. */
+  readonly sourceMap: string;
+  /** Turns a stack from inside an isolate into one that points at the tool's own lines. */
+  mapStack(stack: string): string;
+}
+
+/** What the inspection found, and the key of the script that it left ready in its worker. */
+export type Loaded = Extract<Inspection, { ok: true }> & { readonly key: string };
+export type Checks = Pick<RegisteredTool, "checkInput" | "checkOutput">;
+
+export const ANY_ARGUMENTS: JsonSchema = { type: "object" };
+
+/** Puts together what is known of a tool. Throws a `GloveboxError` where it asks for a level at which it does not load. */
+export function registeredTool(
+  definition: ToolDefinition,
+  checks: Checks,
+  bundle: Bundle,
+  inspection: Loaded,
+  engine: { readonly limits: Limits; readonly maxLimits: Limits },
+): RegisteredTool {
+  const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
+  const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
+  const capabilities = frozenCopy(definition.capabilities ?? {});
+  const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, inspection);
+  const retries = definition.retries ?? 0;
+  const info: ToolInfo = Object.freeze({
+    name,
+    description: definition.description,
+    version,
+    tags: frozenCopy(definition.tags ?? []),
+    inputSchema: frozenCopy(inputSchema),
+    outputSchema: outputSchema === undefined ? null : frozenCopy(outputSchema),
+    runtime: "javascript",
+    contract: inspection.contract,
+    annotations: frozenCopy(definition.annotations ?? {}),
+    retries,
+    isolation,
+    ...(isolationReason === undefined ? {} : { isolationReason }),
+    limits,
+    capabilities,
+    script: Object.freeze({ bytes: bundle.bytes, evaluationMs: inspection.evaluationMs }),
+  });
+  const script: ToolScript = Object.freeze({
+    key: inspection.key,
+    name,
+    version,
+    isolation,
+    memoryMb: limits.memoryMb,
+    config: JSON.stringify(definition.config ?? null),
+    contract: inspection.contract,
+    text: bundle.text,
+  });
+  const usage: ToolUsage = { calls: 0, retired: false };
+  const toOwnLines = stackMapper(name, bundle.sourceMap);
+  const askedLimits = Object.freeze({ ...definition.limits });
+  return Object.freeze({
+    info,
+    script,
+    ...checks,
+    limits,
+    askedLimits,
+    capabilities,
+    retries,
+    retryOn: definition.retryOn ?? "lost",
+    readResult: readerOf(inspection.contract),
+    outputChars: definition.outputChars ?? null,
+    usage,
+    sourceMap: bundle.sourceMap,
+    mapStack: toOwnLines,
+  });
+}
+
+/**
+ * The level that was asked for, `instance` where none was. A module that does not load in a hardened realm gets a
+ * context of its own for each call instead of an instance; it cannot be shared, since sharing is what it was promised.
+ */
+function chooseIsolation(
+  name: string,
+  asked: Isolation | undefined,
+  inspection: Loaded,
+): { isolation: Isolation; isolationReason?: string } {
+  const wanted = asked ?? "instance";
+  if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
+  const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";
+  if (wanted === "shared") {
+    throw loadError(name, `cannot have the isolation "shared": ${reason}; mend that, or use "context"`);
+  }
+  return { isolation: "context", isolationReason: reason };
+}
+
+/** How to read what a module answers; `null` where that is the output itself. */
+export function readerOf(contract: ModuleContractName | null): RegisteredTool["readResult"] {
+  switch (contract) {
+    case "amplifier":
+    case "strands":
+    case "xaibo":
+      return (answer) => MODULE_CONTRACTS[contract].readResult(answer);
+    case "agentspace":
+    case "glovebox":
+    case null:
+      return null;
+    default:
+      return contract satisfies never;
+  }
+}
+
+function frozenCopy<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value), (_key, part: unknown) => Object.freeze(part));
+}
+
+function loadError(tool: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
+}

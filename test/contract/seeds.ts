@@ -1,0 +1,65 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WAITING } from "./waiting.ts";
+
+const TESTS = fileURLToPath(new URL("..", import.meta.url));
+export const SEEDS = join(TESTS, "contract/seeds.md");
+
+/** One thing that the documents ask for. */
+export interface Row {
+  readonly id: string;
+  readonly requirement: string;
+}
+
+/** A test that says in its title which rows it proves: `"… [A24 B27]"`. */
+export interface Proof {
+  readonly file: string;
+  readonly title: string;
+  readonly rows: readonly string[];
+}
+
+const ROW = /^\| ([A-F]\d{1,2}) +\| (.*?) +\| .*\|$/;
+const TITLE = /(["'`])((?:(?!\1|\n).)*?) ?\[([A-F]\d{1,2}(?: [A-F]\d{1,2})*)\]\1/g;
+
+export function readRows(): readonly Row[] {
+  return readFileSync(SEEDS, "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const [, id, requirement] = ROW.exec(line) ?? [];
+      return id === undefined || requirement === undefined ? [] : [{ id, requirement }];
+    });
+}
+
+/** What all tests say that they prove. */
+export function findProofs(): readonly Proof[] {
+  const files = readdirSync(TESTS, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  return files.toSorted().flatMap((file) =>
+    [...readFileSync(join(TESTS, file), "utf8").matchAll(TITLE)].map(([, , title = "", rows = ""]) => ({
+      file,
+      title,
+      rows: rows.split(" "),
+    })),
+  );
+}
+
+/** The document with the proofs that there are. */
+export function writeSeeds(proofs: readonly Proof[]): string {
+  const lines = readFileSync(SEEDS, "utf8").split("\n");
+  const rows = lines.map((line) => {
+    const [, id, requirement] = ROW.exec(line) ?? [];
+    return id === undefined ? line : `| ${id} | ${requirement} | ${provenBy(id, proofs)} |`;
+  });
+  return rows.join("\n");
+}
+
+function provenBy(id: string, proofs: readonly Proof[]): string {
+  const found = proofs.filter(({ rows }) => rows.includes(id));
+  const shown = found.map(({ file, title }) => `[${escape(title)}](${relative(dirname(SEEDS), join(TESTS, file))})`);
+  const reason = WAITING.get(id);
+  return [...shown, ...(reason === undefined ? [] : [`waits: ${reason}`])].join("<br>");
+}
+
+function escape(title: string): string {
+  return title.trim().replaceAll("|", "\\|").replaceAll("[", "\\[").replaceAll("]", "\\]");
+}

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, defineCapability, type Engine } from "../../src/index.ts";
+
+let engine: Engine;
+let ordered = 0;
+let failing = 0;
+
+beforeAll(async () => {
+  const shop = defineCapability({
+    name: "shop",
+    methods: {
+      order: { handler: () => ++ordered },
+      fail: {
+        handler: () => {
+          failing++;
+          throw new Error("the shop is closed");
+        },
+      },
+    },
+  });
+  engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    capabilities: [shop],
+    policy: { rules: [{ allow: { shop: true } }] },
+    queue: { maxQueued: 100 },
+  });
+  const capabilities = { shop: true };
+  const description = "Orders something.";
+  await engine.register({
+    name: "order",
+    description,
+    capabilities,
+    source: "export default async ({ item }, { host }) => ({ item, number: await host.shop.order({}) });",
+  });
+  await engine.register({
+    name: "flaky",
+    description,
+    capabilities,
+    source: "export default async (_, { host }) => host.shop.fail({});",
+  });
+});
+
+afterAll(() => engine.close());
+
+const call = { name: "order", arguments: { item: "tea" } };
+
+describe("calls with the same key", () => {
+  test("are one call, at the same time and after: what it does is done once [E43]", async () => {
+    const before = ordered;
+    const options = { idempotencyKey: "once" };
+    const [first, second] = await Promise.all([engine.execute(call, options), engine.execute(call, options)]);
+    const third = await engine.execute(call, options);
+    expect(ordered - before).toBe(1);
+    expect([second.output, third.output]).toEqual([first.output, first.output]);
+    expect([first, second, third].map(({ metadata }) => metadata["isRepeated"])).toEqual([undefined, true, true]);
+  });
+
+  test("are different ones for different tenants, and for different tools", async () => {
+    const before = ordered;
+    const options = { idempotencyKey: "shared" };
+    await engine.execute(call, { ...options, tenant: "a" });
+    await engine.execute(call, { ...options, tenant: "b" });
+    const other = await engine.execute({ name: "flaky", arguments: call.arguments }, options);
+    expect(ordered - before).toBe(2);
+    expect(other.error?.code).toBe("capability_failed");
+  });
+
+  test("are refused where they ask for something else", async () => {
+    const options = { idempotencyKey: "mistake" };
+    await engine.execute(call, options);
+    const { error } = await engine.execute({ ...call, arguments: { item: "coffee" } }, options);
+    expect(error).toMatchObject({ code: "invalid_arguments", message: expect.stringContaining("idempotencyKey") });
+  });
+
+  test("run again after a failure that may pass", async () => {
+    const before = failing;
+    const options = { idempotencyKey: "again" };
+    const flaky = { name: "flaky", arguments: {} };
+    await engine.execute(flaky, options);
+    await engine.execute(flaky, options);
+    expect(failing - before).toBe(2);
+  });
+
+  test("run where the first was refused before it began", async () => {
+    const options = { idempotencyKey: "refused" };
+    const aborted = await engine.execute(call, { ...options, signal: AbortSignal.abort() });
+    expect(aborted.error?.code).toBe("cancelled");
+    expect((await engine.execute(call, options)).success).toBe(true);
+  });
+
+  test.each([
+    ["too long", "k".repeat(257)],
+    ["not a text", 7],
+    ["empty", ""],
+  ])("are refused where the key is %s", async (_title, idempotencyKey) => {
+    const { error } = await engine.execute(call, { idempotencyKey: idempotencyKey as string });
+    expect(error?.code).toBe("invalid_arguments");
+  });
+
+  test.each([undefined, null, 7, { name: 1n }])("never reject, whatever is called: %s", async (odd) => {
+    const result = await engine.execute(odd as never, { idempotencyKey: "odd" });
+    expect(result.success).toBe(false);
+  });
+});
+
+describe("a call that failed by itself", () => {
+  const source = `export default async ({ orders }, { host }) => {
+    for (let i = 0; i < orders; i++) await host.shop.order({});
+    throw new Error("no luck");
+  };`;
+  const tool = { name: "luckless", description: "Fails.", source, capabilities: { shop: true }, retries: 2 } as const;
+  const attempts = async (args: object, options = {}) =>
+    (await engine.execute({ name: "luckless", arguments: { ...args } }, options)).metadata.attempts;
+
+  test("is tried again where its tool says so, as often as it says", async () => {
+    await engine.register({ ...tool, retryOn: "failure" });
+    expect(await attempts({ orders: 0 })).toBe(3);
+  });
+
+  test("is not where its tool says nothing of it", async () => {
+    await engine.register(tool);
+    expect(await attempts({ orders: 0 })).toBe(1);
+  });
+
+  test("is not tried again after an effect, unless it may be had twice [F12]", async () => {
+    await engine.register({ ...tool, retryOn: "failure" });
+    expect(await attempts({ orders: 1 })).toBe(1);
+    expect(await attempts({ orders: 1 }, { idempotencyKey: "luckless" })).toBe(3);
+    await engine.register({ ...tool, retryOn: "failure", annotations: { idempotent: true } });
+    expect(await attempts({ orders: 1 })).toBe(3);
+  });
+
+  test("is not tried again where it was refused what it asked for", async () => {
+    await engine.register({ ...tool, retryOn: "failure", capabilities: {} });
+    expect(await attempts({ orders: 1 })).toBe(1);
+  });
+});
