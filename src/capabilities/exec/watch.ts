@@ -1,4 +1,5 @@
 import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { EXEC_LIMITS } from "./limits.ts";
 
 const EVERY_MS = 50;
@@ -36,7 +37,7 @@ export class Watch implements Disposable {
 
   async #look(): Promise<void> {
     // What cannot be looked at has ended, or has not begun.
-    const excess = await excessOf(`/proc/${this.#pid}/root/proc`).catch(() => null);
+    const excess = await excessOf(join("/proc", String(this.#pid), "root", "proc")).catch(() => null);
     if (this.#isOver) return;
     if (excess === null) this.#schedule();
     else this.#onExcess(excess);
