@@ -5,9 +5,11 @@ import { bundlePrelude } from "./executor/prelude.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
+import type { JsonValue } from "./json.ts";
 import type { ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
 import { readerOf, type RegisteredTool } from "./tool/registered-tool.ts";
+import { redactorFor } from "./tool/config-redactor.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { stackMapper } from "./tool/stack.ts";
 
@@ -106,6 +108,7 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     retryOn: "lost",
     readResult: readerOf(script.contract),
     outputChars,
+    redact: redactorFor(script.contract, JSON.parse(script.config) as JsonValue),
     usage: { calls: 1, retired: false },
     sourceMap,
     mapStack: stackMapper(name, sourceMap),

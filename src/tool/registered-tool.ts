@@ -6,6 +6,7 @@ import type { JsonSchema } from "../json.ts";
 import { resolveLimits, type Limits } from "../limits.ts";
 import type { Inspection, Isolation, ModuleContractName, ToolScript } from "../protocol/script.ts";
 import type { Bundle } from "./bundle.ts";
+import { type Redact, redactorFor } from "./config-redactor.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
 import type { Validator } from "./schema.ts";
 import { stackMapper } from "./stack.ts";
@@ -32,6 +33,8 @@ export interface RegisteredTool {
   /** Reads what its module answers where that is a result of its contract; `null` where it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
   readonly outputChars: number | null;
+  /** Takes its configuration out of messages, where that may hold keys. */
+  readonly redact: Redact | null;
   readonly usage: ToolUsage;
   /** As the bundler writes it. */
   readonly sourceMap: string;
@@ -99,6 +102,7 @@ export function registeredTool(
     retryOn: definition.retryOn ?? "lost",
     readResult: readerOf(inspection.contract),
     outputChars: definition.outputChars ?? null,
+    redact: redactorFor(inspection.contract, definition.config),
     usage,
     sourceMap: bundle.sourceMap,
     mapStack: toOwnLines,
