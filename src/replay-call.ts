@@ -108,6 +108,8 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     retryOn: "lost",
     readResult: readerOf(script.contract),
     outputChars,
+    // The limits that the call had are recorded.
+    timeoutArgument: null,
     redact: redactorFor(script.contract, JSON.parse(script.config) as JsonValue),
     usage: { calls: 1, retired: false },
     sourceMap,

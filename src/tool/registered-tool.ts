@@ -33,6 +33,8 @@ export interface RegisteredTool {
   /** Reads what its module answers where that is a result of its contract; `null` where it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
   readonly outputChars: number | null;
+  /** The argument that says how many seconds a call may take. */
+  readonly timeoutArgument: string | null;
   /** Takes its configuration out of messages, where that may hold keys. */
   readonly redact: Redact | null;
   readonly usage: ToolUsage;
@@ -102,6 +104,7 @@ export function registeredTool(
     retryOn: definition.retryOn ?? "lost",
     readResult: readerOf(inspection.contract),
     outputChars: definition.outputChars ?? null,
+    timeoutArgument: definition.timeoutArgument ?? null,
     redact: redactorFor(inspection.contract, definition.config),
     usage,
     sourceMap: bundle.sourceMap,

@@ -37,7 +37,7 @@ export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
         input: {
           type: "object",
           properties: {
-            command: { type: "string", minLength: 1 },
+            command: { type: "string" },
             timeoutMs: { type: "number", exclusiveMinimum: 0 },
             stdin: { type: "string" },
           },

@@ -46,6 +46,7 @@ function tool(name: string, description = ""): RegisteredTool {
     retryOn: "lost",
     readResult: null,
     outputChars: null,
+    timeoutArgument: null,
     redact: null,
     usage: { calls: 0, retired: false },
     mapStack: (stack) => stack,
