@@ -7,9 +7,8 @@ import { buildZip } from "./build-zip.ts";
 import { filesIn, openArchive, watchTemporary } from "./opening.ts";
 
 const FILES: Readonly<Record<string, string>> = {
-  "code/function.js": "export default () => 1;\n".repeat(20),
+  "code/function.js": "export default () => 1;\n".repeat(3),
   "code/lib/a.js": "export const a = 1;",
-  "tool.json": "{}",
 };
 const PARTS = Object.entries(FILES).map(([name, data], at) => ({ name, data, isStored: at === 1 }));
 const TAR = buildTar([attributes({ mtime: "1.5" }), ...PARTS]);
@@ -33,16 +32,16 @@ function flipped(bytes: Buffer, bit: number): Buffer {
 }
 
 test.each([
-  ["tool.zip", buildZip(PARTS)],
-  ["tool.zip", buildZip(PARTS, { wide: true })],
-  ["tool.tar.gz", buildTarGz(PARTS)],
+  ["tool.zip", 1, buildZip(PARTS)],
+  ["tool.zip", 7, buildZip(PARTS, { wide: true })],
+  ["tool.tar.gz", 1, buildTarGz(PARTS)],
 ])(
-  "whatever single bit of %s is another, it is refused or holds the same files",
+  "whatever single bit of %s is another (1 in %i), it is refused or holds the same files",
   { timeout: 120_000 },
-  async (name, bytes) => {
+  async (name, step, bytes) => {
     const left = await watchTemporary();
     let same = 0;
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
+    for (let bit = 0; bit < bytes.length * 8; bit += step) {
       const files = await filesOf(name, flipped(bytes, bit));
       if (files === null) continue;
       same++;
