@@ -1,4 +1,7 @@
+import { execFileSync } from "node:child_process";
+import { symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
+import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Dependencies, readDependencies } from "../../../src/package/dependencies.ts";
@@ -110,6 +113,20 @@ describe("a dependency is refused [C14]", () => {
     '{"dependencies":{"slugify":"file:.."}}',
   ])("in a package.json such as %s", async (text) => {
     expect(await problemOf(manifest(text))).toMatch(/is no object|is not JSON|is not understood/);
+  });
+
+  test.each(["requirements.txt", "package.json"])("in a %s that is a pipe, which nobody writes to", async (name) => {
+    const root = await newTree({ "code/function.js": "" });
+    execFileSync("mkfifo", [path.join(root, "code", name)]);
+    const reading = readDependencies(root, resolvePackageOptions({}));
+    expect(await problemOf(reading)).toBe(`"code/${name}" is no file`);
+  });
+
+  test.each(["requirements.txt", "package.json"])("in a %s that is a link", async (name) => {
+    const root = await newTree({ "code/function.js": "", elsewhere: "slugify" });
+    await symlink("../elsewhere", path.join(root, "code", name));
+    const reading = readDependencies(root, resolvePackageOptions({}));
+    expect(await problemOf(reading)).toBe(`"code/${name}" is a link, and no file`);
   });
 
   test("among far too many", async () => {
