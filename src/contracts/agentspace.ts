@@ -37,6 +37,7 @@ const LOSSES: readonly Loss[] = [
   { of: "tool", field: "outputSchema", why: SAYS_LESS },
   { of: "tool", field: "annotations", why: "a record says nothing of what a tool does to the world" },
   { of: "tool", field: "limits", why: "a specification manages the timeout, which is limits.wallMs, and no other" },
+  { of: "tool", field: "outputChars", why: "a specification says nothing of how long an answer is" },
   { of: "call", field: "id", why: "a tool is not told which call it answers" },
   { of: "result", field: "metadata", why: "an answer is the tool's output and nothing else" },
   { of: "result", field: "output", why: "a tool that failed has no output" },

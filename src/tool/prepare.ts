@@ -3,7 +3,7 @@ import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { bundleModule, type Bundle, type BundleInput } from "./bundle.ts";
-import { ConfigRedactor } from "./config-redactor.ts";
+import { configRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { configFor, type LocationExtras, readTools } from "./module.ts";
@@ -114,13 +114,12 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
-  // Of a module on disk nobody knows yet whether its contract has keys in its config.
-  const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
-  const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
+  // Nobody has said yet what contract it is, so what it was configured with might be keys.
+  const redact = configRedactor(JSON.parse(script.config) as JsonValue) ?? ((text: string) => text);
+  if (typeof stack === "string") details["stack"] = redact(mapStack(stack, bundle.sourceMap, `tool:${script.name}`));
+  const problem = redact(error.message.slice(0, 2_000));
   const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
-  const told = { ...details, type: error.type };
-  return new GloveboxError(error.code, message, redactor?.value(told) ?? told);
+  return new GloveboxError(error.code, message, { ...details, type: error.type });
 }
 
 /** What to do about a global of Node's that a module uses without looking whether it is there. */
