@@ -26,6 +26,7 @@ import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
+import type { ModuleReport } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { ToolRegistry } from "./tool/registry.ts";
 
@@ -80,12 +81,16 @@ export class Engine implements AsyncDisposable {
       nextRun: () => ++this.#lastRun,
       tell: (...told) => this.#events.emit(...told),
     });
-    const { limits, maxLimits } = options;
+    const { limits, maxLimits, packages, fetch } = options;
     this.#registrar = new Registrar({
       limits,
       maxLimits,
+      packages,
+      fetch,
+      tell: (event) => this.#events.emit("package:step", event),
       requireOpen: () => this.#requireOpen(),
       inspect: (script) => this.#executor.inspect(script),
+      forget: (key) => this.#executor.forget(key),
     });
     this.#broker = createBroker(options, (event) => this.#events.emit("capability:call", event));
     this.#host = {
@@ -140,6 +145,14 @@ export class Engine implements AsyncDisposable {
     const prepared = await Promise.all(tools.map((tool) => this.#registrar.prepare(tool)));
     this.#requireOpen();
     for (const each of prepared.flat()) this.#put(each);
+  }
+
+  /**
+   * What the modules at a place say of themselves, in the terms of their contracts and checked by nobody: for those who
+   * want to know what is wrong with them. None is registered. Rejects as `register` does.
+   */
+  describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
+    return this.#registrar.describe(location);
   }
 
   /** Removes a tool; calls in flight end as they would. Answers whether there was one. */
@@ -287,6 +300,7 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#scheduler.idle());
     this.#scheduler.close({ refuseWaiting: true });
     await this.#executor.close();
+    await this.#registrar.close();
     await this.#broker.close();
     await this.#audit?.close();
     this.#state = "closed";

@@ -1,12 +1,16 @@
 import PQueue from "p-queue";
+import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import { GloveboxError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
+import type { ResolvedPackageOptions } from "./package/options.ts";
+import type { PackageEvent } from "./package/step.ts";
 import type { Inspection, ToolScript } from "./protocol/script.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
-import { type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
+import { Packages } from "./tool/packages.ts";
+import { describeModule, type ModuleReport, type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { MAX_TOOLS } from "./tool/registry.ts";
-import { findSources } from "./tool/source.ts";
+import { findSources, type ToolSource } from "./tool/source.ts";
 
 /** Tools that are bundled and inspected side by side. */
 const PREPARED_AT_ONCE = 4;
@@ -15,9 +19,15 @@ const PREPARED_AT_ONCE = 4;
 export interface RegistrarHost {
   readonly limits: Limits;
   readonly maxLimits: Limits;
+  readonly packages: ResolvedPackageOptions;
+  readonly fetch: FetchOptions;
+  /** Hears of every step of every package. */
+  tell(event: PackageEvent): void;
   /** Throws where the engine takes no more tools. */
   requireOpen(): void;
   inspect(script: ToolScript): Promise<Inspection>;
+  /** Lets go of what an inspection left ready. */
+  forget(key: string): void;
 }
 
 type Work = () => Promise<readonly RegisteredTool[]>;
@@ -26,12 +36,14 @@ type Work = () => Promise<readonly RegisteredTool[]>;
 export class Registrar {
   readonly #host: RegistrarHost;
   readonly #context: PrepareContext;
+  readonly #packages: Packages;
   readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
   #lastKey = 0;
 
   constructor(host: RegistrarHost) {
     this.#host = host;
     const { limits, maxLimits } = host;
+    this.#packages = new Packages(host.packages, host.fetch, (event) => host.tell(event));
     this.#context = {
       inspect: (script) => {
         host.requireOpen();
@@ -40,6 +52,7 @@ export class Registrar {
       nextKey: () => `${++this.#lastKey}`,
       limits,
       maxLimits,
+      packages: this.#packages,
     };
   }
 
@@ -51,6 +64,23 @@ export class Registrar {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
     }
     return (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+  }
+
+  /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
+  async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
+    this.#host.requireOpen();
+    const { path, ...extras } = typeof location === "string" ? { path: location } : location;
+    const describe = async (source: ToolSource): Promise<ModuleReport> => {
+      const { key, report } = await describeModule(source, extras, this.#context);
+      this.#host.forget(key);
+      return report;
+    };
+    const sources = await findSources(path);
+    return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
+  }
+
+  close(): Promise<void> {
+    return this.#packages.close();
   }
 
   async #worksFor(tool: ToolDefinition | ToolLocation): Promise<readonly Work[]> {

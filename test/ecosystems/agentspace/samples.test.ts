@@ -214,7 +214,7 @@ describe("the keys of a tool", () => {
       { onLog: (line) => lines.push(line) },
     );
     expect(error).toMatchObject({ type: "Error", message: expect.stringContaining("(api_key)") });
-    expect(metadata.logs[0]?.message).toContain("(nested)");
+    expect(metadata.logs[0]?.message).toContain("(token)");
     expect(lines).toEqual(metadata.logs);
     const told = JSON.stringify({ error, metadata, heard, lines });
     for (const value of [KEY, Buffer.from(KEY).toString("base64"), "another-secret"]) expect(told).not.toContain(value);
