@@ -3,7 +3,6 @@ import { type ToolError, toolError } from "./errors.ts";
 import { byteLength, describeExcess } from "./json.ts";
 import type { Limits } from "./limits.ts";
 import { failure, type ResultMetadata, type ToolResult } from "./result.ts";
-import type { Redact } from "./tool/config-redactor.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 
 /** What reading an output needs to know of its tool. */
@@ -36,24 +35,6 @@ function readAnswer(read: (answer: unknown) => Outcome, answer: unknown): Outcom
   } catch (error) {
     return toolError("invalid_output", error instanceof Error ? error.message : String(error));
   }
-}
-
-/** A result without what its tool was configured with, which may be keys: in its error and its log lines. */
-export function withoutConfig(result: ToolResult, redact: Redact | null): ToolResult {
-  if (redact === null) return result;
-  const { error, metadata } = result;
-  const logs = metadata.logs.map(({ level, message }) => ({ level, message: redact(message) }));
-  const told = { ...result, metadata: { ...metadata, logs } };
-  if (error === null) return told;
-  const details = error.details === undefined ? {} : { details: redactValue(error.details, redact) };
-  return { ...told, error: { ...error, message: redact(error.message), ...details } };
-}
-
-function redactValue(value: unknown, redact: Redact): unknown {
-  if (typeof value === "string") return redact(value);
-  if (Array.isArray(value)) return value.map((one) => redactValue(one, redact));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, redactValue(one, redact)]));
 }
 
 /** The tool says itself that it failed. */

@@ -80,10 +80,13 @@ export class Engine implements AsyncDisposable {
       nextRun: () => ++this.#lastRun,
       tell: (...told) => this.#events.emit(...told),
     });
-    const { limits, maxLimits } = options;
+    const { limits, maxLimits, packages, fetch } = options;
     this.#registrar = new Registrar({
       limits,
       maxLimits,
+      packages,
+      fetch,
+      tell: (event) => this.#events.emit("package:step", event),
       requireOpen: () => this.#requireOpen(),
       inspect: (script) => this.#executor.inspect(script),
     });
@@ -287,6 +290,7 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#scheduler.idle());
     this.#scheduler.close({ refuseWaiting: true });
     await this.#executor.close();
+    await this.#registrar.close();
     await this.#broker.close();
     await this.#audit?.close();
     this.#state = "closed";

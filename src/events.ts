@@ -1,6 +1,7 @@
 import type { CapabilityEvent } from "./broker/capability-event.ts";
 import type { Finding } from "./broker/findings.ts";
 import type { ExecutorEvents } from "./executor/executor.ts";
+import type { PackageEvent } from "./package/step.ts";
 import type { ToolInfo } from "./tool/definition.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 
@@ -21,6 +22,8 @@ export interface EventMap extends ExecutorEvents {
     event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
   ];
   "tool:unregister": [event: { readonly name: string }];
+  /** A package was fetched, unpacked, given what it depends on, or evaluated, or failed in that. */
+  "package:step": [event: PackageEvent];
   /** No call is taken any more. */
   "engine:close": [];
 }

@@ -25,6 +25,10 @@ export function logEvents(events: Events, logger: Logger): void {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
     for (const finding of findings) logger.warn({ tool: name, ...finding }, "a tool asks for what it will not get");
   });
+  events.on("package:step", ({ failed, ...event }) => {
+    if (failed) logger.warn(event, "a package could not be made ready");
+    else logger.info(event, "a package is a step further");
+  });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
   events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
 }

@@ -11,6 +11,7 @@ import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
+import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "./package/options.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
 
 export interface QueueOptions {
@@ -56,6 +57,8 @@ export interface EngineOptions {
   readonly fetch?: FetchOptions;
   /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
   readonly secrets?: { readonly [name: string]: SecretOptions };
+  /** Where packages of tools may come from, and what they may depend on. Default: from disk only, and on nothing. */
+  readonly packages?: PackageOptions;
   /** Where the engine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
@@ -75,6 +78,7 @@ export interface ResolvedOptions {
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
+  readonly packages: ResolvedPackageOptions;
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -132,6 +136,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     audit: options.audit,
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
+    packages: resolvePackageOptions(options.packages),
     registry: options.registry,
     logger: options.logger,
   };

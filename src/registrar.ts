@@ -1,8 +1,12 @@
 import PQueue from "p-queue";
+import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import { GloveboxError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
+import type { ResolvedPackageOptions } from "./package/options.ts";
+import type { PackageEvent } from "./package/step.ts";
 import type { Inspection, ToolScript } from "./protocol/script.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
+import { Packages } from "./tool/packages.ts";
 import { type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { MAX_TOOLS } from "./tool/registry.ts";
@@ -15,6 +19,10 @@ const PREPARED_AT_ONCE = 4;
 export interface RegistrarHost {
   readonly limits: Limits;
   readonly maxLimits: Limits;
+  readonly packages: ResolvedPackageOptions;
+  readonly fetch: FetchOptions;
+  /** Hears of every step of every package. */
+  tell(event: PackageEvent): void;
   /** Throws where the engine takes no more tools. */
   requireOpen(): void;
   inspect(script: ToolScript): Promise<Inspection>;
@@ -26,12 +34,14 @@ type Work = () => Promise<readonly RegisteredTool[]>;
 export class Registrar {
   readonly #host: RegistrarHost;
   readonly #context: PrepareContext;
+  readonly #packages: Packages;
   readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
   #lastKey = 0;
 
   constructor(host: RegistrarHost) {
     this.#host = host;
     const { limits, maxLimits } = host;
+    this.#packages = new Packages(host.packages, host.fetch, (event) => host.tell(event));
     this.#context = {
       inspect: (script) => {
         host.requireOpen();
@@ -40,6 +50,7 @@ export class Registrar {
       nextKey: () => `${++this.#lastKey}`,
       limits,
       maxLimits,
+      packages: this.#packages,
     };
   }
 
@@ -51,6 +62,10 @@ export class Registrar {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
     }
     return (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+  }
+
+  close(): Promise<void> {
+    return this.#packages.close();
   }
 
   async #worksFor(tool: ToolDefinition | ToolLocation): Promise<readonly Work[]> {

@@ -2,14 +2,14 @@ import { RecordedSession } from "./broker/recorded-session.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
 import { createExecutor } from "./executor/create.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
+import type { JsonValue } from "./json.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { JsonValue } from "./json.ts";
 import type { ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
-import { readerOf, type RegisteredTool } from "./tool/registered-tool.ts";
-import { redactorFor } from "./tool/config-redactor.ts";
+import { readerOf, redactorOf, type RegisteredTool } from "./tool/registered-tool.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { stackMapper } from "./tool/stack.ts";
 
@@ -106,9 +106,9 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     capabilities: {},
     retries: 0,
     retryOn: "lost",
+    redactor: redactorOf(script.contract, JSON.parse(script.config) as JsonValue),
     readResult: readerOf(script.contract),
     outputChars,
-    redact: redactorFor(script.contract, JSON.parse(script.config) as JsonValue),
     usage: { calls: 1, retired: false },
     sourceMap,
     mapStack: stackMapper(name, sourceMap),

@@ -36,6 +36,8 @@ const LOSSES: readonly Loss[] = [
   { of: "tool", field: "annotations", why: NO_PLACE },
   { of: "tool", field: "limits", why: NO_PLACE },
   { of: "tool", field: "retries", why: NO_PLACE },
+  { of: "tool", field: "outputChars", why: NO_PLACE },
+  { of: "call", field: "command", why: "a tool is one function" },
   { of: "result", field: "error.type", why: MESSAGE_ONLY },
   { of: "result", field: "error.code", why: MESSAGE_ONLY },
   { of: "result", field: "error.retryable", why: MESSAGE_ONLY },

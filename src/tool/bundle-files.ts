@@ -29,6 +29,7 @@ const EMPTY_NAMESPACE = "empty";
 /** The `detail` of messages that are esbuild's own although a plugin hands them on. */
 export const BUNDLER = "esbuild";
 const PREFIX = /^(?:tool|empty):/;
+const MODULES = "node_modules";
 /** Ends the names of modules whose `package.json` makes them modules: esbuild knows them by their name alone. */
 const MODULE_MARK = "?.mjs";
 
@@ -67,14 +68,22 @@ export function isNodeBuiltin(specifier: string): boolean {
   return specifier.startsWith("node:") || builtinModules.includes(specifier);
 }
 
+/** The npm packages that a tool may import, where it may not have whatever lies above its folder. */
+export interface PackageScope {
+  readonly names: ReadonlySet<string>;
+  /** The folder whose `node_modules` holds them; `undefined` where there are none. */
+  readonly modules: string | undefined;
+}
+
 /**
- * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it.
- * Bundling happens on the host with the host's rights, and a tool's imports are hostile input.
+ * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it, or
+ * those of a scope instead. Bundling happens on the host with the host's rights, and a tool's imports are hostile input.
  */
 export class ToolFiles {
   /** The tool's folder without symbolic links; `undefined` for a tool that has only its text. */
   readonly #root: string | undefined;
   readonly #packages: readonly string[];
+  readonly #scope: PackageScope | undefined;
   /** From the names that are shown to the paths they stand for. */
   readonly #paths = new Map<string, string>();
   readonly #names = new Map<string, string>();
@@ -82,10 +91,12 @@ export class ToolFiles {
   readonly #manifests = new Manifests((file) => this.#mayReach(file));
   #bytes = 0;
 
-  /** `root` has to be a real path. */
-  constructor(root: string | undefined) {
+  /** `root` has to be a real path, and so has the folder of the scope's `node_modules`. */
+  constructor(root: string | undefined, scope?: PackageScope) {
     this.#root = root;
-    this.#packages = root === undefined ? [] : packageFolders(root);
+    this.#scope = scope;
+    if (scope !== undefined) this.#packages = scope.modules === undefined ? [] : [path.join(scope.modules, MODULES)];
+    else this.#packages = root === undefined ? [] : packageFolders(root);
   }
 
   /** The name to show for a file, or `undefined` where the tool may not read it. */
@@ -138,9 +149,10 @@ export class ToolFiles {
     if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
       return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
     const importer = this.#paths.get(shownName(args.importer));
-    const folder = importer === undefined ? this.#root : path.dirname(importer);
+    const folder = this.#folderFor(specifier, importer);
+    if (typeof folder === "object") return folder;
     if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
-    const isPath = /^\.{0,2}(?:[/\\]|$)/.test(specifier);
+    const isPath = namesPath(specifier);
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
     // Before the disk is asked: an answer that depends on it would tell which files of the host exist.
     if (isPath && !this.#mayReach(path.resolve(folder, specifier))) return outside(specifier);
@@ -149,6 +161,17 @@ export class ToolFiles {
     let answer = this.#answers.get(question);
     if (answer === undefined) this.#answers.set(question, (answer = this.#find(build, specifier, folder, args)));
     return answer;
+  }
+
+  /** Where to look for what a module imports; an answer where it may not have it, whatever is there. */
+  #folderFor(specifier: string, importer: string | undefined): string | undefined | OnResolveResult {
+    const folder = importer === undefined ? this.#root : path.dirname(importer);
+    const isOwn = importer === undefined || (this.#root !== undefined && isIn(importer, this.#root));
+    if (this.#scope === undefined || !isOwn || namesPath(specifier)) return folder;
+    if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
+    // The bundler finds no such module in an empty scope, and what is said of Node's modules is said as always.
+    if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
+    return refusal(`imports ${quoted(specifier)}, which the package does not list; add it to code/requirements.txt`);
   }
 
   async #find(
@@ -236,10 +259,19 @@ export function messagesOf(error: unknown): readonly Message[] {
   return error.errors;
 }
 
+function namesPath(specifier: string): boolean {
+  return /^\.{0,2}(?:[/\\]|$)/.test(specifier);
+}
+
+/** The npm package that a specifier is of: `@scope/name` of `@scope/name/file.js`. */
+function packageName(specifier: string): string {
+  return /^(?:@[^/]*\/)?[^/]*/.exec(specifier)?.[0] ?? specifier;
+}
+
 function packageFolders(root: string): string[] {
   const folders: string[] = [];
   for (let folder = root; ; folder = path.dirname(folder)) {
-    folders.push(path.join(folder, "node_modules"));
+    folders.push(path.join(folder, MODULES));
     if (path.dirname(folder) === folder) return folders;
   }
 }

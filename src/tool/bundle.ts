@@ -5,13 +5,16 @@ import { GloveboxError } from "../errors.ts";
 import { bundleError, isSyntaxError } from "./bundle-error.ts";
 import { globalDefinitions } from "./bundle-globals.ts";
 import { leaveExports } from "./bundle-exports.ts";
-import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./bundle-files.ts";
+import { loaderOf, MAX_SOURCE_BYTES, messagesOf, type PackageScope, shownName, ToolFiles } from "./bundle-files.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./bundle-imports.ts";
 
-/** A tool's module: its text, or its file. `name` is the tool's, for messages. */
+/**
+ * A tool's module: its text, or its file. `name` is the tool's, for messages. With a `scope` it has the npm packages in
+ * there, and no others.
+ */
 export type BundleInput =
   | { readonly kind: "text"; readonly text: string; readonly name: string; readonly resolveDir?: string }
-  | { readonly kind: "file"; readonly path: string; readonly name: string };
+  | { readonly kind: "file"; readonly path: string; readonly name: string; readonly scope?: PackageScope };
 
 /** A module with all that it imports, as one script. */
 export interface Bundle {
@@ -70,7 +73,7 @@ const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const sati
  * packages. Throws a `GloveboxError` with `load_error` that names the tool's line.
  */
 export async function bundleModule(input: BundleInput, deadlineMs: number = DEADLINE_MS): Promise<Bundle> {
-  if (input.kind === "file") return bundleFile(input.path, input.name, deadlineMs);
+  if (input.kind === "file") return bundleFile(input, deadlineMs);
   if (Buffer.byteLength(input.text) > MAX_SOURCE_BYTES) {
     throw loadError(input.name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
   }
@@ -109,12 +112,15 @@ export async function stopBundler(): Promise<void> {
   await stop();
 }
 
-async function bundleFile(file: string, name: string, deadlineMs: number): Promise<Bundle> {
+async function bundleFile(
+  { path: file, name, scope }: Extract<BundleInput, { kind: "file" }>,
+  deadlineMs: number,
+): Promise<Bundle> {
   const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
   const [root, real] = await Promise.all(paths);
   if (root === undefined || real === undefined)
     throw loadError(name, `has no file ${path.basename(file)}; check its path`);
-  const files = new ToolFiles(root);
+  const files = new ToolFiles(root, scope);
   const entry = files.nameOf(real);
   if (entry === undefined) {
     throw loadError(

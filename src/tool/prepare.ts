@@ -3,10 +3,11 @@ import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { bundleModule, type Bundle, type BundleInput } from "./bundle.ts";
-import { configRedactor } from "./config-redactor.ts";
+import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { configFor, type LocationExtras, readTools } from "./module.ts";
+import type { Packages } from "./packages.ts";
 import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 import type { JsonSchema } from "../json.ts";
@@ -23,6 +24,7 @@ export interface PrepareContext {
   readonly maxLimits: Limits;
   /** A key that no other script has. */
   readonly nextKey: () => string;
+  readonly packages: Pick<Packages, "load">;
 }
 
 /**
@@ -56,9 +58,22 @@ export async function prepareModule(
   extras: LocationExtras,
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
+  if (source.kind === "package") {
+    const { name, bundle, record, steps } = await context.packages.load(source.path);
+    return steps.take("initialize", () => prepareBundle(name, bundle, { record, ...extras }, context));
+  }
   const bundle = await bundleModule({ kind: "file", path: source.path, name: source.name });
-  const loaded = await load(source.name, bundle, context, configFor(extras));
-  const definitions = readTools(loaded, source.name, extras);
+  return prepareBundle(source.name, bundle, extras, context);
+}
+
+async function prepareBundle(
+  name: string,
+  bundle: Bundle,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<readonly RegisteredTool[]> {
+  const loaded = await load(name, bundle, context, configFor(extras));
+  const definitions = readTools(loaded, name, extras);
   const tools: RegisteredTool[] = [];
   for (const definition of definitions) {
     // Of several tools in a module, each has a script of its own: its key is what workers know it by.
@@ -114,12 +129,13 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  // Nobody has said yet what contract it is, so what it was configured with might be keys.
-  const redact = configRedactor(JSON.parse(script.config) as JsonValue) ?? ((text: string) => text);
-  if (typeof stack === "string") details["stack"] = redact(mapStack(stack, bundle.sourceMap, `tool:${script.name}`));
-  const problem = redact(error.message.slice(0, 2_000));
+  if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
+  // Of a module on disk nobody knows yet whether its contract has keys in its config.
+  const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
+  const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
   const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
-  return new GloveboxError(error.code, message, { ...details, type: error.type });
+  const told = { ...details, type: error.type };
+  return new GloveboxError(error.code, message, redactor?.value(told) ?? told);
 }
 
 /** What to do about a global of Node's that a module uses without looking whether it is there. */

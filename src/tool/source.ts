@@ -1,33 +1,43 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
+import { hasCode, looksLikePackage } from "../package/layout.ts";
+import { isArchiveName, isUrl } from "../package/location.ts";
 
-/** A tool's module on disk. */
-export interface ToolSource {
-  /** The module's file, as an absolute path. */
-  readonly path: string;
-  /** The file's or the folder's own name: the tool's, where its `spec` gives none. */
-  readonly name: string;
-}
+/** A module on disk, or a package. */
+export type ToolSource =
+  | {
+      readonly kind: "module";
+      /** The module's file, as an absolute path. */
+      readonly path: string;
+      /** The file's or the folder's own name: the tool's, where its `spec` gives none. */
+      readonly name: string;
+    }
+  | {
+      readonly kind: "package";
+      /** A folder or an archive, as an absolute path, or a URL. */
+      readonly path: string;
+      readonly name: string;
+    };
 
 const MAX_TOOLS = 1_000;
 const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
-const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i;
 
 /**
- * The tools at a path: a module; a folder with an `index` file, which is one tool; or a folder of modules and of such
- * folders. Sorted by name. Throws a `GloveboxError` with `load_error` that names the path as it was given.
+ * The tools at a path: a module; a folder with an `index` file, which is one tool; a package, as a folder or an archive;
+ * or a folder of any of these. A URL is an archive's. Sorted by name. Throws a `GloveboxError` with `load_error` that names the path as it was given.
  */
 export async function findSources(given: string): Promise<readonly ToolSource[]> {
+  if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
   if (found === undefined) throw loadError(given, "does not exist; check the path and the folder it starts from");
   if (found.isDirectory()) return findInFolder(path.resolve(given), given);
-  if (ARCHIVE.test(given)) throw loadError(given, "is an archive; packages are not supported by this version");
+  if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
   if (!found.isFile() || !isModule(path.basename(given))) {
     throw loadError(
       given,
-      `is not a module; a tool is a file that ends in ${EXTENSIONS.join(", ")}, or a folder of them`,
+      `is not a module; a tool is a file that ends in ${EXTENSIONS.join(", ")}, a package (a folder with code/, or one packed as .zip, .tar.gz or .tgz), or a folder of them`,
     );
   }
   return [moduleSource(path.resolve(given))];
@@ -35,7 +45,8 @@ export async function findSources(given: string): Promise<readonly ToolSource[]>
 
 async function findInFolder(folder: string, given: string): Promise<readonly ToolSource[]> {
   const index = await indexFile(folder);
-  if (index !== undefined) return [{ path: index, name: path.basename(folder) }];
+  if (index !== undefined) return [{ kind: "module", path: index, name: path.basename(folder) }];
+  if (await looksLikePackage(folder)) return [packageSource(folder)];
   const sources: ToolSource[] = [];
   const root = await realpath(folder);
   for (const name of await readdir(folder)) {
@@ -48,10 +59,12 @@ async function findInFolder(folder: string, given: string): Promise<readonly Too
     sources.push(source);
     if (sources.length > MAX_TOOLS) throw loadError(given, `holds more than ${MAX_TOOLS} tools; split it`);
   }
+  // Nothing else is in it: whoever opens the package says what is missing.
+  if (sources.length === 0 && (await hasCode(folder))) return [packageSource(folder)];
   if (sources.length === 0) {
     throw loadError(
       given,
-      `holds no tools; put modules (${EXTENSIONS.join(", ")}) or folders with an index file into it`,
+      `holds no tools; put modules (${EXTENSIONS.join(", ")}) folders with an index file, or packages into it`,
     );
   }
   return sources.sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
@@ -62,10 +75,13 @@ async function sourceOf(entry: string): Promise<ToolSource | undefined> {
   if (name.startsWith(".") || name.startsWith("_") || name === "node_modules") return undefined;
   const found = await stat(entry).catch(() => undefined);
   if (found?.isFile() === true) {
+    if (isArchiveName(name)) return packageSource(entry);
     return isModule(name) && !/\.test\.[^.]+$/.test(name) ? moduleSource(entry) : undefined;
   }
-  const index = found?.isDirectory() === true ? await indexFile(entry) : undefined;
-  return index === undefined ? undefined : { path: index, name };
+  if (found?.isDirectory() !== true) return undefined;
+  const index = await indexFile(entry);
+  if (index !== undefined) return { kind: "module", path: index, name };
+  return (await hasCode(entry)) ? packageSource(entry) : undefined;
 }
 
 async function indexFile(folder: string): Promise<string | undefined> {
@@ -82,7 +98,11 @@ function isModule(name: string): boolean {
 }
 
 function moduleSource(file: string): ToolSource {
-  return { path: file, name: path.basename(file, path.extname(file)) };
+  return { kind: "module", path: file, name: path.basename(file, path.extname(file)) };
+}
+
+function packageSource(place: string): ToolSource {
+  return { kind: "package", path: place, name: path.basename(place) };
 }
 
 function order(a: string, b: string): number {

@@ -49,6 +49,7 @@ function newContext(
     limits: DEFAULT_LIMITS,
     maxLimits: MAX_LIMITS,
     nextKey: () => `key${++keys}`,
+    packages: { load: () => Promise.reject(new Error("there are no packages here")) },
   };
 }
 

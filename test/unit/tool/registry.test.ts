@@ -44,9 +44,9 @@ function tool(name: string, description = ""): RegisteredTool {
     capabilities: {},
     retries: 0,
     retryOn: "lost",
+    redactor: null,
     readResult: null,
     outputChars: null,
-    redact: null,
     usage: { calls: 0, retired: false },
     mapStack: (stack) => stack,
   };

@@ -10,7 +10,9 @@ describe("tools are found", () => {
   test.each(["add.js", "add.mjs", "add.ts", "add.test.js"])("in the file %s", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
     const given = path.join(folder, file);
-    expect(await findSources(given)).toEqual([{ path: given, name: path.basename(file, path.extname(file)) }]);
+    expect(await findSources(given)).toEqual([
+      { kind: "module", path: given, name: path.basename(file, path.extname(file)) },
+    ]);
   });
 
   test("in a folder's modules and its subfolders with an index, sorted by name", async () => {
@@ -29,16 +31,16 @@ describe("tools are found", () => {
       "data.json": "",
     });
     expect(await findSources(folder)).toEqual([
-      { path: path.join(folder, "alpha.ts"), name: "alpha" },
-      { path: path.join(folder, "mid/index.mjs"), name: "mid" },
-      { path: path.join(folder, "zeta.js"), name: "zeta" },
+      { kind: "module", path: path.join(folder, "alpha.ts"), name: "alpha" },
+      { kind: "module", path: path.join(folder, "mid/index.mjs"), name: "mid" },
+      { kind: "module", path: path.join(folder, "zeta.js"), name: "zeta" },
     ]);
   });
 
   test("in a folder that has an index and is then one tool", async () => {
     const folder = await temporaryFolder({ "mine/index.ts": "", "mine/other.js": "" });
     expect(await findSources(path.join(folder, "mine"))).toEqual([
-      { path: path.join(folder, "mine/index.ts"), name: "mine" },
+      { kind: "module", path: path.join(folder, "mine/index.ts"), name: "mine" },
     ]);
   });
 
@@ -51,6 +53,47 @@ describe("tools are found", () => {
     const folder = await temporaryFolder({ "..data/add.js": "" });
     await symlink("..data/add.js", path.join(folder, "add.js"));
     expect(await names(folder)).toEqual(["add"]);
+  });
+});
+
+describe("packages are found", () => {
+  test.each(["a.zip", "a.tar.gz", "a.TGZ"])("in the archive %s [C05 C06]", async (file) => {
+    const folder = await temporaryFolder({ [file]: "" });
+    const given = path.join(folder, file);
+    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: file }]);
+  });
+
+  test("in a folder with code/ [C04]", async () => {
+    const folder = await temporaryFolder({ "mine/code/function.js": "", "mine/build.js": "" });
+    const given = path.join(folder, "mine");
+    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
+  });
+
+  test("in a folder with code/ and nothing to run, so that it can be said what is missing [C12]", async () => {
+    const folder = await temporaryFolder({ "mine/code/main.rb": "", "mine/README.md": "" });
+    const given = path.join(folder, "mine");
+    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
+  });
+
+  test("at a URL, which is not looked at before it is opened [C07]", async () => {
+    const given = "https://assets.example.com/tools/weather.zip?signature=abc";
+    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: given.replace("?signature=abc", "") }]);
+  });
+
+  test("beside modules, in a folder of tools, where a folder called code may be a tool as well", async () => {
+    const folder = await temporaryFolder({
+      "add.ts": "",
+      "code/index.ts": "",
+      "mine/code/function.js": "",
+      "packed.zip": "",
+      "_work.zip": "",
+    });
+    expect((await findSources(folder)).map(({ kind, name }) => [kind, name])).toEqual([
+      ["module", "add"],
+      ["module", "code"],
+      ["package", "mine"],
+      ["package", "packed.zip"],
+    ]);
   });
 });
 
@@ -69,12 +112,15 @@ describe("a path is refused, as it was given,", () => {
     expect((await refusalOf(findSources(path.join(folder, file)))).message).toContain("is not a module");
   });
 
-  test.each(["a.zip", "a.tar.gz", "a.tgz"])("where %s is an archive", async (file) => {
-    const folder = await temporaryFolder({ [file]: "" });
-    expect((await refusalOf(findSources(path.join(folder, file)))).message).toContain(
-      "is an archive; packages are not supported by this version",
-    );
-  });
+  test.each(["a.rar", "a.7z", "a.tar", "a.tar.bz2"])(
+    "where %s is packed in a way that is not read [C08]",
+    async (file) => {
+      const folder = await temporaryFolder({ [file]: "" });
+      const { code, message } = await refusalOf(findSources(path.join(folder, file)));
+      expect(code).toBe("load_error");
+      expect(message).toContain(".zip, .tar.gz or .tgz");
+    },
+  );
 
   test("where a folder holds more than a thousand tools", async () => {
     const folder = await temporaryFolder(

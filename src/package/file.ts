@@ -1,0 +1,44 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { PackageError, quoted } from "./step.ts";
+
+/**
+ * A file's content; `undefined` where there is none. Nothing that is no file is read, and a link is followed only where
+ * the operator may have made it.
+ */
+export async function readFileAt(
+  file: string,
+  name: string,
+  maxBytes: number,
+  isOperators = false,
+): Promise<Buffer | undefined> {
+  const handle = await openFile(file, name, isOperators ? 0 : constants.O_NOFOLLOW);
+  if (handle === undefined) return undefined;
+  await using owned = handle;
+  const found = await owned.stat();
+  if (!found.isFile()) throw new PackageError(`${quoted(name)} is no file`);
+  if (found.size > maxBytes) throw new PackageError(`${quoted(name)} is larger than ${maxBytes} bytes`);
+  // It may grow while it is read.
+  const buffer = Buffer.alloc(found.size);
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await owned.read(buffer, length, buffer.length - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}
+
+type FileHandle = Awaited<ReturnType<typeof open>>;
+
+async function openFile(file: string, name: string, flags: number): Promise<FileHandle | undefined> {
+  try {
+    // A pipe that nobody writes to would be waited for otherwise.
+    return await open(file, constants.O_RDONLY | constants.O_NONBLOCK | flags);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (code === "ELOOP") throw new PackageError(`${quoted(name)} is a link, and no file`);
+    throw new PackageError(`${quoted(name)} cannot be read (${code})`);
+  }
+}

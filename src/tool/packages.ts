@@ -1,0 +1,110 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { Connections, type FetchOptions } from "../capabilities/fetch/connections.ts";
+import { type Dependencies, readDependencies } from "../package/dependencies.ts";
+import type { PackageLayout } from "../package/layout.ts";
+import { findPackage, openPackage, type PackageContext } from "../package/open.ts";
+import type { ResolvedPackageOptions } from "../package/options.ts";
+import { PackageError, type PackageEvent, type Steps } from "../package/step.ts";
+import { type Bundle, bundleModule } from "./bundle.ts";
+import type { PackageScope } from "./bundle-files.ts";
+
+/** A package as one script: nothing of it is left on disk that was not there before. */
+export interface BundledPackage {
+  readonly name: string;
+  readonly bundle: Bundle;
+  /** What `tool.json` says, unchecked; `undefined` where there is none. */
+  readonly record: unknown;
+  /** For the steps that follow. */
+  readonly steps: Steps;
+}
+
+type Kept = Pick<BundledPackage, "bundle" | "record">;
+
+const KEPT_MAX = 100;
+const KEPT_BYTES_MAX = 64 * 1024 * 1024;
+
+/** The packages of an engine: opens and bundles them, and keeps what came of archives, by their content. */
+export class Packages {
+  readonly #context: PackageContext;
+  /** By the archive's hash, the one that was asked for last at the end. */
+  readonly #kept = new Map<string, Kept>();
+  #keptBytes = 0;
+  #connections: Connections | null = null;
+
+  /** `tell` hears of every step of every package. */
+  constructor(options: ResolvedPackageOptions, fetch: FetchOptions, tell: (event: PackageEvent) => void) {
+    this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
+  }
+
+  /**
+   * Opens and bundles a package. An archive that has been bundled before is not unpacked again. Rejects with a
+   * `GloveboxError` that names the step.
+   */
+  async load(given: string): Promise<BundledPackage> {
+    const found = await findPackage(given, this.#context);
+    const { name, steps, archive } = found;
+    const known = archive === null ? undefined : this.#recall(archive.sha256);
+    if (known !== undefined) return { name, steps, ...known };
+    await using opened = await openPackage(found, this.#context);
+    const { folder, layout, record } = opened;
+    const entry =
+      layout.kind === "module" ? layout.entry : await steps.take("initialize", async () => refuseRuntime(layout));
+    const made = await steps.take("install", async () => {
+      const scope = await scopeOf(await readDependencies(folder, this.#context.options));
+      return { bundle: await bundleModule({ kind: "file", path: path.join(folder, entry), name, scope }), record };
+    });
+    if (opened.sha256 !== null) this.#keep(opened.sha256, made);
+    return { name, steps, ...made };
+  }
+
+  async close(): Promise<void> {
+    this.#kept.clear();
+    await this.#connections?.close();
+  }
+
+  #recall(sha256: string): Kept | undefined {
+    const known = this.#kept.get(sha256);
+    if (known === undefined) return undefined;
+    this.#kept.delete(sha256);
+    this.#kept.set(sha256, known);
+    return known;
+  }
+
+  #keep(sha256: string, made: Kept): void {
+    this.#drop(sha256);
+    this.#kept.set(sha256, made);
+    this.#keptBytes += weightOf(made);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= KEPT_MAX && this.#keptBytes <= KEPT_BYTES_MAX) break;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(sha256: string): void {
+    const known = this.#kept.get(sha256);
+    if (known === undefined) return;
+    this.#kept.delete(sha256);
+    this.#keptBytes -= weightOf(known);
+  }
+}
+
+function weightOf({ bundle }: Kept): number {
+  return bundle.bytes + bundle.sourceMap.length;
+}
+
+function refuseRuntime(layout: Exclude<PackageLayout, { kind: "module" }>): never {
+  const [runtime, file, what] =
+    layout.kind === "python"
+      ? ["python", layout.entry, "Python"]
+      : ["native", layout.file, "no function.* but a binary"];
+  const problem = `the runtime ${runtime} is not available in this build, and ${file} is ${what}`;
+  const instead = "write the tool as code/function.ts, code/function.mjs or code/function.js";
+  throw new PackageError(`${problem}; ${instead}`, { runtime });
+}
+
+/** What is linked to may be imported as well, so it is what the link leads to that counts. */
+async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
+  if (modules === undefined || names.size === 0) return { names, modules: undefined };
+  return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
+}
