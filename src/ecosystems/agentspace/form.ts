@@ -85,12 +85,16 @@ function controlOf(field: FormField, id: string): string {
   // A box that must be ticked is not what a required flag means.
   const required = field.required && field.control !== "checkbox" ? " required" : "";
   const common = `id="${escapeHtml(id)}" name="${escapeHtml(field.name)}"${described}${required}`;
-  const about = field.description === "" ? "" : `<small id="${escapeHtml(id)}-about">${escapeHtml(field.description)}</small>`;
+  const about =
+    field.description === "" ? "" : `<small id="${escapeHtml(id)}-about">${escapeHtml(field.description)}</small>`;
   const label = `<label for="${escapeHtml(id)}">${escapeHtml(field.label)}</label>`;
   return `<div>${label}${inputOf(field, common)}${about}</div>`;
 }
 
-function inputOf({ control, min, max, step, default: preset, choices = [], required }: FormField, common: string): string {
+function inputOf(
+  { control, min, max, step, default: preset, choices = [], required }: FormField,
+  common: string,
+): string {
   switch (control) {
     case "text":
       return `<input type="text" ${common}${attribute("value", preset)}>`;

@@ -33,7 +33,9 @@ export function writeManPage(record: ShownRecord): string {
 function section(title: string, fields: Fields): string {
   const rows = rowsOf(fields, "");
   if (rows.length === 0) return `## ${title}\n\nAnything: no fields are named.`;
-  return [`## ${title}`, "", "| field | type | required | description |", "| --- | --- | --- | --- |", ...rows].join("\n");
+  return [`## ${title}`, "", "| field | type | required | description |", "| --- | --- | --- | --- |", ...rows].join(
+    "\n",
+  );
 }
 
 /** A row for each field, and for the fields in it: `address.city`, `lines[].text`. */

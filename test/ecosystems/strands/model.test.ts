@@ -115,8 +115,20 @@ describe("a model behind chat completions", () => {
     }));
     answer = (response) => say(response, { tool_calls: calls });
     for (const call of (await ask()).calls) {
-      expect(call).toMatchObject({ arguments: {}, problem: "the arguments are not a JSON object" });
+      expect(call).toMatchObject({ arguments: {}, problem: expect.stringContaining("/function/arguments") });
     }
+  });
+
+  test("is told and tells names as the protocol takes them", async () => {
+    const long = { ...TOOL, name: `org.tools.${"x".repeat(80)}` };
+    answer = (response, { tools }) => {
+      const names = (tools as { function: { name: string } }[]).map((tool) => tool.function.name);
+      for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+      say(response, { tool_calls: names.map((name) => ({ id: name, function: { name, arguments: "{}" } })) });
+    };
+    const tools = [{ ...TOOL, name: "my.tool" }, long];
+    const { calls } = await chatProvider({ host }).generate(USER, { tools, model: "m" });
+    expect(calls.map(({ name }) => name)).toEqual(["my.tool", long.name]);
   });
 
   test("may leave out arguments and ids, or send arguments as an object", async () => {
