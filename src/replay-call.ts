@@ -6,7 +6,6 @@ import type { JsonValue } from "./json.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
-import type { JsonValue } from "./json.ts";
 import type { ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
 import { readerOf, redactorOf, type RegisteredTool } from "./tool/registered-tool.ts";
