@@ -108,6 +108,8 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     redactor: redactorOf(script.contract, JSON.parse(script.config) as JsonValue),
     readResult: readerOf(script.contract),
     outputChars,
+    // The limits that the call had are recorded.
+    timeoutArgument: null,
     usage: { calls: 1, retired: false },
     sourceMap,
     mapStack: stackMapper(name, sourceMap),

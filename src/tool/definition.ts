@@ -37,6 +37,11 @@ export interface ToolDefinition {
    * no cut; beyond `limits.outputBytes` a call fails.
    */
   readonly outputChars?: number;
+  /**
+   * The argument that says how many seconds a call may take: its processor time is no more than that, and its wall-clock
+   * time just a little, so that the tool can still say what came of it. Default: none does.
+   */
+  readonly timeoutArgument?: string;
 }
 
 export type RetryOn = "lost" | "failure";

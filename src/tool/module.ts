@@ -15,7 +15,16 @@ export type LocationExtras = Omit<ToolLocation, "path">;
 
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
 /** What contracts have no place for, and a module may say all the same, in `spec`. */
-const EXTRAS = ["capabilities", "limits", "isolation", "tags", "version", "annotations", "outputChars"] as const;
+const EXTRAS = [
+  "capabilities",
+  "limits",
+  "isolation",
+  "tags",
+  "version",
+  "annotations",
+  "outputChars",
+  "timeoutArgument",
+] as const;
 
 /** The config that a module is given when it is loaded: before it has said anything. */
 export function configFor({ config, record }: LocationExtras): JsonValue {

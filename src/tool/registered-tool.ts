@@ -35,6 +35,8 @@ export interface RegisteredTool {
   /** Reads what its module answers where that is a result of its contract; `null` where it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
   readonly outputChars: number | null;
+  /** The argument that says how many seconds a call may take. */
+  readonly timeoutArgument: string | null;
   readonly usage: ToolUsage;
   /** As the bundler writes it. */
   readonly sourceMap: string;
@@ -103,6 +105,7 @@ export function registeredTool(
     redactor: redactorOf(inspection.contract, definition.config ?? null),
     readResult: readerOf(inspection.contract),
     outputChars: definition.outputChars ?? null,
+    timeoutArgument: definition.timeoutArgument ?? null,
     usage,
     sourceMap: bundle.sourceMap,
     mapStack: toOwnLines,

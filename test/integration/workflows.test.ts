@@ -177,6 +177,10 @@ describe("the commands about workflows", () => {
     expect((await glovebox("list-tools")).stdout).toBe("echo\n");
   });
 
+  test("list-tools prints the engine's own tools where nobody names others [D76]", async () => {
+    expect((await glovebox("list-tools")).stdout).toBe("calculator\necho\njs_exec\n");
+  });
+
   test("list-supported prints what workflows may ask for [D75]", async () => {
     const { stdout } = await glovebox("list-supported");
     expect(stdout).toContain("pattern.type: chain\n");
@@ -220,6 +224,21 @@ describe("the commands about workflows", () => {
     expect([wrong.code, wrong.stdout]).toEqual([18, expect.stringContaining("1 feature is not supported.")]);
     const { stdout } = await glovebox("explain", "flow.yaml", "--json", ...TOOLS);
     expect(JSON.parse(stdout)).toMatchObject({ supported: false, issues: [{ pointer: "/tools/python/0/callable" }] });
+  });
+
+  test("validate FILE.yaml tells each place where a workflow does not fit its schema [D75]", async () => {
+    write();
+    expect(await glovebox("validate", "flow.yaml")).toEqual({ code: 0, stdout: "flow.yaml is valid\n", stderr: "" });
+    write(["version: 0", "version: 1"], ['input: "Test"', "question: Test"]);
+    const { code, stdout } = await glovebox("validate", "flow.yaml");
+    expect(code).toBe(3);
+    expect(stdout.split("\n")).toEqual([
+      expect.stringContaining("error: /version must be the constant 0"),
+      expect.stringContaining("error: /pattern/config/steps/0/input is required"),
+      expect.stringContaining("error: /pattern/config/steps/0/question is not allowed"),
+      "",
+    ]);
+    expect((await glovebox("validate", "nowhere.yaml")).code).toBe(2);
   });
 
   test("version prints the version, as --version does [D75]", async () => {

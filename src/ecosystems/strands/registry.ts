@@ -1,6 +1,7 @@
 import { createEngine, type Engine } from "../../engine.ts";
 import { GloveboxError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
+import { referenceTool } from "../reference-tools.ts";
 import { findModules, showPlace, type ToolModule, type ToolPlace } from "./tool-modules.ts";
 
 /** What the registry knows of a tool. */
@@ -25,8 +26,11 @@ export interface RegistryWarning {
 export interface RegistryOptions {
   /** Where tools are run; they are registered in it. Default: an engine of the registry's own, which it closes. */
   readonly engine?: Engine;
-  /** The folder of tools, or several folders and modules; of tools with the same name the last one stays. */
-  readonly tools: ToolPlace | readonly ToolPlace[];
+  /**
+   * The folder of tools, or several folders and modules; of tools with the same name the last one stays. Default: the
+   * engine's own `calculator`, `echo` and `js_exec`.
+   */
+  readonly tools?: ToolPlace | readonly ToolPlace[];
   /** What full paths begin with. Default: `strands_cli.tools`, as in the documents. */
   readonly package?: string;
   /** Gets every warning. Default: none; they are in `warnings` as well. */
@@ -40,16 +44,18 @@ const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
 const NOT_LOADED = "Failed to import tool module, skipping";
 const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
+const OWN_TOOLS = ["calculator", "echo", "js_exec"] as const;
+const ELSEWHERE = "a tools folder of your own";
+
 /** Of a process: the first call makes it. */
 let instance: Promise<ToolRegistry> | null = null;
 
 /**
- * The process's registry. The first call says where its tools are and discovers them; every later one answers the same
- * object, and needs no options. Closing the registry makes room for another one.
+ * The process's registry. The first call makes it, discovers its tools, and may say where they are; every later one
+ * answers the same object, whatever it says. Closing the registry makes room for another one.
  */
-export function getRegistry(options?: RegistryOptions): Promise<ToolRegistry> {
+export function getRegistry(options: RegistryOptions = {}): Promise<ToolRegistry> {
   if (instance !== null) return instance;
-  if (options === undefined) throw new TypeError("the first getRegistry() says where the tools are: { tools }");
   const made = ToolRegistry.discover(options, () => {
     if (instance === made) instance = null;
   });
@@ -72,7 +78,7 @@ export class ToolRegistry implements AsyncDisposable {
 
   private constructor(options: RegistryOptions, engine: Engine, onClose: () => void) {
     this.engine = engine;
-    this.place = [options.tools].flat().map(showPlace).join(", ");
+    this.place = options.tools === undefined ? ELSEWHERE : this.#places().map(showPlace).join(", ");
     this.#options = options;
     this.#onClose = onClose;
   }
@@ -91,7 +97,7 @@ export class ToolRegistry implements AsyncDisposable {
 
   /** Looks through the folder again: tools that were added are there then, those that were removed are not. */
   async reload(): Promise<void> {
-    const modules = (await Promise.all([this.#options.tools].flat().map(findModules))).flat();
+    const modules = (await Promise.all(this.#places().map(findModules))).flat();
     const found = new Map<string, ToolInfo>();
     const warnings: RegistryWarning[] = [];
     const warn = (message: string, fields: Omit<RegistryWarning, "message">) => {
@@ -152,6 +158,10 @@ export class ToolRegistry implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #places(): readonly ToolPlace[] {
+    return [this.#options.tools ?? OWN_TOOLS.map(referenceTool)].flat();
   }
 
   async #read({ location, name }: ToolModule): Promise<ToolInfo | { message: string; error?: string }> {

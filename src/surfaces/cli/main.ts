@@ -14,6 +14,7 @@ import { planCommand } from "./plan.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { validateCommand } from "./validate.ts";
 import { versionCommand } from "./version.ts";
 
 const program = new Command("glovebox")
@@ -30,6 +31,7 @@ const commands = [
   listSupportedCommand(),
   explainCommand(),
   replayCommand(),
+  validateCommand(),
   doctorCommand(),
   versionCommand(),
 ];

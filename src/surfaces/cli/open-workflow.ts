@@ -42,11 +42,10 @@ export async function orExit<T>(work: () => Promise<T>): Promise<T> {
 export async function openRegistry(sources: Sources): Promise<ToolRegistry> {
   const config = await readConfig(sources.config);
   const tools = sources.tools ?? config.tools;
-  if (tools === undefined) throw new CliError(EXIT.USAGE, "there are no tools: name a folder of them with --tools DIR");
   const { ToolRegistry } = await import("../../ecosystems/strands/index.ts");
   const engine = await openEmptyEngine(config, ENGINE);
   try {
-    return await ToolRegistry.discover({ engine, tools, logger: { warn } });
+    return await ToolRegistry.discover({ engine, ...(tools === undefined ? {} : { tools }), logger: { warn } });
   } catch (error) {
     await engine.close();
     const { GloveboxError } = await import("../../errors.ts");

@@ -47,6 +47,7 @@ function tool(name: string, description = ""): RegisteredTool {
     redactor: null,
     readResult: null,
     outputChars: null,
+    timeoutArgument: null,
     usage: { calls: 0, retired: false },
     mapStack: (stack) => stack,
   };
