@@ -1,6 +1,10 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -123,9 +127,17 @@ describe("the official client, in memory", () => {
   });
 });
 
-describe("the official client, with glovebox mcp as its child", () => {
+describe("glovebox mcp", () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   let folder: string;
+  const argsOf = (tools: string) => [
+    "--no-node-snapshot",
+    "--no-warnings",
+    "src/surfaces/cli/main.ts",
+    "mcp",
+    "--tools",
+    tools,
+  ];
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "glovebox-mcp-"));
     writeFileSync(
@@ -136,30 +148,71 @@ describe("the official client, with glovebox mcp as its child", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test.each(["legacy", "auto"] as const)("lists and calls tools (%s)", async (mode) => {
-    const transport = new StdioClientTransport({
-      command: process.execPath,
-      args: ["--no-node-snapshot", "--no-warnings", "src/surfaces/cli/main.ts", "mcp", "--tools", folder],
-      cwd: root,
-      stderr: "pipe",
+  test.each(["legacy", "auto"] as const)(
+    "has its tools listed and called by the official client (%s)",
+    async (mode) => {
+      const args = argsOf(folder);
+      const transport = new StdioClientTransport({ command: process.execPath, args, cwd: root, stderr: "pipe" });
+      const client = new Client({ name: "tester", version: "1.0.0" }, { versionNegotiation: { mode } });
+      const problems: Error[] = [];
+      client.onerror = (error) => problems.push(error);
+      try {
+        await client.connect(transport);
+        expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["shout"]);
+        const answers = await Promise.all(
+          ["a", "b", "c"].map((text) => client.callTool({ name: "shout", arguments: { text } })),
+        );
+        expect(answers.map(({ structuredContent }) => structuredContent)).toEqual([
+          { text: "A" },
+          { text: "B" },
+          { text: "C" },
+        ]);
+        expect(problems).toEqual([]);
+      } finally {
+        await client.close();
+      }
+    },
+  );
+
+  describe("by hand", () => {
+    let child: ChildProcessByStdio<Writable, Readable, null>;
+    let lines: AsyncIterator<string>;
+    const send = (message: object): unknown => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const receive = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value));
+
+    beforeEach(async () => {
+      child = spawn(process.execPath, argsOf(folder), { cwd: root, stdio: ["pipe", "pipe", "ignore"] });
+      lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      const clientInfo = { name: "tester", version: "1.0.0" };
+      send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } });
+      expect(await receive()).toMatchObject({ id: 1, result: { serverInfo: { name: "glovebox" } } });
+      send({ method: "notifications/initialized" });
     });
-    const client = new Client({ name: "tester", version: "1.0.0" }, { versionNegotiation: { mode } });
-    const problems: Error[] = [];
-    client.onerror = (error) => problems.push(error);
-    try {
-      await client.connect(transport);
-      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["shout"]);
-      const answers = await Promise.all(
-        ["a", "b", "c"].map((text) => client.callTool({ name: "shout", arguments: { text } })),
-      );
-      expect(answers.map(({ structuredContent }) => structuredContent)).toEqual([
-        { text: "A" },
-        { text: "B" },
-        { text: "C" },
-      ]);
-      expect(problems).toEqual([]);
-    } finally {
-      await client.close();
-    }
+    afterEach(() => child.kill("SIGKILL"));
+
+    test("goes on after lines that are no messages", async () => {
+      child.stdin.write('garbage\n{"jsonrpc":"2.0"}\n[]\n');
+      send({ id: 2, method: "tools/call", params: { name: "shout", arguments: { text: "a" } } });
+      expect(await receive()).toMatchObject({ id: 2, result: { structuredContent: { text: "A" } } });
+    });
+
+    test("ends with its client", async () => {
+      const ended = once(child, "exit");
+      child.stdin.end();
+      expect(await ended).toEqual([0, null]);
+    });
+
+    test("ends on a signal", async () => {
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      expect(await ended).toEqual([0, null]);
+    });
+
+    test("ends at a message that has no end", async () => {
+      const ended = once(child, "exit");
+      child.stdin.on("error", () => undefined);
+      child.stdin.write("x".repeat(11 * 1024 * 1024));
+      expect(await ended).toEqual([0, null]);
+    });
   });
 });
