@@ -174,6 +174,8 @@ describe("a module of Amplifier's", () => {
     ]);
     const loud = `async execute(input) { console.error("working"); return { success: true, output: input.text }; }`;
     expect(await problems(made({ execute: loud }))).toEqual(["warning logs: an error is logged though nothing failed"]);
+    const failing = loud.replace("success: true, output: input.text", "success: false, error: { message: 'no' }");
+    expect(await problems(made({ execute: failing }))).toEqual([]);
   });
 
   test("should have a short name in snake_case, which nobody is refused for [A21]", async () => {
