@@ -55,7 +55,8 @@ export class Admission {
     }
     const args = writeArguments(tool, call.arguments ?? {}, limits, command !== undefined);
     if (typeof args !== "string") return refuse(args.code, args.message, args.details);
-    return new EngineCall({ callId, tool, args, command, limits, options, parent }, this.#host);
+    const own = withinTimeout(limits, tool, args);
+    return new EngineCall({ callId, tool, args, command, limits: own, options, parent }, this.#host);
   }
 
   #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {
@@ -67,6 +68,22 @@ export class Admission {
       return error instanceof Error ? error.message : String(error);
     }
   }
+}
+
+/** What a tool may take longer than its argument says, in milliseconds, to answer that its time is over. */
+const LAST_WORDS_MS = 250;
+
+/** Limits, within the seconds that an argument of the call gives it. */
+function withinTimeout(limits: Limits, { timeoutArgument }: RegisteredTool, args: string): Limits {
+  if (timeoutArgument === null) return limits;
+  const seconds = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
+  if (typeof seconds !== "number" || seconds <= 0) return limits;
+  const ms = seconds * 1000;
+  return {
+    ...limits,
+    cpuMs: Math.min(limits.cpuMs, ms),
+    wallMs: Math.min(limits.wallMs, ms + LAST_WORDS_MS),
+  };
 }
 
 /** A tool's limits, within what the call on whose behalf it runs has left, and within what that one was narrowed to. */

@@ -9,6 +9,7 @@ import { describeViolations } from "./tool/violation.ts";
 /** Longest id a caller may give a call. */
 export const CALL_ID_MAX = 256;
 const COMMAND_MAX = 256;
+const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 
 /** What is wrong with a call's form or its options, before its tool's schema is asked. */
 export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
@@ -27,6 +28,8 @@ export function describeMalformed(call: ToolCall, callId: unknown, options: Exec
   if (key !== undefined && (typeof key !== "string" || key === "" || key.length > CALL_ID_MAX)) {
     return `a call's idempotencyKey is a string of 1 to ${CALL_ID_MAX} characters`;
   }
+  const { retries }: { readonly retries?: unknown } = options;
+  if (retries !== undefined && !RETRIES.includes(retries)) return "a call's retries are a whole number from 0 to 5";
   const args: unknown = call.arguments ?? {};
   return typeof args === "object" && !Array.isArray(args) ? null : "a call's arguments are an object";
 }

@@ -2,13 +2,13 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
-import { isUrl } from "./package/location.ts";
 import { compileSchema } from "./tool/schema.ts";
+import type { ToolLocation } from "./tool/definition.ts";
 import { describeViolations, type Violation } from "./tool/violation.ts";
 
 /** What a configuration file says: an engine's options, as far as they are data, and where a server listens. */
 export interface Config extends Omit<EngineOptions, "capabilities" | "registry" | "logger" | "tools" | "fetch"> {
-  readonly tools?: readonly string[];
+  readonly tools?: readonly (string | Omit<ToolLocation, "record">)[];
   readonly fetch?: Omit<FetchOptions, "lookup">;
   readonly host?: string;
   readonly port?: number;
@@ -40,10 +40,25 @@ const SECRET = {
   additionalProperties: false,
 };
 
+/** A place of tools, with what their modules do not say. */
+const LOCATION = {
+  type: "object",
+  properties: {
+    path: PATH,
+    config: true,
+    limits: OBJECT,
+    isolation: { type: "string" },
+    capabilities: OBJECT,
+    tags: true,
+  },
+  required: ["path"],
+  additionalProperties: false,
+};
+
 const CONFIG = {
   type: "object",
   properties: {
-    tools: { type: "array", items: PATH },
+    tools: { type: "array", items: { anyOf: [PATH, LOCATION] } },
     host: PATH,
     port: { type: "integer", minimum: 0, maximum: 65_535 },
     executor: { anyOf: [{ type: "string" }, OBJECT] },
@@ -145,17 +160,23 @@ async function parse(file: string, shown: string): Promise<unknown> {
 }
 
 /** Where a configuration has paths; `*` stands for every name. */
-const PATHS = ["tools/*", "audit", "kv/path", "packages/modules", "secrets/*/file", "policy/rules/*/allow/fs/*/path"];
-/** A name of SQLite's, and no file. */
-const NO_FILE = ":memory:";
+const PATHS = [
+  "tools/*",
+  "tools/*/path",
+  "audit",
+  "kv/path",
+  "packages/modules",
+  "secrets/*/file",
+  "policy/rules/*/allow/fs/*/path",
+];
+/** A name of SQLite's, and addresses: no files of the folder's. */
+const NO_FILE = /^(?::memory:$|https?:\/\/)/;
 
 /** Makes the paths at a place absolute. */
 function resolvePaths(value: unknown, place: readonly string[], folder: string): unknown {
   const [name, ...rest] = place;
-  if (name === undefined) {
-    const isPath = typeof value === "string" && value !== NO_FILE && !isUrl(value);
-    return isPath ? path.resolve(folder, value) : value;
-  }
+  if (name === undefined)
+    return typeof value === "string" && !NO_FILE.test(value) ? path.resolve(folder, value) : value;
   if (typeof value !== "object" || value === null) return value;
   const resolve = (one: unknown): unknown => resolvePaths(one, rest, folder);
   if (Array.isArray(value)) return value.map(resolve);

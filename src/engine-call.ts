@@ -197,7 +197,8 @@ export class EngineCall implements Entry, Job {
     if (this.#cancel !== null) this.options.signal?.removeEventListener("abort", this.#cancel);
     // The slot is free before the caller hears of the result, so a caller who calls again finds it.
     this.#slot?.release();
-    const result = this.#conclude(reply);
+    const concluded = this.#conclude(reply);
+    const result = this.tool.redactor?.result(concluded) ?? concluded;
     this.#end(this.options.record === true ? this.#host.record(this, result) : result);
   }
 
@@ -213,7 +214,8 @@ export class EngineCall implements Entry, Job {
   }
 
   #mayRetry(failure: Failure): boolean {
-    const { retries, retryOn } = this.tool;
+    const { retryOn } = this.tool;
+    const retries = this.options.retries ?? this.tool.retries;
     if (this.#retries >= retries || this.options.signal?.aborted === true || IN_VAIN.has(failure.code)) return false;
     if (this.#describe(failure).retryable) return true;
     return retryOn === "failure" && failure.code === "tool_error" && this.#mayRepeat;
@@ -233,7 +235,7 @@ export class EngineCall implements Entry, Job {
   onLog(line: string): void {
     const [level = "log", message = ""] = JSON.parse(line) as [string?, string?];
     try {
-      this.options.onLog?.({ level, message });
+      this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message });
     } catch {
       // A listener's exception is not the call's.
     }

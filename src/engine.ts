@@ -26,6 +26,7 @@ import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
+import type { ModuleReport } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { ToolRegistry } from "./tool/registry.ts";
 
@@ -89,6 +90,7 @@ export class Engine implements AsyncDisposable {
       tell: (event) => this.#events.emit("package:step", event),
       requireOpen: () => this.#requireOpen(),
       inspect: (script) => this.#executor.inspect(script),
+      forget: (key) => this.#executor.forget(key),
     });
     this.#broker = createBroker(options, (event) => this.#events.emit("capability:call", event));
     this.#host = {
@@ -143,6 +145,14 @@ export class Engine implements AsyncDisposable {
     const prepared = await Promise.all(tools.map((tool) => this.#registrar.prepare(tool)));
     this.#requireOpen();
     for (const each of prepared.flat()) this.#put(each);
+  }
+
+  /**
+   * What the modules at a place say of themselves, in the terms of their contracts and checked by nobody: for those who
+   * want to know what is wrong with them. None is registered. Rejects as `register` does.
+   */
+  describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
+    return this.#registrar.describe(location);
   }
 
   /** Removes a tool; calls in flight end as they would. Answers whether there was one. */

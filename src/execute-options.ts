@@ -25,6 +25,8 @@ export interface ExecuteOptions {
    * runs and for some minutes after. At most 256 characters.
    */
   readonly idempotencyKey?: string;
+  /** How often the call is tried again, instead of what its tool says of that: 0 to 5. */
+  readonly retries?: number;
   /** Gets console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
 }

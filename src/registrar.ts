@@ -7,10 +7,10 @@ import type { PackageEvent } from "./package/step.ts";
 import type { Inspection, ToolScript } from "./protocol/script.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
 import { Packages } from "./tool/packages.ts";
-import { type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
+import { describeModule, type ModuleReport, type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { MAX_TOOLS } from "./tool/registry.ts";
-import { findSources } from "./tool/source.ts";
+import { findSources, type ToolSource } from "./tool/source.ts";
 
 /** Tools that are bundled and inspected side by side. */
 const PREPARED_AT_ONCE = 4;
@@ -26,6 +26,8 @@ export interface RegistrarHost {
   /** Throws where the engine takes no more tools. */
   requireOpen(): void;
   inspect(script: ToolScript): Promise<Inspection>;
+  /** Lets go of what an inspection left ready. */
+  forget(key: string): void;
 }
 
 type Work = () => Promise<readonly RegisteredTool[]>;
@@ -62,6 +64,19 @@ export class Registrar {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
     }
     return (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+  }
+
+  /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
+  async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
+    this.#host.requireOpen();
+    const { path, ...extras } = typeof location === "string" ? { path: location } : location;
+    const describe = async (source: ToolSource): Promise<ModuleReport> => {
+      const { key, report } = await describeModule(source, extras, this.#context);
+      this.#host.forget(key);
+      return report;
+    };
+    const sources = await findSources(path);
+    return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
   }
 
   close(): Promise<void> {

@@ -2,12 +2,13 @@ import { RecordedSession } from "./broker/recorded-session.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
 import { createExecutor } from "./executor/create.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
+import type { JsonValue } from "./json.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "./result.ts";
 import type { Slot } from "./schedule/entry.ts";
-import { readerOf, type RegisteredTool } from "./tool/registered-tool.ts";
+import { readerOf, redactorOf, type RegisteredTool } from "./tool/registered-tool.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { stackMapper } from "./tool/stack.ts";
 
@@ -104,8 +105,11 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     capabilities: {},
     retries: 0,
     retryOn: "lost",
+    redactor: redactorOf(script.contract, JSON.parse(script.config) as JsonValue),
     readResult: readerOf(script.contract),
     outputChars,
+    // The limits that the call had are recorded.
+    timeoutArgument: null,
     usage: { calls: 1, retired: false },
     sourceMap,
     mapStack: stackMapper(name, sourceMap),

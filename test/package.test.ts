@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import * as source from "../src/index.ts";
+import manifest from "../package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
@@ -15,10 +15,22 @@ async function compile(folder: string): Promise<void> {
   for (const [project, out] of [
     [".", folder],
     ["src/guest", join(folder, "guest")],
+    ["src/tools", join(folder, "tools")],
   ] as const) {
     await run(process.execPath, [tsc, "-p", project, "--outDir", out], { cwd: ROOT, timeout: 60_000 });
   }
 }
+
+const EXPORTS = {
+  ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability loadConfig readRecording replayCall",
+  "./contracts": "",
+  "./server": "createServer",
+  "./testing": "",
+  "./amplifier": "",
+  "./agentspace": "",
+  "./strands": "",
+  "./xaibo": "",
+};
 
 describe("the package", () => {
   let folder = "";
@@ -40,11 +52,14 @@ describe("the package", () => {
     expect(stdout).toBe("3\n");
   });
 
-  test("exports what it promises, and no more", () => {
-    const values =
-      "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability loadConfig readRecording replayCall".split(
-        " ",
-      );
-    expect(Object.keys(source).toSorted()).toEqual(values);
+  test.each(Object.entries(EXPORTS))("exports of %s what it promises, and no more", async (path, values) => {
+    const { default: file } = manifest.exports[path as keyof typeof EXPORTS];
+    const module = (await import(join(folder, file.replace("./dist/", "")))) as object;
+    expect(Object.keys(module).toSorted()).toEqual(values.split(" "));
+    expect(existsSync(join(folder, file.replace("./dist/", "").replace(".js", ".d.ts")))).toBe(true);
+  });
+
+  test("exports nothing else", () => {
+    expect(Object.keys(manifest.exports).toSorted()).toEqual([...Object.keys(EXPORTS), "./package.json"].toSorted());
   });
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const CLI = join(ROOT, "src/surfaces/cli/main.ts");
@@ -29,9 +30,17 @@ interface Command {
 const blocks: Block[] = [...README.matchAll(/^```(\w+) ?(.*)\n([\s\S]*?)^```$/gm)].map(
   ([, language = "", info = "", text = ""]) => ({ language, info, text }),
 );
-const programs = blocks.filter(({ language, text }) => language === "ts" && text.includes('from "glovebox"'));
+const programs = blocks.filter(({ language, text }) => language === "ts" && /from "glovebox["/]/.test(text));
 const written = blocks.filter(({ info }) => FILE.test(info));
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => readCommands(text));
+
+/** A program that imports the package by its names, with the sources in their place. */
+function fromSource(text: string): string {
+  return text.replaceAll(/from "glovebox(\/\w+)?"/g, (_all, name = "") => {
+    const { default: built } = manifest.exports[`.${name}` as keyof typeof manifest.exports] as { default: string };
+    return `from ${JSON.stringify(join(ROOT, built.replace("./dist/", "src/").replace(/js$/, "ts")))}`;
+  });
+}
 
 function readCommands(text: string): Command[] {
   const found: { line: string; prints: string[] }[] = [];
@@ -96,7 +105,7 @@ describe("the README", () => {
     "prints what program %i says",
     async (index, { text }) => {
       const file = join(folder, `program-${index}.ts`);
-      writeFileSync(file, text.replaceAll('from "glovebox"', `from ${JSON.stringify(join(ROOT, "src/index.ts"))}`));
+      writeFileSync(file, fromSource(text));
       const expected = [...text.matchAll(/\/\/ prints: (.*)$/gm)].map((match) => match[1]);
       const stdout = await run(process.execPath, [...FLAGS, file], folder);
       expect(stdout.trimEnd().split("\n")).toEqual(expected);

@@ -1,6 +1,7 @@
 import type { Capability } from "./capability.ts";
 import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
+import { createExec } from "./exec/exec.ts";
 import { createFs } from "./fs/fs.ts";
 import { createKv } from "./kv/kv.ts";
 import type { StoreOptions } from "./kv/store.ts";
@@ -32,6 +33,7 @@ export function createCapabilities(options: CapabilityOptions): Capabilities {
   const secrets = new Secrets(options.secrets, environment);
   const builtIn = [
     createEnv(environment, options.secrets),
+    createExec(),
     createFetch(secrets, fetch),
     createFs(),
     createKv(kv),

@@ -13,6 +13,15 @@ export interface CapabilityRequest {
   };
   /** `path` is the policy's alone: tools know mounts by their names. */
   readonly fs?: { readonly [mount: string]: { readonly path?: string; readonly mode: "ro" | "rw" } };
+  /** Commands of a shell. `mounts` are the policy's alone: the host's folders that commands see, by their paths inside. */
+  readonly exec?:
+    | true
+    | {
+        readonly wallMs?: number;
+        readonly outputBytes?: number;
+        readonly mounts?: { readonly [path: string]: { readonly path: string; readonly mode: "ro" | "rw" } };
+        readonly network?: false;
+      };
   readonly kv?: true | { readonly maxBytes?: number };
   readonly secrets?: readonly string[];
   readonly tools?: readonly string[];

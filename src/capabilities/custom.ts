@@ -38,7 +38,17 @@ export interface CustomCapability {
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
 /** Names whose meaning is the engine's. */
-const RESERVED: ReadonlySet<string> = new Set(["fetch", "fs", "kv", "secrets", "tools", "env", "then", "toJSON"]);
+const RESERVED: ReadonlySet<string> = new Set([
+  "exec",
+  "fetch",
+  "fs",
+  "kv",
+  "secrets",
+  "tools",
+  "env",
+  "then",
+  "toJSON",
+]);
 
 /**
  * Declares a capability of the embedder's own. Tools ask for it, and policies allow it, by its name:

@@ -1,4 +1,4 @@
-import { pointerSegment } from "../json.ts";
+import { type JsonValue, pointerSegment } from "../json.ts";
 import { ContractError } from "./contract.ts";
 
 /** A value of a document of AgentSpace, and where it stands: so that whatever is wrong is told with its place. */
@@ -8,6 +8,9 @@ export interface Place {
 }
 
 export type Members = Readonly<Record<string, unknown>>;
+
+/** An object that JSON can hold. */
+export type JsonMembers = Readonly<Record<string, JsonValue>>;
 
 const SHOWN_CHARACTERS = 64;
 
@@ -29,6 +32,11 @@ export function isMembers(value: unknown): value is Members {
 export function readMembers(place: Place): Members {
   if (isMembers(place.value)) return place.value;
   throw wrong(place, place.value === undefined ? "is required, an object" : "must be an object");
+}
+
+/** Of what a tool is given: whether it is JSON all the way down, whoever writes it as JSON finds out. */
+export function readJsonMembers(place: Place): JsonMembers {
+  return readMembers(place) as JsonMembers;
 }
 
 export function readText(place: Place, maxCharacters: number): string {

@@ -1,7 +1,8 @@
 import {
+  type JsonMembers,
   memberOf,
-  type Members,
   type Place,
+  readJsonMembers,
   readList,
   readMembers,
   readNumber,
@@ -36,7 +37,7 @@ export interface RegistrationRecord {
   readonly tool_runtime_type: string;
   readonly tools_api_spec: ToolsApiSpec;
   /** What the tool is made with: `{}` where nothing is said. It may hold keys, so nobody but the tool is shown it. */
-  readonly tool_data: Members;
+  readonly tool_data: JsonMembers;
   /** A folder, an archive, or the address of one. */
   readonly tool_source_code_link: string;
   readonly tool_man_page_doc_link?: string;
@@ -80,7 +81,7 @@ export function readRecord(value: unknown): RegistrationRecord {
     ...optional("tool_sub_type", readName),
     tool_runtime_type: readRuntime(at("tool_runtime_type")),
     tools_api_spec: readSpec(at("tools_api_spec")),
-    tool_data: readOptional(at("tool_data"), readMembers) ?? {},
+    tool_data: readOptional(at("tool_data"), readJsonMembers) ?? {},
     tool_source_code_link: readLink(at("tool_source_code_link")),
     ...optional("tool_man_page_doc_link", readPageLink),
   };

@@ -3,9 +3,11 @@ import { isErrorCode } from "../errors.ts";
 import type { ToolCall, ToolResult } from "../result.ts";
 import {
   isMembers,
+  type JsonMembers,
   memberOf,
   type Members,
   type Place,
+  readJsonMembers,
   readMembers,
   readOptional,
   readText,
@@ -35,6 +37,7 @@ const LOSSES: readonly Loss[] = [
   { of: "tool", field: "outputSchema", why: SAYS_LESS },
   { of: "tool", field: "annotations", why: "a record says nothing of what a tool does to the world" },
   { of: "tool", field: "limits", why: "a specification manages the timeout, which is limits.wallMs, and no other" },
+  { of: "tool", field: "outputChars", why: "a specification says nothing of how long an answer is" },
   { of: "call", field: "id", why: "a tool is not told which call it answers" },
   { of: "result", field: "metadata", why: "an answer is the tool's output and nothing else" },
   { of: "result", field: "output", why: "a tool that failed has no output" },
@@ -58,9 +61,9 @@ export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unkn
 };
 
 /** What the class is made with: the record's `tool_data`. Throws a `ContractError` where that is no object. */
-export function toolData(record: unknown): Members {
+export function toolData(record: unknown): JsonMembers {
   const place: Place = { value: record, pointer: "" };
-  return readOptional(memberOf(readMembers(place), place, "tool_data"), readMembers) ?? {};
+  return readOptional(memberOf(readMembers(place), place, "tool_data"), readJsonMembers) ?? {};
 }
 
 /** Throws for a binary as well: it is a record like others, and there is nothing here that runs it. */
@@ -121,20 +124,14 @@ function readCall(message: unknown): ToolCall {
       return { name, arguments: { ...readMembers(at("input")) } };
     case "command": {
       const command = readText(at("command_name"), NAME_MAX_CHARACTERS);
-      const call: ToolCall & { readonly command: string } = {
-        name,
-        command,
-        arguments: { ...readOptional(at("data"), readMembers) },
-      };
-      return call;
+      return { name, command, arguments: { ...readOptional(at("data"), readMembers) } };
     }
     default:
       throw wrong(at("mode"), "must be input or command");
   }
 }
 
-function writeCall(call: ToolCall & { readonly command?: string }): AgentSpaceCall {
-  const { name, arguments: args, command } = call;
+function writeCall({ name, arguments: args, command }: ToolCall): AgentSpaceCall {
   if (command === undefined) return { tool_id: name, mode: "input", input: args };
   return { tool_id: name, mode: "command", command_name: command, data: args };
 }

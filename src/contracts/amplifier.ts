@@ -24,6 +24,8 @@ export interface AmplifierDefinition {
   readonly description: string;
   /** JSON Schema; `{}` where anything goes. */
   readonly input_schema: { readonly [key: string]: unknown };
+  /** Characters of a text output, beyond which it is cut; no cut where nothing is said. */
+  readonly max_output_chars?: number;
 }
 
 export interface AmplifierCall {
@@ -82,6 +84,9 @@ const LOSSES: readonly Loss[] = [
   { of: "tool", field: "annotations", why: "A definition has no annotations." },
   { of: "tool", field: "limits", why: "A definition has no limits." },
   { of: "tool", field: "retries", why: "A definition has no retries." },
+  { of: "tool", field: "outputChars", why: "A definition has no length of outputs." },
+  { of: "tool", field: "inputSchema", why: "It is an object, and `{}` is any arguments." },
+  { of: "call", field: "command", why: "A tool has no commands." },
   {
     of: "result",
     field: "error.details",
@@ -133,14 +138,19 @@ function withoutControl(value: unknown): unknown {
 }
 
 function readTool(definition: unknown, pointer: string): ToolDescription {
-  const { name, description, input_schema: schema } = objectAt(definition, pointer);
+  const { name, description, input_schema: schema, max_output_chars: outputChars } = objectAt(definition, pointer);
   if (typeof name !== "string" || !NAME.test(name)) {
     throw wrong(`${pointer}/name`, "must be 1 to 128 of A-Z a-z 0-9 _ . -");
   }
   if (typeof description !== "string" || description === "" || description.length > DESCRIPTION_MAX) {
     throw wrong(`${pointer}/description`, `must be a text of 1 to ${DESCRIPTION_MAX} characters`);
   }
-  return { name, description, inputSchema: readSchema(schema, `${pointer}/input_schema`) };
+  const tool = { name, description, inputSchema: readSchema(schema, `${pointer}/input_schema`) };
+  if (outputChars === undefined || outputChars === null) return tool;
+  if (typeof outputChars !== "number" || !Number.isSafeInteger(outputChars) || outputChars < 1) {
+    throw wrong(`${pointer}/max_output_chars`, "must be a whole number above 0");
+  }
+  return { ...tool, outputChars };
 }
 
 /** A tool that says nothing of its input takes any. */
@@ -150,10 +160,15 @@ function readSchema(schema: unknown, pointer: string): JsonSchema {
   return Object.keys(found).length === 0 ? ANY_ARGUMENTS : found;
 }
 
-function writeTool({ name, description, inputSchema }: ToolDescription): AmplifierDefinition {
+function writeTool({ name, description, inputSchema, outputChars }: ToolDescription): AmplifierDefinition {
   // Nothing fits `false`, and a schema is an object here.
   const schema = typeof inputSchema === "boolean" ? (inputSchema ? {} : { not: {} }) : inputSchema;
-  return { name, description, input_schema: schema };
+  return {
+    name,
+    description,
+    input_schema: schema,
+    ...(outputChars === undefined ? {} : { max_output_chars: outputChars }),
+  };
 }
 
 function readCall(message: unknown): ToolCall {

@@ -1,3 +1,13 @@
+import { aiSdk } from "./ai-sdk.ts";
+import { anthropic } from "./anthropic.ts";
+import type { Contract, ContractName } from "./contract.ts";
+import { gemini } from "./gemini.ts";
+import { glovebox } from "./glovebox.ts";
+import { mcp } from "./mcp.ts";
+import { MODULE_CONTRACTS } from "./modules.ts";
+import { openaiChat } from "./openai-chat.ts";
+import { openaiResponses } from "./openai-responses.ts";
+
 export {
   type Contract,
   ContractError,
@@ -10,4 +20,14 @@ export {
   type ToolAnnotations,
   type ToolDescription,
 } from "./contract.ts";
+export { aiTools, AiToolFailure, type AiRunnableTool, type AiToolsOptions } from "./ai-tools.ts";
+export { type Answers, callTools } from "./call-tools.ts";
 export type { RunOptions, ToolRunner } from "./runner.ts";
+export { aiSdk, anthropic, gemini, glovebox, mcp, openaiChat, openaiResponses };
+
+/** Every contract by its name. */
+export const CONTRACTS: ReadonlyMap<ContractName, Contract> = new Map<ContractName, Contract>(
+  [glovebox, ...Object.values(MODULE_CONTRACTS), openaiChat, openaiResponses, anthropic, gemini, aiSdk, mcp].map(
+    (each: Contract) => [each.name, each],
+  ),
+);

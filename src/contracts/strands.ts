@@ -36,6 +36,8 @@ const LOSSES: readonly Loss[] = [
   { of: "tool", field: "annotations", why: NO_PLACE },
   { of: "tool", field: "limits", why: NO_PLACE },
   { of: "tool", field: "retries", why: NO_PLACE },
+  { of: "tool", field: "outputChars", why: NO_PLACE },
+  { of: "call", field: "command", why: "a tool is one function" },
   { of: "result", field: "error.type", why: MESSAGE_ONLY },
   { of: "result", field: "error.code", why: MESSAGE_ONLY },
   { of: "result", field: "error.retryable", why: MESSAGE_ONLY },
@@ -59,27 +61,31 @@ export const strands: ModuleContract<ToolSpec, ToolUse, StrandsResult> = {
 
 /** Needs no more than a name: what else is missing is for a lint to say. */
 function readTool(definition: unknown): ToolDescription {
-  if (!isRecord(definition)) throw wrong("", "the TOOL_SPEC must be an object");
-  const { name, description = "", inputSchema } = definition;
-  if (typeof name !== "string" || name === "") throw wrong("/name", "must be a string, and not empty");
-  if (typeof description !== "string") throw wrong("/description", "must be a string");
-  return { name, description, inputSchema: readInputSchema(inputSchema) };
+  return readSpec(definition, "");
 }
 
-function readInputSchema(given: unknown): JsonSchema {
+function readSpec(definition: unknown, place: string): ToolDescription {
+  if (!isRecord(definition)) throw wrong(place, "a TOOL_SPEC must be an object");
+  const { name, description = "", inputSchema } = definition;
+  if (typeof name !== "string" || name === "") throw wrong(`${place}/name`, "must be a string, and not empty");
+  if (typeof description !== "string") throw wrong(`${place}/description`, "must be a string");
+  return { name, description, inputSchema: readInputSchema(inputSchema, `${place}/inputSchema`) };
+}
+
+function readInputSchema(given: unknown, place: string): JsonSchema {
   if (given === undefined) return ANYTHING;
-  if (!isRecord(given)) throw wrong("/inputSchema", "must be an object such as { json: { type: 'object' } }");
+  if (!isRecord(given)) throw wrong(place, "must be an object such as { json: { type: 'object' } }");
   const { json } = given;
-  if (!isRecord(json) && typeof json !== "boolean") throw wrong("/inputSchema/json", "must be a JSON Schema");
+  if (!isRecord(json) && typeof json !== "boolean") throw wrong(`${place}/json`, "must be a JSON Schema");
   return json;
 }
 
 function readModule(described: unknown): readonly ToolDescription[] {
   if (!isRecord(described) || !Object.hasOwn(described, "TOOL_SPEC"))
     throw wrong("", "the module exports no TOOL_SPEC");
-  const tool = readTool(described["TOOL_SPEC"]);
+  const tool = readSpec(described["TOOL_SPEC"], "/TOOL_SPEC");
   if (described["function"] !== true) {
-    throw wrong("/TOOL_SPEC/name", `the module exports no function ${JSON.stringify(tool.name.slice(0, 128))}`);
+    throw wrong("/function", `the module exports no function ${JSON.stringify(tool.name.slice(0, 128))}`);
   }
   return [tool];
 }

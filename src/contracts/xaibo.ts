@@ -40,7 +40,7 @@ const losses: readonly Loss[] = [
     field: "inputSchema",
     why: "a parameter has one of six types, a description, a default, and strings that are allowed; all else of a schema has no place, nor has what a schema says of the arguments as a whole",
   },
-  ...["version", "tags", "outputSchema", "annotations", "limits", "retries"].map((field): Loss => ({
+  ...["version", "tags", "outputSchema", "annotations", "limits", "retries", "outputChars"].map((field): Loss => ({
     of: "tool",
     field,
     why: NO_PLACE,
@@ -50,6 +50,7 @@ const losses: readonly Loss[] = [
     field,
     why: ONLY_TEXT,
   })),
+  { of: "call", field: "command", why: "a tool is one function" },
   { of: "result", field: "metadata", why: "a result is success, result and error" },
 ];
 

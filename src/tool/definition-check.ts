@@ -81,6 +81,7 @@ const DEFINITION = {
       additionalProperties: false,
     },
     outputChars: { type: "integer", minimum: 1 },
+    timeoutArgument: { type: "string", minLength: 1, maxLength: 128 },
   },
   required: ["name", "description"],
   additionalProperties: false,

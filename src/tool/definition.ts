@@ -37,6 +37,11 @@ export interface ToolDefinition {
    * no cut; beyond `limits.outputBytes` a call fails.
    */
   readonly outputChars?: number;
+  /**
+   * The argument that says how many seconds a call may take: its processor time is no more than that, and its wall-clock
+   * time just a little, so that the tool can still say what came of it. Default: none does.
+   */
+  readonly timeoutArgument?: string;
 }
 
 export type RetryOn = "lost" | "failure";
@@ -48,6 +53,8 @@ export interface ToolLocation extends Pick<
 > {
   /** A module, a package, an archive, an address of one, or a folder of any of these. */
   readonly path: string;
+  /** The contract in which its modules have to be written; it may be in each of them where this is missing. */
+  readonly contract?: ModuleContractName;
   /** The registration record of an AgentSpace package, instead of the one that lies in it. */
   readonly record?: unknown;
 }

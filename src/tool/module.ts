@@ -15,7 +15,16 @@ export type LocationExtras = Omit<ToolLocation, "path">;
 
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
 /** What contracts have no place for, and a module may say all the same, in `spec`. */
-const EXTRAS = ["capabilities", "limits", "isolation", "tags", "version", "annotations", "outputChars"] as const;
+const EXTRAS = [
+  "capabilities",
+  "limits",
+  "isolation",
+  "tags",
+  "version",
+  "annotations",
+  "outputChars",
+  "timeoutArgument",
+] as const;
 
 /** The config that a module is given when it is loaded: before it has said anything. */
 export function configFor({ config, record }: LocationExtras): JsonValue {
@@ -31,8 +40,12 @@ export function readTools(found: Found, name: string, extras: LocationExtras): r
     if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
   }
   const spec: unknown = JSON.parse(found.spec);
-  const { record: _record, ...location } = extras;
+  const { record: _record, contract: wanted, ...location } = extras;
   const { contract } = found;
+  if (wanted !== undefined && wanted !== contract) {
+    const message = `tool "${name}" is not written in the contract ${wanted}`;
+    throw new GloveboxError("load_error", message, { contract });
+  }
   if (contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
   const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
   // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
@@ -86,6 +99,7 @@ function reading<Value>(name: string, read: () => Value): Value {
   } catch (error) {
     if (!(error instanceof ContractError)) throw error;
     throw new GloveboxError("load_error", `tool "${name}" is not defined correctly: ${error.message}`, {
+      contract: error.contract,
       pointer: error.pointer,
     });
   }

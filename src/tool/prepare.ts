@@ -1,8 +1,9 @@
 import { GloveboxError } from "../errors.ts";
 import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
-import type { Inspection, ToolScript } from "../protocol/script.ts";
+import type { Inspection, ModuleContractName, ToolScript } from "../protocol/script.ts";
 import { bundleModule, type Bundle, type BundleInput } from "./bundle.ts";
+import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { configFor, type LocationExtras, readTools } from "./module.ts";
@@ -52,17 +53,26 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
  * The same for the tools of a module on disk. It says itself what it is, in whatever contract: so it is evaluated once,
  * with the defaults, before anything is known of it. `extras` are what is said of it beside.
  */
-export async function prepareModule(
+export function prepareModule(
   source: ToolSource,
   extras: LocationExtras,
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
+  return withBundle(source, extras, context, (...bundled) => prepareBundle(...bundled, context));
+}
+
+/** Makes one script of a source and goes on with it; of a package, that is a step of its own. */
+async function withBundle<Value>(
+  source: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+  use: (name: string, bundle: Bundle, extras: LocationExtras) => Promise<Value>,
+): Promise<Value> {
   if (source.kind === "package") {
     const { name, bundle, record, steps } = await context.packages.load(source.path);
-    return steps.take("initialize", () => prepareBundle(name, bundle, { record, ...extras }, context));
+    return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
   }
-  const bundle = await bundleModule({ kind: "file", path: source.path, name: source.name });
-  return prepareBundle(source.name, bundle, extras, context);
+  return use(source.name, await bundleModule({ kind: "file", path: source.path, name: source.name }), extras);
 }
 
 async function prepareBundle(
@@ -80,6 +90,32 @@ async function prepareBundle(
     tools.push(registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context));
   }
   return tools;
+}
+
+/** What a module says of itself, in the terms of its contract: nobody has checked it. */
+export interface ModuleReport {
+  /** Its file's name, or its folder's. */
+  readonly name: string;
+  readonly contract: ModuleContractName;
+  /** What its contract's `readModule` reads; `null` where that is our own. */
+  readonly described: unknown;
+  /** Its export `spec`, or `null`. */
+  readonly spec: unknown;
+  readonly defaultExport: string;
+}
+
+/** What a module on disk says of itself, and the key under which its worker keeps it ready. Nothing becomes a tool. */
+export function describeModule(
+  source: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<{ readonly key: string; readonly report: ModuleReport }> {
+  return withBundle(source, extras, context, async (name, bundle, all) => {
+    const found = await load(name, bundle, context, configFor(all));
+    const { contract, defaultExport, key } = found;
+    const [described, spec] = [found.described, found.spec].map((text) => JSON.parse(text) as unknown);
+    return { key, report: { name, contract, described, spec, defaultExport } };
+  });
 }
 
 async function load(
@@ -129,9 +165,12 @@ function loadFailure(
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
   if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
-  const problem = error.message.slice(0, 2_000);
+  // Of a module on disk nobody knows yet whether its contract has keys in its config.
+  const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
+  const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
   const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
-  return new GloveboxError(error.code, message, { ...details, type: error.type });
+  const told = { ...details, type: error.type };
+  return new GloveboxError(error.code, message, redactor?.value(told) ?? told);
 }
 
 /** What to do about a global of Node's that a module uses without looking whether it is there. */

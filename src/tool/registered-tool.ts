@@ -2,10 +2,11 @@ import type { CapabilityRequest } from "../capabilities/capability.ts";
 import type { Outcome } from "../contracts/contract.ts";
 import { MODULE_CONTRACTS } from "../contracts/modules.ts";
 import { GloveboxError } from "../errors.ts";
-import type { JsonSchema } from "../json.ts";
+import type { JsonSchema, JsonValue } from "../json.ts";
 import { resolveLimits, type Limits } from "../limits.ts";
 import type { Inspection, Isolation, ModuleContractName, ToolScript } from "../protocol/script.ts";
 import type { Bundle } from "./bundle.ts";
+import { ConfigRedactor } from "./config-redactor.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
 import type { Validator } from "./schema.ts";
 import { stackMapper } from "./stack.ts";
@@ -29,9 +30,13 @@ export interface RegisteredTool {
   readonly capabilities: CapabilityRequest;
   readonly retries: number;
   readonly retryOn: RetryOn;
+  /** Takes what may be keys out of what is told of its calls; `null` where its contract keeps keys elsewhere. */
+  readonly redactor: ConfigRedactor | null;
   /** Reads what its module answers where that is a result of its contract; `null` where it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
   readonly outputChars: number | null;
+  /** The argument that says how many seconds a call may take. */
+  readonly timeoutArgument: string | null;
   readonly usage: ToolUsage;
   /** As the bundler writes it. */
   readonly sourceMap: string;
@@ -97,8 +102,10 @@ export function registeredTool(
     capabilities,
     retries,
     retryOn: definition.retryOn ?? "lost",
+    redactor: redactorOf(inspection.contract, definition.config ?? null),
     readResult: readerOf(inspection.contract),
     outputChars: definition.outputChars ?? null,
+    timeoutArgument: definition.timeoutArgument ?? null,
     usage,
     sourceMap: bundle.sourceMap,
     mapStack: toOwnLines,
@@ -121,6 +128,11 @@ function chooseIsolation(
     throw loadError(name, `cannot have the isolation "shared": ${reason}; mend that, or use "context"`);
   }
   return { isolation: "context", isolationReason: reason };
+}
+
+/** Of AgentSpace's tools, whose config is their `tool_data`: it may hold keys. */
+export function redactorOf(contract: ModuleContractName | null, config: JsonValue): ConfigRedactor | null {
+  return contract === "agentspace" ? ConfigRedactor.of(config) : null;
 }
 
 /** How to read what a module answers; `null` where that is the output itself. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ConfigError, type Explanation, loadConfig, type ToolFinding } from "../../src/index.ts";
+import { ConfigError, createEngine, type Explanation, loadConfig, type ToolFinding } from "../../src/index.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
 
@@ -78,6 +78,18 @@ test("says where packages may come from, with paths from where it lies, and URLs
 });
 
 describe("a configuration", () => {
+  test("says of a place of tools what their modules do not, with paths from where it lies", async () => {
+    const module = `export async function mount(coordinator, config) {
+      return { name: "told", description: "Tells its config.", async execute() { return { output: config }; } };
+    }`;
+    writeFileSync(join(folder, "told.js"), module);
+    const file = join(folder, "located.yaml");
+    writeFileSync(file, "tools: [{ path: ./told.js, config: { max_size: 5 }, limits: { cpuMs: 70 }, tags: [own] }]");
+    await using engine = await createEngine({ ...(await loadConfig(file)), workers: 1, executor: "threads" });
+    expect(engine.get("told")).toMatchObject({ contract: "amplifier", tags: ["own"], limits: { cpuMs: 70 } });
+    expect((await engine.execute({ name: "told", arguments: {} })).output).toEqual({ max_size: 5 });
+  });
+
   test("in the working directory is what commands use: its tools, its policy, its limits", async () => {
     const { code, stdout, stderr } = await glovebox(["run", "region", "--input", "{}"]);
     expect([code, stdout.trim(), stderr]).toEqual([0, '{"region":"eu-north-1"}', ""]);

@@ -201,3 +201,35 @@ describe("a long text", () => {
     expect(metadata["originalChars"]).toBe(cut === undefined ? undefined : text.length);
   });
 });
+
+describe("what an AgentSpace tool is configured with", () => {
+  const key = "sk-live-0123456789";
+  const text = `export class AgentSpaceV1Tool {
+    constructor(id, data) { this.data = data; }
+    execute({ fail }) {
+      console.log("with", this.data.api_key);
+      if (fail) throw new Error("refused for " + this.data.api_key + " and " + btoa(this.data.api_key));
+      return { length: this.data.api_key.length };
+    }
+  }`;
+
+  test("stands neither in errors nor in logs", async () => {
+    const [name = ""] = await register(text, { config: { api_key: key } });
+    const lines: string[] = [];
+    const onLog = ({ message }: { message: string }) => void lines.push(message);
+    const failed = await engine.execute({ name, arguments: { fail: true } }, { onLog });
+    expect(failed.error?.message).toBe("refused for (api_key) and (api_key)");
+    expect(JSON.stringify([failed, lines, engine.get(name)])).not.toContain(key);
+    const { output, metadata } = await run(name);
+    expect([output, metadata.logs[0]?.message]).toEqual([{ length: key.length }, "with (api_key)"]);
+  });
+
+  test("stands in no error of its registration", async () => {
+    const error = await refusal(
+      `export class AgentSpaceV1Tool { constructor(id, data) { throw new Error("no use: " + data.api_key); } execute() {} }`,
+      { config: { api_key: key } },
+    );
+    expect(error.message).toContain("no use: (api_key)");
+    expect(JSON.stringify([error.message, error.details])).not.toContain(key);
+  });
+});

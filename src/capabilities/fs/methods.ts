@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../../json.ts";
-import { accessPath, lstat, readdir, readFile, stat } from "./reading.ts";
+import { accessPath, lstat, readdir, readFile, realpath, stat } from "./reading.ts";
 import type { Visit } from "./visit.ts";
 import { copyFile, mkdir, removeFolder, rename, rm, truncate, unlink, writeFile } from "./writing.ts";
 
@@ -47,6 +47,7 @@ export const METHODS: { readonly [name: string]: FsMethod } = {
   readdir: { input: takes({ path: PATH, recursive: FLAG }, ["path"]), syscall: "scandir", isRead: true, run: readdir },
   stat: { input: takes({ path: PATH }, ["path"]), syscall: "stat", isRead: true, run: stat },
   lstat: { input: takes({ path: PATH }, ["path"]), syscall: "lstat", isRead: true, run: lstat },
+  realpath: { input: takes({ path: PATH, missing: FLAG }, ["path"]), syscall: "realpath", isRead: true, run: realpath },
   access: {
     input: takes({ path: PATH, mode: { type: "integer", minimum: 0, maximum: 7 } }, ["path"]),
     syscall: "access",

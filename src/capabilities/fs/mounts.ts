@@ -84,8 +84,8 @@ function readMount(name: string, value: unknown, side: Side): Mount {
   throw new TypeError(`${pointer}/path: has no place here; "${SCRATCH}" is a new folder for each call`);
 }
 
-/** The real path of a folder that a policy names. Its errors go to the operator. */
-function readFolder(folder: unknown, pointer: string): string {
+/** The real path of a folder that a policy names. Throws a `TypeError` for the operator, with the folder's name. */
+export function readFolder(folder: unknown, pointer: string): string {
   if (typeof folder !== "string" || folder === "" || folder.includes("\0")) {
     throw new TypeError(`${pointer}: is the path of a folder`);
   }

@@ -86,6 +86,20 @@ async function factsOf(visit: Visit, path: string, follows: boolean): Promise<Fa
   return { kind: kindOf(stats), size: stats.size, mtimeMs: stats.mtimeMs };
 }
 
+/**
+ * The path without links and dots. `missing`: also where nothing has its last name, so that whoever makes it knows
+ * beforehand where it will be.
+ */
+export async function realpath(
+  visit: Visit,
+  { path, missing = false }: { readonly path: string; readonly missing?: boolean },
+): Promise<string> {
+  await using place = await visit.find(path, true);
+  if (place === null) return "/";
+  if (!missing) found(place);
+  return `/${[place.mount, ...place.names].join("/")}`;
+}
+
 /** Whether something is there, and may be read or written: by the grant as well as by the system. */
 export async function accessPath(
   visit: Visit,

@@ -6,6 +6,8 @@ import { codeOf, SystemError } from "./system-error.ts";
 
 /** Where a path leads: a name in a folder that is held, and what has that name. */
 export interface Place extends AsyncDisposable {
+  /** The names below the mount, without links. */
+  readonly names: readonly string[];
   /** `null` where the place is the mount's own folder. */
   readonly folder: Held | null;
   readonly name: string;
@@ -27,7 +29,7 @@ export interface WalkOptions {
 
 /** Names to begin anew with, because a link was met. */
 type Detour = readonly string[];
-type Found = { readonly place: Place } | { readonly detour: Detour };
+type Found = { readonly place: Omit<Place, "names"> } | { readonly detour: Detour };
 
 /**
  * Walks a path inside a mount, one held folder after the other, so that nothing that is swapped meanwhile leads the
@@ -39,7 +41,7 @@ export async function walk(names: readonly string[], options: WalkOptions): Prom
     // Links may make a path longer than a tool may write it, but not without an end.
     if (ahead.length > 2 * FS_LIMITS.depth) throw new SystemError("ENAMETOOLONG");
     const found = await follow(ahead, options);
-    if ("place" in found) return found.place;
+    if ("place" in found) return { ...found.place, names: ahead };
     ahead = found.detour;
   }
   throw new SystemError("ELOOP");
@@ -113,7 +115,7 @@ class Hands implements AsyncDisposable {
   }
 
   /** The place of the name, which holds from now on what the walk has held; the mount's folder where there is none. */
-  giveAway(name: string | null): Place {
+  giveAway(name: string | null): Omit<Place, "names"> {
     const { folder, next } = this;
     this.#isEmpty = true;
     const held = [folder, next];

@@ -5,9 +5,16 @@ import type { DatabaseSync } from "node:sqlite";
 /** A store that lives and ends with its engine. */
 export const IN_MEMORY = ":memory:";
 
-/** What SQLite says of a file that is ours: "GbKv". */
-const APPLICATION_ID = 0x47_62_4b_76;
-const LAYOUT_VERSION = 1;
+/** What is laid out in a database that is new, and what tells one that was. */
+export interface Layout {
+  /** SQLite's `application_id` of such a file. */
+  readonly applicationId: number;
+  /** SQLite's `user_version`: counted up with each change of what follows. */
+  readonly version: number;
+  /** Its tables and triggers. */
+  readonly sql: string;
+}
+
 const PAGE_BYTES = 4_096;
 /** SQLite's own. */
 const PAGES_MAX = 4_294_967_294;
@@ -21,7 +28,7 @@ export const ENTRY_LEAST_BYTES = 64;
  * namespace, not for a key, so that a key which is deleted and set again never has a version that it had before. The
  * value is a row's last column, so that what needs only the others does not read through it.
  */
-const LAYOUT = `
+const LAYOUT_SQL = `
   CREATE TABLE namespace (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -49,9 +56,10 @@ const LAYOUT = `
   CREATE TRIGGER entry_deleted AFTER DELETE ON entry BEGIN
     UPDATE namespace SET bytes = bytes - max(old.bytes, ${ENTRY_LEAST_BYTES}) WHERE id = old.namespace;
   END;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${LAYOUT_VERSION};
 `;
+
+/** Its id reads "GbKv". */
+const KV_LAYOUT: Layout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
 
 /** The file is a database, but of somebody else or of another version of this engine. Nothing in it is changed. */
 export class ForeignStoreError extends Error {
@@ -71,15 +79,17 @@ export function createFile(path: string): void {
 }
 
 /** Readies a connection; lays the database out where it is empty. Several processes may do so at once. */
-export function layOut(database: DatabaseSync, maxBytes: number): void {
+export function layOut(database: DatabaseSync, maxBytes: number, layout: Layout = KV_LAYOUT): void {
   // A file that came from elsewhere may hold triggers and views, which must not call what has effects.
   database.exec("PRAGMA trusted_schema = OFF");
-  const isEmpty = within(database, "BEGIN", () => identify(database));
+  const isEmpty = within(database, "BEGIN", () => identify(database, layout));
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = ${WAL_KEPT_BYTES};
     PRAGMA max_page_count = ${Math.min(Math.floor(maxBytes / PAGE_BYTES), PAGES_MAX)}`);
   if (!isEmpty) return;
   within(database, "BEGIN IMMEDIATE", () => {
-    if (identify(database)) database.exec(LAYOUT);
+    if (!identify(database, layout)) return;
+    database.exec(`${layout.sql}
+      PRAGMA application_id = ${layout.applicationId}; PRAGMA user_version = ${layout.version};`);
   });
 }
 
@@ -97,12 +107,12 @@ function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", w
 }
 
 /** Answers whether the database is empty. Throws where it is neither that nor ours. */
-function identify(database: DatabaseSync): boolean {
+function identify(database: DatabaseSync, layout: Layout): boolean {
   const application = numberOf(database, "PRAGMA application_id");
   const version = numberOf(database, "PRAGMA user_version");
-  if (application === APPLICATION_ID && version === LAYOUT_VERSION) return false;
-  if (application === APPLICATION_ID) {
-    throw new ForeignStoreError(`it is of version ${version}, and this engine knows version ${LAYOUT_VERSION}`);
+  if (application === layout.applicationId && version === layout.version) return false;
+  if (application === layout.applicationId) {
+    throw new ForeignStoreError(`it is of version ${version}, and this engine knows version ${layout.version}`);
   }
   if (application === 0 && version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return true;
   throw new ForeignStoreError("it holds something else");

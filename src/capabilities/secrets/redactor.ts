@@ -15,9 +15,13 @@ export function placeholderOf(name: string): string {
 export class Redactor {
   readonly #haystack: Haystack;
 
-  constructor(secrets: Iterable<{ readonly name: string; readonly value: string }>) {
+  /** `show` says what stands in the place of a secret. */
+  constructor(
+    secrets: Iterable<{ readonly name: string; readonly value: string }>,
+    show: (name: string) => string = placeholderOf,
+  ) {
     const needles = [...secrets].flatMap(({ name, value }) =>
-      formsOf(value).map((form) => new Needle(form, placeholderOf(name))),
+      formsOf(value).map((form) => new Needle(form, show(name))),
     );
     this.#haystack = new Haystack(needles);
   }

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
-import { delimiter, isAbsolute, join, sep } from "node:path";
+import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
+import { sep } from "node:path";
 import type { Writable } from "node:stream";
+import { findBubblewrap, ISOLATION } from "../../bubblewrap.ts";
 import type { SandboxMode, SandboxState } from "../executor.ts";
 import { readablePaths } from "./permissions.ts";
 import { withLimits } from "./rlimits.ts";
@@ -10,7 +11,6 @@ import { seccompFilter } from "./seccomp.ts";
 const PROBE_MS = 10_000;
 const PROBE_FILTER_FD = 3;
 const OUTPUT_MAX = 4_096;
-const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
 /** Where systems keep the libraries that Node and isolated-vm are linked to. Nobody's own files are there. */
 const LIBRARIES = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"];
@@ -19,14 +19,6 @@ const LIBRARY_CACHE = "/etc/ld.so.cache";
 /** What Node itself is made of, in the names of the libraries it has loaded: whoever embeds this has others too. */
 const LOADED = /\s(\/\S+)\/(?:ld|lib(?:c|m|dl|pthread|atomic|gcc_s|stdc\+\+|node))[-.]\S*$/gm;
 
-/**
- * Namespaces of its own in everything, an unknown user without capabilities, no way to gain any. The filter of system
- * calls is what forbids further namespaces. bubblewrap's first process inside stays the parent of Node: Node must not
- * be the first, which no signal ends. The session is its own because a signal to one's own process group goes to all that
- * are in it, also to those in other namespaces.
- */
-const ISOLATION =
-  "--unshare-all --unshare-user --uid 65534 --gid 65534 --cap-drop ALL --hostname glovebox --die-with-parent --new-session";
 /** Node reads its own memory use there. Nothing inside can be written to, also not the empty root around it all. */
 const CLOSED = "--proc /proc --remount-ro /proc --remount-ro / --chdir /";
 
@@ -75,23 +67,8 @@ export class Sandbox {
   /** A command inside that shares the machine's network, so that a debugger can attach: the filter would forbid that. */
   wrapReachable(command: readonly string[]): readonly string[] {
     if (this.#state.kind === "off" || this.#command === null) return command;
-    return [this.#command, ...ISOLATION.split(" "), "--share-net", ...mounts(), ...CLOSED.split(" "), "--", ...command];
+    return [this.#command, ...ISOLATION, "--share-net", ...mounts(), ...CLOSED.split(" "), "--", ...command];
   }
-}
-
-/** Where `bwrap` is, by the search path of this process. */
-function findBubblewrap(): string | null {
-  const folders = (process.env["PATH"] ?? PATH_DEFAULT).split(delimiter).filter(isAbsolute);
-  for (const folder of folders) {
-    const file = join(folder, "bwrap");
-    try {
-      accessSync(file, constants.X_OK);
-      return file;
-    } catch {
-      continue;
-    }
-  }
-  return null;
 }
 
 function tryOnce(command: string | null): Promise<SandboxState> {
@@ -143,7 +120,7 @@ export function writeFilter(pipe: unknown, filter: Uint8Array): void {
 }
 
 function bubblewrapArguments(filterFd: number): string[] {
-  return [...ISOLATION.split(" "), ...mounts(), ...CLOSED.split(" "), "--seccomp", String(filterFd)];
+  return [...ISOLATION, ...mounts(), ...CLOSED.split(" "), "--seccomp", String(filterFd)];
 }
 
 /** Everything that is there to be seen, and to be read only: Node, its libraries, and what Node itself lets be read. */

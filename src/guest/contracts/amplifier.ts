@@ -1,4 +1,4 @@
-import type { ToolFacts } from "../tool-context.ts";
+import type { ToolContext, ToolFacts } from "../tool-context.ts";
 import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
 import { type Coordinator, createCoordinator } from "./coordinator.ts";
 
@@ -27,10 +27,10 @@ export const amplifierAdapter: Adapter = {
   },
   open: (exports, facts, lives) => {
     let mounting: ReturnType<typeof mount> | null = null;
-    return async (input) => {
+    return async (input, context) => {
       const { coordinator, returned } = await (mounting ??= mount(exports, facts));
       try {
-        return await execute(toolNamed(facts.name, coordinator, returned), input);
+        return await execute(toolNamed(facts.name, coordinator, returned), input, context);
       } finally {
         if (!lives) await coordinator.end();
       }
@@ -58,11 +58,11 @@ function toolNamed(name: string, { mounted }: Coordinator, returned: unknown): u
   return found;
 }
 
-/** The result with what it leaves out, so that the host reads one form. */
-async function execute(tool: unknown, input: unknown): Promise<unknown> {
+/** The result with what it leaves out, so that the host reads one form. The context is beside the contract: it has `host`. */
+async function execute(tool: unknown, input: unknown, context: ToolContext): Promise<unknown> {
   const run = methodOf(tool, "execute");
   if (run === undefined) throw new TypeError("the tool has no function execute");
-  const result = await run(input);
+  const result = await run(input, context);
   if (!isObject(result) || Array.isArray(result)) throw new TypeError("execute must return a ToolResult");
   const { success = true, output = null, error = null, metadata = {} } = result as { readonly [key: string]: unknown };
   return { success, output, error, metadata };

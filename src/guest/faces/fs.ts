@@ -22,8 +22,8 @@ const CONSTANTS = { F_OK: 0, X_OK: 1, W_OK: 2, R_OK: 4, COPYFILE_EXCL: 1 };
 
 /**
  * `host.fs`: shaped like `node:fs/promises`, as far as it goes, and with errors as Node's, with `code`, `path` and
- * `syscall`. Paths begin with a mount: `/data/x.txt`. In addition, `readFile` takes `position` and `length`. What is made
- * here belongs to one call, so nothing of it has to be frozen.
+ * `syscall`. Paths begin with a mount: `/data/x.txt`. In addition, `readFile` takes `position` and `length`, and `realpath`
+ * takes `missing`: the last name may be nobody's yet. What is made here belongs to one call, so nothing of it has to be frozen.
  */
 export function fsFace(ask: AskHost): object {
   const call = async (method: string, args: Options): Promise<unknown> => {
@@ -58,6 +58,10 @@ export function fsFace(ask: AskHost): object {
     },
     stat: async (path: unknown) => statsOf(await call("stat", { path: pathOf(path) })),
     lstat: async (path: unknown) => statsOf(await call("lstat", { path: pathOf(path) })),
+    realpath: async (path: unknown, options?: unknown) => {
+      const { missing } = optionsOf(options, "encoding");
+      return call("realpath", { path: pathOf(path), missing });
+    },
     access: async (path: unknown, mode?: unknown) => run("access", { path: pathOf(path), mode }),
     mkdir: async (path: unknown, options?: unknown) => {
       const { recursive } = optionsOf(options, "mode");

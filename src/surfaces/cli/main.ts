@@ -5,16 +5,26 @@ import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { explainCommand } from "./explain.ts";
 import { listCommand } from "./list.ts";
+import { mcpCommand } from "./mcp.ts";
 import { say } from "./output.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { validateCommand } from "./validate.ts";
 
 const program = new Command("glovebox")
   .description("Runs tools nobody has to trust.")
   .version(readVersion())
   .showHelpAfterError("(add --help for all that there is)");
-for (const command of [serveCommand(), runCommand(), listCommand(), explainCommand(), replayCommand()]) {
+for (const command of [
+  serveCommand(),
+  mcpCommand(),
+  runCommand(),
+  listCommand(),
+  explainCommand(),
+  replayCommand(),
+  validateCommand(),
+]) {
   program.addCommand(command.copyInheritedSettings(program));
 }
 // Settings are inherited when a command is made, so this one reaches the others by hand.

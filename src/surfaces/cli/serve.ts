@@ -18,7 +18,7 @@ interface Options {
   readonly logLevel: string;
 }
 
-const LOG_LEVELS = ["info", "warn", "silent"];
+export const LOG_LEVELS = ["info", "warn", "silent"];
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */

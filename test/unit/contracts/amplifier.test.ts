@@ -80,6 +80,13 @@ describe("a tool", () => {
     expect(amplifier.writeTool(amplifier.readTool(golden("tool")))).toEqual(golden("tool"));
   });
 
+  test("how long its output may be survives as well, and has to be a number", () => {
+    const read = (chars: unknown) =>
+      amplifier.readTool(changed("tool", (message) => (message["max_output_chars"] = chars)));
+    expect(amplifier.writeTool(read(50_000)).max_output_chars).toBe(50_000);
+    for (const bad of ["50000", 0, -1, 1.5]) expect(() => read(bad)).toThrow("amplifier /max_output_chars: must be");
+  });
+
   test("a schema that is true or false is written as the object that means the same", () => {
     const write = (inputSchema: boolean) => amplifier.writeTool({ name: "a", description: "b", inputSchema });
     expect([write(true).input_schema, write(false).input_schema]).toEqual([{}, { not: {} }]);

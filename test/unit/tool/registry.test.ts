@@ -44,8 +44,10 @@ function tool(name: string, description = ""): RegisteredTool {
     capabilities: {},
     retries: 0,
     retryOn: "lost",
+    redactor: null,
     readResult: null,
     outputChars: null,
+    timeoutArgument: null,
     usage: { calls: 0, retired: false },
     mapStack: (stack) => stack,
   };

@@ -77,7 +77,9 @@ describe("packages are found", () => {
 
   test("at a URL, which is not looked at before it is opened [C07]", async () => {
     const given = "https://assets.example.com/tools/weather.zip?signature=abc";
-    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: given.replace("?signature=abc", "") }]);
+    expect(await findSources(given)).toEqual([
+      { kind: "package", path: given, name: given.replace("?signature=abc", "") },
+    ]);
   });
 
   test("beside modules, in a folder of tools, where a folder called code may be a tool as well", async () => {

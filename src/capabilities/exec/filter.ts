@@ -1,0 +1,93 @@
+/**
+ * A filter for the kernel (classic BPF over `struct seccomp_data`) that forbids commands what other walls do not hold, and
+ * what makes more of the kernel reachable than commands need. All else is allowed: nobody knows what a command needs.
+ */
+
+/** A system call's numbers on x64 and on arm64. */
+type Numbers = readonly [x64: number, arm64: number];
+
+const FORBIDDEN: { readonly [name: string]: Numbers } = {
+  // Keys of whoever started the engine: those of a session are inherited, whatever the namespaces.
+  add_key: [248, 217],
+  request_key: [249, 218],
+  keyctl: [250, 219],
+  // Large parts of the kernel that commands do without.
+  bpf: [321, 280],
+  perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  io_uring_setup: [425, 425],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+  // Other processes' memory: bubblewrap's own is beside them.
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  // Namespaces and mounts, which need rights that nobody inside has.
+  unshare: [272, 97],
+  setns: [308, 268],
+  mount: [165, 40],
+  umount2: [166, 39],
+  pivot_root: [155, 41],
+  open_tree: [428, 428],
+  move_mount: [429, 429],
+  fsopen: [430, 430],
+  fsmount: [432, 432],
+  mount_setattr: [442, 442],
+};
+const SOCKET: Numbers = [41, 198];
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of others some belong to no namespace: AF_VSOCK leads to the machine's own host. */
+const FAMILIES = [1, 2, 10, 16];
+
+/** AUDIT_ARCH_*: numbers mean something else in another architecture's system calls. */
+const ARCHITECTURES: ReadonlyMap<string, { readonly audit: number; readonly column: 0 | 1 }> = new Map([
+  ["x64", { audit: 0xc000_003e, column: 0 }],
+  ["arm64", { audit: 0xc000_00b7, column: 1 }],
+]);
+/** Set in the number of a call of the x32 ABI, which would pass a list of numbers by. */
+const X32_BIT = 0x4000_0000;
+
+const [NUMBER_AT, ARCH_AT, ARGUMENT_AT] = [0, 4, 16];
+const [LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x35, 0x06];
+const ALLOW = 0x7fff_0000;
+const EPERM = 0x0005_0001;
+
+type Instruction = readonly [code: number, value: number, yes: number, no: number];
+
+/** The filter for an architecture, as the kernel takes it; `null` for one whose numbers are not known here. */
+export function commandFilter(architecture: string): Uint8Array | null {
+  const known = ARCHITECTURES.get(architecture);
+  if (known === undefined) return null;
+  const { audit, column } = known;
+  return assemble([
+    [LOAD, ARCH_AT, 0, 0],
+    [JUMP_IF_EQUAL, audit, 1, 0],
+    [RETURN, EPERM, 0, 0],
+    [LOAD, NUMBER_AT, 0, 0],
+    [JUMP_IF_AT_LEAST, X32_BIT, 0, 1],
+    [RETURN, EPERM, 0, 0],
+    ...Object.values(FORBIDDEN).flatMap((numbers): Instruction[] => [
+      [JUMP_IF_EQUAL, numbers[column], 0, 1],
+      [RETURN, EPERM, 0, 0],
+    ]),
+    [JUMP_IF_EQUAL, SOCKET[column], 1, 0],
+    [RETURN, ALLOW, 0, 0],
+    [LOAD, ARGUMENT_AT, 0, 0],
+    ...FAMILIES.flatMap((family): Instruction[] => [
+      [JUMP_IF_EQUAL, family, 0, 1],
+      [RETURN, ALLOW, 0, 0],
+    ]),
+    [RETURN, EPERM, 0, 0],
+  ]);
+}
+
+/** `struct sock_filter[]`, eight bytes each. */
+function assemble(program: readonly Instruction[]): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(program.length * 8));
+  for (const [index, [code, value, yes, no]] of program.entries()) {
+    bytes.setUint16(index * 8, code, true);
+    bytes.setUint8(index * 8 + 2, yes);
+    bytes.setUint8(index * 8 + 3, no);
+    bytes.setUint32(index * 8 + 4, value >>> 0, true);
+  }
+  return new Uint8Array(bytes.buffer);
+}

@@ -1,0 +1,36 @@
+/** The beginning of what a command writes, as far as it is kept. */
+export class Output {
+  readonly #keptMax: number;
+  readonly #chunks: Uint8Array[] = [];
+  #kept = 0;
+  #seen = 0;
+
+  constructor(maxBytes: number) {
+    this.#keptMax = maxBytes;
+  }
+
+  /** How many bytes were written. */
+  get seenBytes(): number {
+    return this.#seen;
+  }
+
+  get isCut(): boolean {
+    return this.#seen > this.#kept;
+  }
+
+  take(chunk: Uint8Array): void {
+    this.#seen += chunk.length;
+    // A view would keep all of the chunk in memory.
+    const part = Uint8Array.from(chunk.subarray(0, this.#keptMax - this.#kept));
+    if (part.length === 0) return;
+    this.#kept += part.length;
+    this.#chunks.push(part);
+  }
+
+  /** As UTF-8; what is none is shown as U+FFFD. A character that was cut in two is left out. */
+  text(): string {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    const text = this.#chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("");
+    return this.isCut ? text : text + decoder.decode();
+  }
+}

@@ -1,0 +1,34 @@
+import type { Loss } from "./contract.ts";
+
+/** Fields that are lost for one reason. */
+export function lost(of: Loss["of"], why: string, ...fields: readonly string[]): readonly Loss[] {
+  return fields.map((field) => ({ of, field, why }));
+}
+
+/** What contracts lose in which a tool does one thing only. */
+export const NO_COMMANDS: Loss = { of: "call", field: "command", why: "a tool is called, and has no commands" };
+
+/** What every contract loses that tells a model of tools. */
+export const MODEL_LOSSES: readonly Loss[] = [
+  ...lost(
+    "tool",
+    "a model is told what a tool does, not how it is run",
+    "version",
+    "tags",
+    "limits",
+    "retries",
+    "outputChars",
+  ),
+  ...lost("tool", "there is no place for what a tool promises of itself", "annotations"),
+  ...lost("tool", "a schema of parameters says that it is an object's", "inputSchema"),
+  ...lost("tool", "a name that is too long is cut, and ends in a checksum", "name"),
+  ...lost("call", "a name that is too long is cut, and ends in a checksum", "name"),
+  NO_COMMANDS,
+  ...lost("result", "a model is not told what a call cost", "metadata"),
+];
+
+/** What results lose besides where they are nothing but text. */
+export const TEXT_LOSSES: readonly Loss[] = [
+  ...lost("result", "a text that is JSON is read as what it stands for", "output"),
+  ...lost("result", "a failure is told by its message", "error.type", "error.code", "error.retryable", "error.details"),
+];

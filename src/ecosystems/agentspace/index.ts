@@ -1,0 +1,14 @@
+export { agentspace } from "../../contracts/agentspace.ts";
+export type { RegistrationRecord, ToolMetadata } from "../../contracts/agentspace-record.ts";
+export {
+  type Fields,
+  type FieldSpec,
+  fieldsOf,
+  type ToolsApiSpec,
+  writeSchema,
+} from "../../contracts/agentspace-spec.ts";
+export type { Form, FormField } from "./form.ts";
+export { createRegistry, type RegisterOptions, Registry, type RegistryOptions } from "./registry.ts";
+export { RegistryError, type RegistryErrorCode } from "./registry-error.ts";
+export type { Ranking, SearchAnswer, SearchHit, SearchOptions } from "./search.ts";
+export type { RecordFilter, ShownRecord } from "./shown-record.ts";

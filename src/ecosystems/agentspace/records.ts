@@ -1,0 +1,130 @@
+import type { Layout } from "../../capabilities/kv/layout.ts";
+import type { RegistrationRecord } from "../../contracts/agentspace-record.ts";
+import type { ToolLocation } from "../../tool/definition.ts";
+import type { Database } from "./database.ts";
+import { RegistryError } from "./registry-error.ts";
+
+/** What an operator says of a tool beside its record. */
+export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;
+
+/** A record as it is kept. */
+export interface KeptRecord {
+  readonly record: RegistrationRecord;
+  /** Where its link leads: an address, or an absolute path. */
+  readonly path: string;
+  readonly grants: RecordGrants;
+  /** Another one each time that the record is written. */
+  readonly revision: number;
+}
+
+/** What a record must be to be replaced: nothing is, any is, or that of one version is. */
+export type Replace = boolean | string;
+
+/** Its id reads "GbAr". Revisions go on counting when a record is removed, so that none is ever met again. */
+export const RECORDS_LAYOUT: Layout = {
+  applicationId: 0x47_62_41_72,
+  version: 1,
+  sql: `
+  CREATE TABLE record (
+    revision INTEGER PRIMARY KEY AUTOINCREMENT,
+    tool_id TEXT NOT NULL UNIQUE,
+    registered_ms INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    grants TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+`,
+};
+
+const RECORD_MAX_BYTES = 1024 * 1024;
+const COLUMNS = "revision, path, grants, record";
+
+/** The records of a database. */
+export class Records {
+  readonly #database: Database;
+  readonly #most: number;
+
+  constructor(database: Database, most: number) {
+    this.#database = database;
+    this.#most = most;
+  }
+
+  /** Keeps a record that was read. Throws a `RegistryError` where there is one already that shall stay. */
+  put({ record, path, grants }: Omit<KeptRecord, "revision">, replace: Replace): void {
+    const { tool_id: toolId } = record;
+    const text = JSON.stringify(record);
+    if (Buffer.byteLength(text) > RECORD_MAX_BYTES) {
+      throw new RegistryError("too_large", `the record of "${toolId}" has more than ${RECORD_MAX_BYTES} bytes`);
+    }
+    this.#database.write(() => {
+      const old = this.get(toolId);
+      if (old !== undefined) checkReplaced(old, replace);
+      else if (this.#count() >= this.#most) {
+        throw new RegistryError("full", `the registry keeps ${this.#most} records at most`);
+      }
+      this.#database.rows("DELETE FROM record WHERE tool_id = ?", toolId);
+      this.#database.rows(
+        "INSERT INTO record (tool_id, registered_ms, path, grants, record) VALUES (?, ?, ?, ?, ?)",
+        toolId,
+        Date.now(),
+        path,
+        JSON.stringify(grants),
+        text,
+      );
+    });
+  }
+
+  get(toolId: string): KeptRecord | undefined {
+    return this.#database.rows(`SELECT ${COLUMNS} FROM record WHERE tool_id = ?`, toolId).map(keptRecord)[0];
+  }
+
+  /** That of a record, which is all that most calls have to know of it. */
+  revision(toolId: string): number | undefined {
+    return this.#database.rows("SELECT revision FROM record WHERE tool_id = ?", toolId).map(revisionOf)[0];
+  }
+
+  /** All of them, by their ids. */
+  all(): readonly KeptRecord[] {
+    return this.#database.rows(`SELECT ${COLUMNS} FROM record ORDER BY tool_id`).map(keptRecord);
+  }
+
+  /** Answers whether there was one. */
+  delete(toolId: string): boolean {
+    return this.#database.rows("DELETE FROM record WHERE tool_id = ? RETURNING revision", toolId).length > 0;
+  }
+
+  /** Changes when a record does, whoever changed it. */
+  state(): string {
+    return this.#database.state();
+  }
+
+  #count(): number {
+    return Number(this.#database.rows("SELECT count(*) AS count FROM record")[0]?.["count"]);
+  }
+}
+
+function checkReplaced({ record }: KeptRecord, replace: Replace): void {
+  if (replace === true) return;
+  const id = record.tool_id;
+  const version = record.tool_metadata?.version;
+  if (replace === false) {
+    throw new RegistryError("conflict", `there is a tool "${id}" already; to replace it, say so with replace`);
+  }
+  if (replace === version) return;
+  const is = version === undefined ? "has no version" : `has the version ${version}`;
+  throw new RegistryError("conflict", `the tool "${id}" ${is}, and ${replace.slice(0, 128)} was to be replaced`);
+}
+
+function revisionOf(row: Record<string, unknown>): number {
+  return Number(row["revision"]);
+}
+
+/** Rows are of our own writing. */
+function keptRecord(row: Record<string, unknown>): KeptRecord {
+  return {
+    record: JSON.parse(String(row["record"])) as RegistrationRecord,
+    path: String(row["path"]),
+    grants: JSON.parse(String(row["grants"])) as RecordGrants,
+    revision: revisionOf(row),
+  };
+}

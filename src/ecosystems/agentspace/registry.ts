@@ -1,0 +1,237 @@
+import { resolve } from "node:path";
+import { agentspace } from "../../contracts/agentspace.ts";
+import { type RegistrationRecord, readRecord } from "../../contracts/agentspace-record.ts";
+import type { Engine } from "../../engine.ts";
+import { GloveboxError, toolError } from "../../errors.ts";
+import type { ExecuteOptions } from "../../execute-options.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../result.ts";
+import type { ToolInfo } from "../../tool/definition.ts";
+import { Database } from "./database.ts";
+import { type Form, writeForm } from "./form.ts";
+import { writeManPage } from "./man-page.ts";
+import { type KeptRecord, type RecordGrants, Records, RECORDS_LAYOUT, type Replace } from "./records.ts";
+import { RegistryError } from "./registry-error.ts";
+import { RecordIndex, type SearchAnswer, type SearchOptions } from "./search.ts";
+import { matches, type RecordFilter, shownRecord, type ShownRecord } from "./shown-record.ts";
+
+export interface RegistryOptions {
+  /** The file of the records: default `.glovebox/agentspace.sqlite`. `:memory:` keeps them for this registry alone. */
+  readonly path?: string;
+  /** The folder from which links that are relative paths are meant: default the working directory. */
+  readonly folder?: string;
+  /** Records that are kept at most: default 10,000. */
+  readonly maxRecords?: number;
+  /** What the file may grow to: default 256 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** How a record is registered, and what its tool is given beside it. */
+export interface RegisterOptions extends RecordGrants {
+  /**
+   * Whether a record of the same id is replaced: default `false`, which refuses it. A string names the version that is
+   * meant to be replaced, so that of two who replace the same one only the first does.
+   */
+  readonly replace?: Replace;
+}
+
+/** What a registry needs of an engine. */
+type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute">;
+
+/** What the engine has of a record. */
+interface Loaded {
+  readonly revision: number;
+  readonly info: Promise<ToolInfo>;
+}
+
+const PATH_DEFAULT = ".glovebox/agentspace.sqlite";
+const IN_MEMORY = ":memory:";
+const RECORDS_DEFAULT = 10_000;
+const BYTES_DEFAULT = 256 * 1024 * 1024;
+
+/** Opens a registry, whose tools an engine runs. Rejects where its file cannot be used: the message names no path. */
+export async function createRegistry(engine: RegistryEngine, options: RegistryOptions = {}): Promise<Registry> {
+  const { path = PATH_DEFAULT, folder = ".", maxRecords = RECORDS_DEFAULT, maxBytes = BYTES_DEFAULT } = options;
+  const database = await Database.open(path === IN_MEMORY ? path : resolve(path), maxBytes, RECORDS_LAYOUT);
+  return new Registry(engine, database, new Records(database, maxRecords), resolve(folder));
+}
+
+/**
+ * AgentSpace's public registry: records that outlive the process, of tools that are loaded when they are first called.
+ * Several processes may share its file. Made by `createRegistry`.
+ */
+export class Registry implements AsyncDisposable {
+  readonly #engine: RegistryEngine;
+  readonly #database: Database;
+  readonly #records: Records;
+  readonly #folder: string;
+  readonly #loaded = new Map<string, Loaded>();
+  #index: { readonly state: string; readonly index: RecordIndex } | null = null;
+  #isClosed = false;
+
+  /** @internal Use `createRegistry`. */
+  constructor(engine: RegistryEngine, database: Database, records: Records, folder: string) {
+    this.#engine = engine;
+    this.#database = database;
+    this.#records = records;
+    this.#folder = folder;
+  }
+
+  /**
+   * Keeps a record; its tool is not loaded yet. Throws a `ContractError` with a pointer where the record is wrong, or of
+   * a runtime that is not here, and a `RegistryError`: `conflict`, `full`, `too_large`.
+   */
+  register(record: unknown, options: RegisterOptions = {}): ShownRecord {
+    this.#requireOpen();
+    const read = readRecord(record);
+    agentspace.readTool(read);
+    const { replace = false, ...grants } = options;
+    if (this.#isForeign(read.tool_id)) {
+      throw new RegistryError("conflict", `the engine has a tool "${read.tool_id}" that is not of this registry`);
+    }
+    this.#records.put({ record: read, path: this.#pathOf(read), grants }, replace);
+    return shownRecord({ record: read });
+  }
+
+  get(toolId: string): ShownRecord | undefined {
+    const kept = this.#find(toolId);
+    return kept && shownRecord(kept);
+  }
+
+  /** The records, by their ids. */
+  list(filter: RecordFilter = {}): readonly ShownRecord[] {
+    this.#requireOpen();
+    const records = this.#records.all().filter(({ record }) => matches(record, filter));
+    return records.map(shownRecord);
+  }
+
+  /** Forgets a record, and takes its tool from the engine. Answers whether there was one. */
+  async remove(toolId: string): Promise<boolean> {
+    this.#requireOpen();
+    const existed = this.#records.delete(toolId);
+    await this.#unload(toolId);
+    return existed;
+  }
+
+  /**
+   * Makes a tool ready for calls, as its first call would. Rejects with a `RegistryError` where there is none, and with
+   * what the engine says where it cannot be loaded.
+   */
+  async load(toolId: string): Promise<ToolInfo> {
+    this.#requireOpen();
+    const loaded = this.#loaded.get(toolId);
+    if (loaded !== undefined && loaded.revision === this.#records.revision(toolId)) return loaded.info;
+    const kept = this.#find(toolId);
+    if (kept !== undefined) return this.#load(kept);
+    await this.#unload(toolId);
+    throw new RegistryError("not_found", `there is no tool "${toolId.slice(0, 128)}"`);
+  }
+
+  /** Runs a call, as an engine does, and loads its tool where this is its first one. Never rejects. */
+  async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
+    try {
+      await this.load(call.name);
+    } catch (error) {
+      if (!(error instanceof RegistryError)) return loadFailure(call, error);
+      // The engine says it in its own words, and tells its listeners.
+      if (error.code !== "not_found") return loadFailure(call, error);
+    }
+    return this.#engine.execute(call, options);
+  }
+
+  /**
+   * Finds tools by what is said of them: their ids, descriptions, tags, types and fields. A query of no words finds all.
+   */
+  search(query: string, options: SearchOptions = {}): Promise<SearchAnswer> {
+    this.#requireOpen();
+    const state = this.#records.state();
+    if (this.#index?.state !== state) this.#index = { state, index: new RecordIndex(this.list()) };
+    return this.#index.index.search(query, options);
+  }
+
+  /** A tool's page in Markdown, as its record says it; nothing where there is no such record. */
+  manPage(toolId: string): string | undefined {
+    const record = this.get(toolId);
+    return record && writeManPage(record);
+  }
+
+  /** A form that asks for a tool's input; nothing where there is no such record. */
+  form(toolId: string): Form | undefined {
+    const record = this.get(toolId);
+    return record && writeForm(record);
+  }
+
+  /** Takes the registry's tools from the engine, and closes its file. The records stay. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.all([...this.#loaded.keys()].map((toolId) => this.#unload(toolId)));
+    this.#database[Symbol.dispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #find(toolId: string): KeptRecord | undefined {
+    this.#requireOpen();
+    return typeof toolId === "string" ? this.#records.get(toolId) : undefined;
+  }
+
+  /** One load for all who wait for it. What failed is tried again by the next. */
+  #load({ record, path, grants, revision }: KeptRecord): Promise<ToolInfo> {
+    const { tool_id: toolId } = record;
+    if (this.#isForeign(toolId)) {
+      return Promise.reject(
+        new RegistryError("conflict", `the engine has a tool "${toolId}" that is not of this registry`),
+      );
+    }
+    const info = this.#engine.register({ ...grants, path, record }).catch((error: unknown) => {
+      throw inTermsOf(record, path, error);
+    });
+    const loading: Loaded = { revision, info };
+    this.#loaded.set(toolId, loading);
+    info.catch(() => {
+      if (this.#loaded.get(toolId) === loading) this.#loaded.delete(toolId);
+    });
+    return info;
+  }
+
+  async #unload(toolId: string): Promise<void> {
+    const loaded = this.#loaded.get(toolId);
+    if (loaded === undefined) return;
+    this.#loaded.delete(toolId);
+    const isThere = await loaded.info.then(
+      () => true,
+      () => false,
+    );
+    // Somebody may have registered it again meanwhile.
+    if (isThere && !this.#loaded.has(toolId)) await this.#engine.unregister(toolId);
+  }
+
+  #isForeign(toolId: string): boolean {
+    return !this.#loaded.has(toolId) && this.#engine.get(toolId) !== undefined;
+  }
+
+  #pathOf({ tool_source_code_link: link }: RegistrationRecord): string {
+    return URL.canParse(link) ? link : resolve(this.#folder, link);
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new RegistryError("closed", "the registry is closed");
+  }
+}
+
+/** What the engine says of a path that it was given, said of the record's own link. */
+function inTermsOf({ tool_source_code_link: link }: RegistrationRecord, path: string, error: unknown): unknown {
+  if (!(error instanceof GloveboxError) || path === link) return error;
+  return new GloveboxError(error.code, error.message.replaceAll(path, link), error.details);
+}
+
+/** The result of a call whose tool could not be made ready. */
+function loadFailure({ id = "", name }: ToolCall, error: unknown): ToolResult {
+  const metadata = emptyMetadata(id, name, 0);
+  if (error instanceof GloveboxError) return failure(toolError(error.code, error.message, error.details), metadata);
+  // What else is thrown may name a path of the host.
+  const message = error instanceof RegistryError ? error.message : "the tool's record could not be read";
+  return failure(toolError("load_error", message), metadata);
+}

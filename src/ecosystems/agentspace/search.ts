@@ -1,0 +1,149 @@
+import MiniSearch from "minisearch";
+import type { RegistrationRecord } from "../../contracts/agentspace-record.ts";
+import { within } from "../../deadline.ts";
+import { matches, type RecordFilter, type ShownRecord } from "./shown-record.ts";
+
+/** A tool that was found. */
+export interface SearchHit {
+  readonly tool_id: string;
+  /** How well its words fit, by BM25: higher is better, 0 where none of them does. */
+  readonly score: number;
+  readonly record: ShownRecord;
+}
+
+/**
+ * Chooses among tools, as a language model does: answers ids, best first. Those that it leaves out are not meant; ids
+ * that are not among the candidates count for nothing.
+ */
+export type Ranking = (
+  query: string,
+  candidates: readonly SearchHit[],
+  signal: AbortSignal,
+) => readonly string[] | Promise<readonly string[]>;
+
+export interface SearchOptions extends RecordFilter {
+  /** How many are answered at most. Default 10, at most 100. */
+  readonly limit?: number;
+  /** Default: the order that BM25 gives, and only tools of which a word fits. */
+  readonly rank?: Ranking;
+  /** How long `rank` may take: default 30,000. */
+  readonly rankMs?: number;
+}
+
+export interface SearchAnswer {
+  readonly hits: readonly SearchHit[];
+  /** `words` where there is no ranking, or it failed or was late: then the order is that of BM25. */
+  readonly rankedBy: "words" | "ranking";
+}
+
+interface Words {
+  readonly id: string;
+  readonly name: string;
+  readonly described: string;
+  readonly tags: string;
+  readonly types: string;
+  readonly fields: string;
+}
+
+const QUERY_MAX_CHARACTERS = 1_000;
+/** Of a query: each of them is looked for with its misspellings. */
+const TERMS_MAX = 32;
+const LIMIT_DEFAULT = 10;
+const LIMIT_MAX = 100;
+/** What a ranking gets to see. */
+const CANDIDATES_MAX = 100;
+const RANK_DEFAULT_MS = 30_000;
+/** Shorter words are taken as they are: next to everything is a misspelling of them, or begins with them. */
+const SHORT_CHARACTERS = 3;
+const WORD = /[\p{L}\p{N}]+/gu;
+
+/** Finds tools by the words of what is said of them. */
+export class RecordIndex {
+  readonly #index = new MiniSearch<Words>({
+    fields: ["name", "described", "tags", "types", "fields"],
+    tokenize: (text) => text.match(WORD) ?? [],
+    searchOptions: {
+      boost: { name: 2, tags: 2, types: 1.5 },
+      prefix: (term) => term.length > SHORT_CHARACTERS,
+      fuzzy: (term) => (term.length > SHORT_CHARACTERS ? 0.2 : false),
+    },
+  });
+  readonly #records: ReadonlyMap<string, ShownRecord>;
+
+  constructor(records: readonly ShownRecord[]) {
+    this.#records = new Map(records.map((record) => [record.tool_id, record]));
+    this.#index.addAll(records.map(wordsOf));
+  }
+
+  async search(query: string, options: SearchOptions = {}): Promise<SearchAnswer> {
+    const limit = Math.min(Math.max(1, Math.floor(options.limit ?? LIMIT_DEFAULT)), LIMIT_MAX);
+    const terms = (query.slice(0, QUERY_MAX_CHARACTERS).match(WORD) ?? []).slice(0, TERMS_MAX);
+    const hits = this.#find(terms.join(" "), options);
+    const { rank } = options;
+    const chosen = rank && (await choose(rank, query, this.#candidates(hits, options), options.rankMs));
+    if (chosen !== undefined) return { hits: chosen.slice(0, limit), rankedBy: "ranking" };
+    return { hits: hits.slice(0, limit), rankedBy: "words" };
+  }
+
+  #find(query: string, filter: RecordFilter): readonly SearchHit[] {
+    if (query === "") return this.#others(new Set(), filter);
+    const found = this.#index.search(query).map(({ id, score }) => this.#hit(String(id), score));
+    return found.filter((hit) => hit !== undefined).filter(({ record }) => matches(record, filter));
+  }
+
+  /** What was found, and then what was not: a ranking may know words that mean the same. */
+  #candidates(found: readonly SearchHit[], filter: RecordFilter): readonly SearchHit[] {
+    const ids = new Set(found.map((hit) => hit.tool_id));
+    return [...found, ...this.#others(ids, filter)].slice(0, CANDIDATES_MAX);
+  }
+
+  #others(ids: ReadonlySet<string>, filter: RecordFilter): readonly SearchHit[] {
+    const others = [...this.#records.values()].filter((record) => !ids.has(record.tool_id) && matches(record, filter));
+    return others.map((record) => ({ tool_id: record.tool_id, score: 0, record }));
+  }
+
+  #hit(id: string, score: number): SearchHit | undefined {
+    const record = this.#records.get(id);
+    return record && { tool_id: id, score, record };
+  }
+}
+
+/** What a ranking chose; nothing where it failed, or took too long. */
+async function choose(
+  rank: Ranking,
+  query: string,
+  candidates: readonly SearchHit[],
+  rankMs = RANK_DEFAULT_MS,
+): Promise<readonly SearchHit[] | undefined> {
+  const controller = new AbortController();
+  let ids: unknown;
+  // It is the embedder's own, or a model's answer: it may throw, never end, and answer anything.
+  const ranking = (async () => {
+    ids = await rank(query, candidates, controller.signal);
+  })().catch(() => undefined);
+  await within(rankMs, ranking);
+  controller.abort();
+  if (!Array.isArray(ids)) return undefined;
+  const left = new Map(candidates.map((hit) => [hit.tool_id, hit]));
+  const chosen: SearchHit[] = [];
+  for (const id of ids as readonly unknown[]) {
+    const hit = typeof id === "string" ? left.get(id) : undefined;
+    if (hit === undefined) continue;
+    left.delete(hit.tool_id);
+    chosen.push(hit);
+  }
+  return chosen;
+}
+
+function wordsOf(record: Omit<RegistrationRecord, "tool_data">): Words {
+  const { tool_id: id, tool_metadata: metadata, tools_api_spec: spec } = record;
+  const fields = [...Object.entries(spec.input), ...Object.entries(spec.output)];
+  return {
+    id,
+    name: id,
+    described: `${record.tool_search_description ?? ""} ${metadata?.description ?? ""}`,
+    tags: record.tool_tags?.join(" ") ?? "",
+    types: `${record.tool_type ?? ""} ${record.tool_sub_type ?? ""}`,
+    fields: fields.map(([name, { description = "" }]) => `${name} ${description}`).join(" "),
+  };
+}

@@ -1,0 +1,201 @@
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import type { MountPlanEntry } from "./mount-plan.ts";
+
+/** A source on a git server: `git+https://github.com/org/my-tool@main#subdirectory=packages/one`. */
+export interface GitSource {
+  /** `https://github.com/org/my-tool` */
+  readonly url: string;
+  /** `main`; empty where the source names none. */
+  readonly ref: string;
+  /** `packages/one`; empty where the source names none. */
+  readonly subdirectory: string;
+}
+
+/** Where modules may come from. */
+export interface SourceOptions {
+  /** Where relative paths start from, and whose `package.json` and `node_modules` are looked into for modules. */
+  readonly folder: string;
+  /** Folders in which sources may lie. Default: `folder` alone. */
+  readonly roots?: readonly string[];
+  /** Answers a folder with what is at a git source. Without it, such sources are refused: nobody here fetches code. */
+  readonly git?: (source: GitSource) => Promise<string>;
+}
+
+/** A module that is not to be had: where it is said to be, why not, and what would help. */
+export class ModuleSourceError extends Error {
+  override readonly name = "ModuleSourceError";
+  /** `refused` where it is not allowed, `not_found` where it is not there, `invalid` where it makes no sense. */
+  readonly reason: "refused" | "not_found" | "invalid";
+  readonly remedy: string;
+
+  constructor(reason: ModuleSourceError["reason"], module: string, problem: string, remedy: string, cause?: unknown) {
+    super(`module "${module}" ${problem}; ${remedy}`, cause === undefined ? {} : { cause });
+    this.reason = reason;
+    this.remedy = remedy;
+  }
+}
+
+const GIT = "git+https:";
+const SCHEME = /^[a-z][a-z\d+.-]*:/i;
+const PACKAGE = /^(?:@[a-z\d~-][a-z\d._~-]*\/)?[a-z\d~-][a-z\d._~-]*$/i;
+const MANIFEST_MAX = 1024 * 1024;
+const PACKAGES_MAX = 5_000;
+/** Which export of a module is mounted. */
+const MOUNT = "mount";
+
+/** The path at which a plan's module is: a file, or a folder with an `index` file. Rejects with a `ModuleSourceError`. */
+export async function findModule(entry: MountPlanEntry, options: SourceOptions): Promise<string> {
+  const { module, source } = entry;
+  if (source === undefined) return findByName(module, options);
+  const folder = path.resolve(options.folder);
+  if (source.startsWith(GIT)) return fromGit(module, gitSource(module, source), options);
+  if (source.startsWith("file://")) return at(module, localPath(module, source), options);
+  if (SCHEME.test(source) && !path.isAbsolute(source)) {
+    const scheme = source.slice(0, source.indexOf(":"));
+    throw refused(module, `has a source that begins with ${scheme}:`, "name a local path or package");
+  }
+  if (/^\.{0,2}[\\/]/.test(source) || source === "." || source === ".." || path.isAbsolute(source)) {
+    return at(module, path.resolve(folder, source), options);
+  }
+  if (!PACKAGE.test(source)) {
+    const remedy = 'write "./…" in front of a path, or name a package';
+    throw new ModuleSourceError("invalid", module, "has a source that is neither a path nor a package", remedy);
+  }
+  return at(module, path.join(folder, "node_modules", source), options);
+}
+
+function gitSource(module: string, source: string): GitSource {
+  const url = URL.parse(source.slice("git+".length));
+  const remedy = 'write "git+https://host/owner/name@ref", without a user and a password';
+  if (url === null || url.username !== "" || url.password !== "" || url.search !== "") {
+    throw new ModuleSourceError("invalid", module, "has a git source that cannot be read", remedy);
+  }
+  const [repository = "", ref = ""] = url.pathname.split(/@(.*)/s);
+  const subdirectory = new URLSearchParams(url.hash.slice(1)).get("subdirectory") ?? "";
+  return { url: `${url.origin}${repository}`, ref, subdirectory };
+}
+
+async function fromGit(module: string, source: GitSource, { git }: SourceOptions): Promise<string> {
+  if (git === undefined) {
+    const remedy = "check it out and name its folder, or give the option git, which answers the folder of a source";
+    throw refused(module, `is to be fetched from ${source.url}, and git sources are not allowed here`, remedy);
+  }
+  const folder = await git(source).catch((error: unknown) => {
+    const remedy = "see what the option git failed with";
+    throw new ModuleSourceError("not_found", module, `could not be fetched from ${source.url}`, remedy, error);
+  });
+  return at(module, path.resolve(folder, source.subdirectory), { folder, roots: [folder] });
+}
+
+/** What lies at a path: a file; a folder whose manifest names the module; or a folder that is the module. */
+async function at(module: string, target: string, options: SourceOptions): Promise<string> {
+  const real = await realpath(target).catch(() => undefined);
+  if (real === undefined) throw notFound(module, "has a source that does not exist");
+  await requireAllowed(module, real, options);
+  if (!(await stat(real)).isDirectory()) return real;
+  return (await moduleIn(real, module)) ?? real;
+}
+
+async function requireAllowed(
+  module: string,
+  real: string,
+  { folder, roots = [folder] }: SourceOptions,
+): Promise<void> {
+  for (const root of roots) {
+    const allowed = await realpath(root).catch(() => undefined);
+    if (allowed !== undefined && isIn(real, allowed)) return;
+  }
+  throw refused(module, "lies outside of the folders in which sources may be", "add its folder to roots");
+}
+
+/** A module without a source: named by the manifest of the folder, or by that of a package that is installed there. */
+async function findByName(module: string, options: SourceOptions): Promise<string> {
+  const { folder } = options;
+  const installed = path.join(path.resolve(folder), "node_modules");
+  for (const one of [path.resolve(folder), ...(await packagesIn(installed))]) {
+    const found = await moduleIn(one, module);
+    if (found === undefined) continue;
+    await requireAllowed(module, found, options);
+    return found;
+  }
+  const remedy = `add "amplifier": { "modules": { ${JSON.stringify(module)}: "./file.js:${MOUNT}" } } to a package.json, or a source to the plan`;
+  throw notFound(module, "has no source, and no package names it", remedy);
+}
+
+async function packagesIn(installed: string): Promise<readonly string[]> {
+  const names = await readdir(installed).catch((): string[] => []);
+  const found: string[] = [];
+  for (const name of names.toSorted()) {
+    if (found.length > PACKAGES_MAX) break;
+    if (name.startsWith(".")) continue;
+    if (!name.startsWith("@")) found.push(path.join(installed, name));
+    else {
+      const inner = await readdir(path.join(installed, name)).catch((): string[] => []);
+      found.push(...inner.toSorted().map((one) => path.join(installed, name, one)));
+    }
+  }
+  return found;
+}
+
+/** The modules that a folder's `package.json` names, each with its file and its export: none where it names none. */
+export async function modulesIn(folder: string): Promise<ReadonlyMap<string, string>> {
+  const file = path.join(folder, "package.json");
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined || !found.isFile() || found.size > MANIFEST_MAX) return new Map();
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(await readFile(file, "utf8"));
+  } catch {
+    return new Map();
+  }
+  const modules = fieldOf(fieldOf(manifest, "amplifier"), "modules");
+  if (typeof modules !== "object" || modules === null) return new Map();
+  return new Map(Object.entries(modules).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+}
+
+async function moduleIn(folder: string, module: string): Promise<string | undefined> {
+  const entry = (await modulesIn(folder)).get(module);
+  if (entry === undefined) return undefined;
+  const [file = "", name = MOUNT] = entry.split(":");
+  const remedy = `write "./file.js:${MOUNT}"`;
+  if (name !== MOUNT) {
+    throw new ModuleSourceError("invalid", module, `is to be mounted by "${name}", not by "${MOUNT}"`, remedy);
+  }
+  const root = await realpath(folder);
+  const real = await realpath(path.resolve(root, file)).catch(() => undefined);
+  if (real === undefined) throw notFound(module, "is named by a package.json, but its file does not exist", remedy);
+  if (real === root || !isIn(real, root)) throw refused(module, "is a file outside of its package", remedy);
+  return real;
+}
+
+function localPath(module: string, source: string): string {
+  try {
+    return fileURLToPath(source);
+  } catch {
+    throw new ModuleSourceError("invalid", module, "has a source that is no file's URL", 'write "file:///folder/file"');
+  }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined;
+}
+
+function isIn(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+}
+
+function refused(module: string, problem: string, remedy: string): ModuleSourceError {
+  return new ModuleSourceError("refused", module, problem, remedy);
+}
+
+function notFound(
+  module: string,
+  problem: string,
+  remedy = "check the path and the folder it starts from",
+): ModuleSourceError {
+  return new ModuleSourceError("not_found", module, problem, remedy);
+}

@@ -1,0 +1,22 @@
+import { type AmplifierError, type AmplifierResult, serializedOutput, toolResult } from "../../contracts/amplifier.ts";
+
+/** A result as Amplifier's own class is: with defaults for what is left out, and with its text for a model. */
+export class ToolResult implements AmplifierResult {
+  readonly success: boolean;
+  readonly output: unknown;
+  readonly error: AmplifierError | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+
+  constructor(fields: Partial<AmplifierResult> = {}) {
+    const { success, output, error, metadata } = toolResult(fields);
+    this.success = success;
+    this.output = output;
+    this.error = error;
+    this.metadata = metadata;
+  }
+
+  /** The output as a text, as JSON where it is none; `Error: …` where there is an error. */
+  get_serialized_output(): string {
+    return serializedOutput(this);
+  }
+}

@@ -1,0 +1,19 @@
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Tools that come with the engine, by the names of their modules. */
+export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator" | "js_exec";
+
+/**
+ * The path of a module that comes with the engine, for `engine.register`:
+ *
+ * - `filesystem`: `read_file`, `write_file`, `edit_file`, `list_directory`, in the mounts that its place asks for
+ *   (`capabilities: { fs: { data: { mode: "rw" } } }`); config `allowed_paths`, `max_size`, `max_output`.
+ * - `bash`: commands of a shell, where a policy allows `exec`; config `timeout`, `blocked_commands`, `max_output`.
+ * - `web`: `web_fetch`, of the origins that a policy allows; config `timeout`, `max_size`, `max_output`.
+ * - `echo`, `calculator`, `js_exec`: need nothing.
+ */
+export function referenceTool(name: ReferenceTool): string {
+  // In a package that was built, modules are JavaScript, as this one is.
+  return fileURLToPath(new URL(`../tools/${name}${extname(import.meta.url)}`, import.meta.url));
+}

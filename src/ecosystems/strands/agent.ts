@@ -1,0 +1,71 @@
+import { toolError } from "../../errors.ts";
+import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
+import type { ToolDescription } from "../../contracts/contract.ts";
+import { TurnLimitError } from "./errors.ts";
+import type { ModelAnswer, ModelCall, ModelMessage, ModelProvider } from "./model.ts";
+
+/** What an agent works with. */
+export interface AgentTools {
+  readonly descriptions: readonly ToolDescription[];
+  /** Never rejects: a tool that fails, or that may not be called, is told to the model. */
+  call(call: ModelCall, signal: AbortSignal | undefined): Promise<ToolResult>;
+}
+
+export interface AgentOptions {
+  readonly provider: ModelProvider;
+  readonly model: string;
+  readonly tools: AgentTools;
+  /** How often the model may be asked. */
+  readonly maxTurns: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How an agent came to its answer. */
+export interface AgentAnswer {
+  readonly text: string;
+  readonly turns: number;
+  readonly calls: readonly { readonly name: string; readonly success: boolean }[];
+}
+
+/** Calls that a model may ask for in one turn. */
+const CALLS_MAX = 32;
+
+/**
+ * Asks a model, makes the calls that it asks for side by side, tells it how each ended, and asks again, until it asks
+ * for none. Rejects with a `TurnLimitError` where that takes too many turns, and as the provider does.
+ */
+export async function askAgent(prompt: string, input: string, options: AgentOptions): Promise<AgentAnswer> {
+  const { provider, model, tools, maxTurns, signal } = options;
+  const messages: ModelMessage[] = [
+    { role: "system", text: prompt },
+    { role: "user", text: input },
+  ];
+  const made: { name: string; success: boolean }[] = [];
+  for (let turns = 1; turns <= maxTurns; turns++) {
+    const answer: ModelAnswer = await provider.generate(messages, { tools: tools.descriptions, model, signal });
+    if (answer.calls.length === 0) return { text: answer.text, turns, calls: made };
+    messages.push({ role: "assistant", ...answer });
+    const results = await Promise.all(answer.calls.map((call, index) => answerCall(call, index, tools, signal)));
+    signal?.throwIfAborted();
+    for (const [index, call] of answer.calls.entries()) {
+      const result = results[index];
+      if (result === undefined) continue;
+      messages.push({ role: "tool", call, result });
+      made.push({ name: call.name, success: result.success });
+    }
+  }
+  throw new TurnLimitError(`the agent had no answer after ${maxTurns} turns`);
+}
+
+async function answerCall(
+  call: ModelCall,
+  index: number,
+  tools: AgentTools,
+  signal: AbortSignal | undefined,
+): Promise<ToolResult> {
+  const refuse = (message: string) =>
+    failure(toolError("invalid_arguments", message), emptyMetadata(call.id, call.name, 0));
+  if (call.problem !== undefined) return refuse(call.problem);
+  if (index >= CALLS_MAX) return refuse(`no more than ${CALLS_MAX} calls can be made in one turn`);
+  return tools.call(call, signal);
+}

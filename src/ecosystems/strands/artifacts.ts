@@ -1,0 +1,81 @@
+import { randomBytes } from "node:crypto";
+import { link, lstat, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { ArtifactError } from "./errors.ts";
+
+/** Where artifacts go, and whether they may replace what is there. */
+export interface ArtifactPlace {
+  readonly folder: string;
+  readonly force: boolean;
+}
+
+const CONTENT_MAX = 16 * 1024 * 1024;
+
+/** Refuses a path before anything has been run for it: one out of the folder, or a file that is there already. */
+export async function requireWritable(given: string, { folder, force }: ArtifactPlace): Promise<void> {
+  const target = path.join(await rootOf(folder), insidePath(given));
+  await requireInside(await nearest(path.dirname(target)), folder, given);
+  const found = await lstat(target).catch(() => null);
+  if (found !== null) requireReplaceable(given, found.isDirectory(), force);
+}
+
+/**
+ * Writes a file at a path within the folder, all of it or nothing. Rejects with an `ArtifactError` where the path leads
+ * out, where the file is there already and `force` is not set, and where it cannot be written.
+ */
+export async function writeArtifact(given: string, content: string, place: ArtifactPlace): Promise<void> {
+  await requireWritable(given, place);
+  if (content.length > CONTENT_MAX) throw refusal(given, `it has more than ${CONTENT_MAX} characters`);
+  const target = path.join(await rootOf(place.folder), insidePath(given));
+  const parent = path.dirname(target);
+  const draft = path.join(parent, `.glovebox-${randomBytes(8).toString("hex")}.tmp`);
+  try {
+    await mkdir(parent, { recursive: true });
+    await writeFile(draft, content, { flag: "wx" });
+    // A link fails where there is a file, whoever made it in the meantime; a rename replaces it.
+    await (place.force ? rename(draft, target) : link(draft, target));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    if (code === "EEXIST") requireReplaceable(given, false, false);
+    throw refusal(given, `it cannot be written (${code})`);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+function requireReplaceable(given: string, isFolder: boolean, force: boolean): void {
+  if (isFolder) throw refusal(given, "there is a folder of that name");
+  if (!force) throw refusal(given, "it exists already; use --force to overwrite it");
+}
+
+function insidePath(given: string): string {
+  const normal = path.normalize(given);
+  const leadsOut = path.isAbsolute(normal) || normal === ".." || normal.startsWith(`..${path.sep}`);
+  if (leadsOut || given.includes("\0")) throw refusal(given, "its path leads out of the folder for artifacts");
+  if (normal === "." || normal.endsWith(path.sep)) throw refusal(given, "its path names no file");
+  return normal;
+}
+
+/** A folder that is linked to may be anywhere. */
+async function requireInside(folder: string, root: string, given: string): Promise<void> {
+  const [real, within] = [await realpath(folder), await rootOf(root)];
+  if (real === within || real.startsWith(within.endsWith(path.sep) ? within : within + path.sep)) return;
+  throw refusal(given, "its path leads out of the folder for artifacts");
+}
+
+async function rootOf(folder: string): Promise<string> {
+  return realpath(folder).catch(() => {
+    throw new ArtifactError("the folder for artifacts does not exist");
+  });
+}
+
+/** The nearest folder above that exists. */
+async function nearest(folder: string): Promise<string> {
+  const found = await lstat(folder).catch(() => null);
+  const above = path.dirname(folder);
+  return found !== null || above === folder ? folder : nearest(above);
+}
+
+function refusal(given: string, problem: string): ArtifactError {
+  return new ArtifactError(`artifact ${given.slice(0, 200)}: ${problem}`);
+}

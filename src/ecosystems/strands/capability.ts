@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { toolPointer } from "./load-spec.ts";
+import { PROVIDERS } from "./providers.ts";
+import { getRegistry, type ToolRegistry } from "./registry.ts";
+import { TOOL_KINDS, type Workflow } from "./workflow.ts";
+
+/** One thing that a workflow asks for and that cannot be run. */
+export interface CapabilityIssue {
+  /** JSON pointer into the workflow. */
+  readonly pointer: string;
+  readonly reason: string;
+  readonly remediation: string;
+}
+
+/** What will be run of a workflow: each tool once, by its id. */
+export interface NormalizedWorkflow extends Omit<Workflow, "tools"> {
+  readonly tools: readonly string[];
+}
+
+export interface CapabilityReport {
+  readonly supported: boolean;
+  readonly issues: readonly CapabilityIssue[];
+  /** `null` where something is not supported. */
+  readonly normalized: NormalizedWorkflow | null;
+  /** SHA-256 of the workflow's JSON with its keys in order: the same for files that say the same. */
+  readonly spec_fingerprint: string;
+}
+
+/** The patterns that can be run. */
+export const PATTERNS: readonly string[] = ["chain"];
+
+const LANGUAGES: { readonly [kind: string]: string } = { python: "Python", javascript: "JavaScript" };
+
+/**
+ * Says whether a workflow can be run, before any of it is: every tool is in the registry's allowlist, the pattern and the
+ * provider are there. Without a registry it asks the process's.
+ */
+export async function check_capability(spec: Workflow, registry?: ToolRegistry): Promise<CapabilityReport> {
+  const known = registry ?? (await getRegistry());
+  const issues = [...runtimeIssues(spec), ...patternIssues(spec), ...toolIssues(spec, known)];
+  const supported = issues.length === 0;
+  return {
+    supported,
+    issues,
+    normalized: supported ? normalize(spec, known) : null,
+    spec_fingerprint: createHash("sha256").update(canonical(spec)).digest("hex"),
+  };
+}
+
+function runtimeIssues({ runtime: { provider } }: Workflow): CapabilityIssue[] {
+  if (PROVIDERS.includes(provider)) return [];
+  const remediation = `Use one of ${PROVIDERS.join(", ")}; other servers that speak OpenAI's protocol are reached with openai and a host`;
+  return [{ pointer: "/runtime/provider", reason: `Provider '${provider}' is not supported`, remediation }];
+}
+
+function patternIssues({ pattern: { type } }: Workflow): CapabilityIssue[] {
+  if (PATTERNS.includes(type)) return [];
+  const remediation = `Write it as ${PATTERNS.join(", ")}: steps that run one after the other`;
+  return [{ pointer: "/pattern/type", reason: `Pattern '${type}' is not supported`, remediation }];
+}
+
+function toolIssues({ tools }: Workflow, registry: ToolRegistry): CapabilityIssue[] {
+  const allowed = registry.get_allowlist();
+  return Object.entries(tools).flatMap(([kind, entries]): CapabilityIssue[] => {
+    if (!TOOL_KINDS.includes(kind)) {
+      const remediation = `List native tools under tools.${TOOL_KINDS.join(" or tools.")}`;
+      return [{ pointer: `/tools/${kind}`, reason: `Tools of the kind '${kind}' are not supported`, remediation }];
+    }
+    return entries.flatMap(({ callable }, index): CapabilityIssue[] => {
+      if (allowed.has(callable)) return [];
+      const reason = `${LANGUAGES[kind] ?? kind} callable '${callable}' not in allowlist`;
+      const remediation = `Use an existing native tool or add one under ${registry.place}`;
+      return [{ pointer: toolPointer(kind, index), reason, remediation }];
+    });
+  });
+}
+
+function normalize(spec: Workflow, registry: ToolRegistry): NormalizedWorkflow {
+  const named = TOOL_KINDS.flatMap((kind) => spec.tools[kind] ?? []);
+  const ids = named.map(({ callable }) => registry.find(callable)?.id).filter((id) => id !== undefined);
+  return { ...spec, tools: [...new Set(ids)] };
+}
+
+/** JSON in which the order of keys does not count. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
+    const sorted = Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.assign(Object.create(null) as object, Object.fromEntries(sorted));
+  });
+}

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describeExcess } from "../../json.ts";
+import { field, readResponse, writeRequest } from "./chat-messages.ts";
+import { ProviderError } from "./errors.ts";
+import type { ModelProvider } from "./model.ts";
+
+export interface ChatOptions {
+  /** The server's address: `http://127.0.0.1:11434`. `/v1` is added where it has no path of its own. */
+  readonly host: string;
+  /** Sent as a bearer token, and shown to nobody else. */
+  readonly apiKey?: string;
+  /** Longest wait for one answer, in milliseconds. Default: 120,000. */
+  readonly timeoutMs?: number;
+  /** Largest answer. Default: 8 MiB. */
+  readonly maxBytes?: number;
+  /** How often a request that may succeed later is sent again. Default: 2. */
+  readonly retries?: number;
+}
+
+const TIMEOUT_MS = 120_000;
+const MAX_BYTES = 8 * 1024 * 1024;
+const RETRIES = 2;
+const FIRST_PAUSE_MS = 250;
+const PAUSE_MAX_MS = 10_000;
+const MESSAGE_MAX = 500;
+
+/** An answer as it came. */
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  /** What the server says of when to come again, in milliseconds. */
+  readonly retryAfterMs: number;
+}
+
+/**
+ * A model behind an endpoint that speaks OpenAI's chat completions, as ollama, vLLM and many others do. Throws a
+ * `ProviderError` where `host` is no address of one.
+ */
+export function chatProvider(options: ChatOptions): ModelProvider {
+  const url = endpoint(options.host);
+  return {
+    async generate(messages, generation) {
+      const body = writeRequest(messages, generation);
+      const { status, text } = await persist(url, body, options, generation.signal);
+      const value = parse(text);
+      if (status === 200) return readResponse(value);
+      throw new ProviderError(`the model's server answered ${status}${reasonIn(value, options.apiKey)}`);
+    },
+  };
+}
+
+function endpoint(host: string): URL {
+  const url = URL.parse(host);
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new ProviderError("the model's host is no http address");
+  if (url.username !== "" || url.password !== "") throw new ProviderError("the model's host must not hold a password");
+  const base = url.pathname === "/" ? "/v1" : url.pathname.replace(/\/+$/, "");
+  return new URL(`${base}/chat/completions`, url);
+}
+
+/** Sends a request again where it may succeed later, with longer and longer pauses. */
+async function persist(url: URL, body: string, options: ChatOptions, signal: AbortSignal | undefined): Promise<Answer> {
+  const { retries = RETRIES } = options;
+  for (let attempt = 0; ; attempt++) {
+    const answer = await send(url, body, options, signal);
+    const isLast = attempt >= retries;
+    if (answer instanceof ProviderError) {
+      if (isLast) throw answer;
+    } else if (isLast || (answer.status !== 429 && answer.status < 500)) return answer;
+    const asked = answer instanceof ProviderError ? 0 : answer.retryAfterMs;
+    const pauseMs = Math.min(PAUSE_MAX_MS, Math.max(asked, FIRST_PAUSE_MS * 2 ** attempt));
+    await sleep(pauseMs, undefined, signal === undefined ? {} : { signal });
+  }
+}
+
+/** One request. An error that may be gone the next time is answered; the others are thrown. */
+async function send(
+  url: URL,
+  body: string,
+  { apiKey, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES }: ChatOptions,
+  signal: AbortSignal | undefined,
+): Promise<Answer | ProviderError> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
+      body,
+      // A key must not be carried on to wherever a server points.
+      redirect: "error",
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+    const retryAfterMs = Number(response.headers.get("retry-after") ?? 0) * 1_000;
+    const text = await readText(response, maxBytes);
+    return { status: response.status, text, retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : 0 };
+  } catch (error) {
+    if (error instanceof ProviderError) throw error;
+    signal?.throwIfAborted();
+    if (deadline.aborted)
+      throw new ProviderError(`the model's server at ${url.host} did not answer in ${timeoutMs} ms`);
+    return new ProviderError(`the model's server at ${url.host} cannot be reached: ${causeOf(error)}`);
+  }
+}
+
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > maxBytes) throw new ProviderError(`the model's answer has more than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function parse(text: string): unknown {
+  if (describeExcess(text) !== null) throw new ProviderError(`the model's answer is ${describeExcess(text)}`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the server says of it, in one line, and never with the key: some show it to whom they do not know. */
+function reasonIn(body: unknown, apiKey: string | undefined): string {
+  const error = field(body, "error");
+  const message = typeof error === "string" ? error : field(error, "message");
+  if (typeof message !== "string" || message === "") return "";
+  const discreet = apiKey === undefined ? message : message.replaceAll(apiKey, "[key]");
+  return `: ${discreet.replaceAll(/\s+/g, " ").slice(0, MESSAGE_MAX)}`;
+}
+
+function causeOf(error: unknown): string {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (typeof code === "string") return code;
+  return cause instanceof Error ? cause.message.slice(0, MESSAGE_MAX) : "the connection failed";
+}

@@ -1,0 +1,38 @@
+export { run_chain, type ChainOptions, type ChainResult, type ChainStep } from "./chain.ts";
+export {
+  check_capability,
+  type CapabilityIssue,
+  type CapabilityReport,
+  type NormalizedWorkflow,
+} from "./capability.ts";
+export { chatProvider, type ChatOptions } from "./chat-model.ts";
+export {
+  ArtifactError,
+  ProviderError,
+  SpecError,
+  type SpecProblem,
+  TemplateError,
+  ToolError,
+  TurnLimitError,
+  UnsupportedError,
+  WorkflowError,
+  type WorkflowTrouble,
+} from "./errors.ts";
+export { load_spec } from "./load-spec.ts";
+export {
+  type GenerateOptions,
+  type ModelAnswer,
+  type ModelCall,
+  type ModelMessage,
+  type ModelProvider,
+  type ScriptedProvider,
+  type ScriptedTurn,
+  scriptedProvider,
+} from "./model.ts";
+export { createProvider } from "./providers.ts";
+export { getRegistry, type RegistryOptions, type RegistryWarning, type ToolInfo, ToolRegistry } from "./registry.ts";
+export { remediationReport } from "./report.ts";
+export { type NativeBlock, type NativeResult, toolFunction } from "./tool-function.ts";
+export type { Agent, Artifact, Runtime, Step, ToolEntry, Workflow } from "./workflow.ts";
+export { type ContentBlock } from "../../contracts/strands-content.ts";
+export { type StrandsResult, strands, type ToolSpec, type ToolUse } from "../../contracts/strands.ts";

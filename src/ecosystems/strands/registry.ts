@@ -1,0 +1,224 @@
+import { readdir, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { createEngine, type Engine } from "../../engine.ts";
+import { GloveboxError } from "../../errors.ts";
+import type { Logger } from "../../log.ts";
+
+/** What the registry knows of a tool. */
+export interface ToolInfo {
+  /** The name in its `TOOL_SPEC`. */
+  readonly id: string;
+  /** Its full path: `strands_cli.tools.echo`. */
+  readonly module_path: string;
+  /** `""` where its `TOOL_SPEC` has none. */
+  readonly description: string;
+  /** The same as `module_path`: what it is loaded by. */
+  readonly import_path: string;
+}
+
+/** A module that is not among the tools, or took another one's place, and why. */
+export interface RegistryWarning {
+  readonly message: string;
+  readonly module_name: string;
+  readonly error?: string;
+}
+
+export interface RegistryOptions {
+  /** Where tools are run; they are registered in it. Default: an engine of the registry's own, which it closes. */
+  readonly engine?: Engine;
+  /** The folder of tools, or several folders and modules; of tools with the same name the last one stays. */
+  readonly tools: string | readonly string[];
+  /** What full paths begin with. Default: `strands_cli.tools`, as in the documents. */
+  readonly package?: string;
+  /** Gets every warning. Default: none; they are in `warnings` as well. */
+  readonly logger?: Pick<Logger, "warn">;
+}
+
+const PACKAGE = "strands_cli.tools";
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
+const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
+const MODULES_MAX = 1_000;
+/** Texts of the documents. */
+const NO_SPEC = "Tool module missing TOOL_SPEC, skipping";
+const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
+const NOT_LOADED = "Failed to import tool module, skipping";
+const DUPLICATE = "Duplicate tool name, the module discovered last wins";
+
+/** Of a process: the first call makes it. */
+let instance: Promise<ToolRegistry> | null = null;
+
+/**
+ * The process's registry. The first call says where its tools are and discovers them; every later one answers the same
+ * object, and needs no options. Closing the registry makes room for another one.
+ */
+export function getRegistry(options?: RegistryOptions): Promise<ToolRegistry> {
+  if (instance !== null) return instance;
+  if (options === undefined) throw new TypeError("the first getRegistry() says where the tools are: { tools }");
+  const made = ToolRegistry.discover(options, () => {
+    if (instance === made) instance = null;
+  });
+  instance = made;
+  made.catch(() => {
+    if (instance === made) instance = null;
+  });
+  return made;
+}
+
+/** A module that is found, and the name in its full path. */
+interface Module {
+  readonly file: string;
+  readonly name: string;
+}
+
+/** The tools of a folder, each read in an isolate and ready to be called. */
+export class ToolRegistry implements AsyncDisposable {
+  readonly engine: Engine;
+  /** The folders and modules of its tools, as they may be shown. */
+  readonly place: string;
+  readonly #options: RegistryOptions;
+  readonly #onClose: () => void;
+  #tools = new Map<string, ToolInfo>();
+  #warnings: readonly RegistryWarning[] = [];
+
+  private constructor(options: RegistryOptions, engine: Engine, onClose: () => void) {
+    this.engine = engine;
+    this.place = placesOf(options)
+      .map((one) => path.basename(path.resolve(one)))
+      .join(", ");
+    this.#options = options;
+    this.#onClose = onClose;
+  }
+
+  /** A registry of its own, beside the process's. Rejects where a folder does not exist. */
+  static async discover(options: RegistryOptions, onClose: () => void = () => undefined): Promise<ToolRegistry> {
+    const registry = new ToolRegistry(options, options.engine ?? (await createEngine({ workers: 1 })), onClose);
+    try {
+      await registry.reload();
+      return registry;
+    } catch (error) {
+      await registry.close();
+      throw error;
+    }
+  }
+
+  /** Looks through the folder again: tools that were added are there then, those that were removed are not. */
+  async reload(): Promise<void> {
+    const modules = (await Promise.all(placesOf(this.#options).map(findModules))).flat();
+    const found = new Map<string, ToolInfo>();
+    const warnings: RegistryWarning[] = [];
+    const warn = (message: string, fields: Omit<RegistryWarning, "message">) => {
+      warnings.push({ message, ...fields });
+      this.#options.logger?.warn(fields, message);
+    };
+    for (const { file, name } of modules) {
+      // One after the other: of two tools with the same name the later one replaces the other in the engine as well.
+      const read = await this.#read(file, name);
+      if ("message" in read) {
+        warn(read.message, { module_name: name, ...(read.error === undefined ? {} : { error: read.error }) });
+        continue;
+      }
+      const before = found.get(read.id);
+      if (before !== undefined) warn(DUPLICATE, { module_name: name, error: `${read.id} of ${before.module_path}` });
+      found.set(read.id, read);
+    }
+    for (const id of this.#tools.keys()) if (!found.has(id)) await this.engine.unregister(id);
+    this.#tools = found;
+    this.#warnings = warnings;
+  }
+
+  /** What was wrong with modules of the last discovery. */
+  get warnings(): readonly RegistryWarning[] {
+    return this.#warnings;
+  }
+
+  list_all(): ToolInfo[] {
+    return [...this.#tools.values()];
+  }
+
+  /** By its id: `null` where there is none. */
+  get(id: string): ToolInfo | null {
+    return this.#tools.get(id) ?? null;
+  }
+
+  /** A tool's full path by its id; `null` where there is none, and for a full path as well. */
+  resolve(input: string): string | null {
+    return this.get(input)?.import_path ?? null;
+  }
+
+  /** Every way to name a tool: its id, and its full path. */
+  get_allowlist(): Set<string> {
+    return new Set(this.list_all().flatMap(({ id, import_path }) => [id, import_path]));
+  }
+
+  /** The tool that a workflow means, by its id or its full path. */
+  find(callable: string): ToolInfo | null {
+    return this.get(callable) ?? this.list_all().find(({ import_path }) => import_path === callable) ?? null;
+  }
+
+  /** Closes the engine where it is the registry's own, and makes room for another process's registry. */
+  async close(): Promise<void> {
+    this.#onClose();
+    if (this.#options.engine === undefined) await this.engine.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #read(file: string, name: string): Promise<ToolInfo | { message: string; error?: string }> {
+    try {
+      const info = await this.engine.register({ path: file, contract: "strands" });
+      // The engine gives a tool without a description its name.
+      const description = info.description === info.name ? "" : info.description;
+      const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
+      return { id: info.name, module_path, description, import_path: module_path };
+    } catch (error) {
+      if (!(error instanceof GloveboxError) || error.code !== "load_error") throw error;
+      const { contract, pointer } = (error.details ?? {}) as { contract?: unknown; pointer?: unknown };
+      if (contract !== undefined && contract !== "strands") return { message: NO_SPEC };
+      if (pointer === "/TOOL_SPEC" || pointer === "/TOOL_SPEC/name") return { message: BAD_SPEC };
+      return { message: NOT_LOADED, error: error.message };
+    }
+  }
+}
+
+function placesOf({ tools }: RegistryOptions): readonly string[] {
+  return typeof tools === "string" ? [tools] : tools;
+}
+
+/** The modules at a place, by name: those whose names begin with `_` or a point, and `registry`, are none. */
+async function findModules(place: string): Promise<readonly Module[]> {
+  const found = await stat(place).catch(() => null);
+  const shown = path.basename(path.resolve(place));
+  if (found === null) throw new GloveboxError("load_error", `there is no tools folder ${shown}`);
+  if (found.isFile()) return [moduleAt(path.resolve(place))];
+  const folder = await realpath(place);
+  const entries = (await readdir(folder, { withFileTypes: true }))
+    .filter(({ name }) => !/^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$/.test(name) && name !== "node_modules")
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (entries.length > MODULES_MAX) {
+    throw new GloveboxError("load_error", `the tools folder ${shown} holds more than ${MODULES_MAX} modules`);
+  }
+  const modules = await Promise.all(
+    entries.map(async (entry): Promise<Module | null> => {
+      const at = path.join(folder, entry.name);
+      // What a folder links to is not the folder's.
+      if (entry.isFile()) return EXTENSIONS.includes(path.extname(entry.name)) ? moduleAt(at) : null;
+      const file = entry.isDirectory() ? await indexOf(at) : undefined;
+      return file === undefined ? null : { file, name: entry.name };
+    }),
+  );
+  return modules.filter((module) => module !== null);
+}
+
+async function indexOf(folder: string): Promise<string | undefined> {
+  const names = new Set(
+    (await readdir(folder, { withFileTypes: true })).filter((one) => one.isFile()).map((one) => one.name),
+  );
+  const name = INDEX_FILES.find((one) => names.has(one));
+  return name === undefined ? undefined : path.join(folder, name);
+}
+
+function moduleAt(file: string): Module {
+  return { file, name: path.basename(file, path.extname(file)) };
+}

@@ -1,0 +1,23 @@
+import type { CapabilityReport } from "./capability.ts";
+
+/** What to change in a workflow so that it can be run, as Markdown. */
+export function remediationReport(name: string, { issues, spec_fingerprint }: CapabilityReport): string {
+  const sections = issues.map(
+    ({ pointer, reason, remediation }, index) =>
+      `## ${index + 1}. ${code(pointer)}\n\n- **Problem:** ${plain(reason)}\n- **What to do:** ${plain(remediation)}\n`,
+  );
+  const count = issues.length === 1 ? "1 feature is" : `${issues.length} features are`;
+  const summary = issues.length === 0 ? "Everything in it is supported." : `${count} not supported.`;
+  return [`# Workflow ${plain(name)}\n`, `${summary}\n`, ...sections, `Fingerprint: ${code(spec_fingerprint)}\n`].join(
+    "\n",
+  );
+}
+
+/** What a workflow says is text, not Markdown. */
+function plain(text: string): string {
+  return text.replaceAll(/\s+/g, " ").replaceAll(/[\\`*_{}[\]<>#|]/g, String.raw`\$&`);
+}
+
+function code(text: string): string {
+  return `\`${text.replaceAll(/[`\s]+/g, " ")}\``;
+}

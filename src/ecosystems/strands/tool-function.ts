@@ -1,0 +1,26 @@
+import type { ToolRunner } from "../../contracts/runner.ts";
+import { type StrandsResult, strands } from "../../contracts/strands.ts";
+import type { ContentBlock } from "../../contracts/strands-content.ts";
+
+/** A block as tools written in the contract see it: with an image's bytes. */
+export type NativeBlock = Exclude<ContentBlock, { readonly image: unknown }> | { readonly image: Uint8Array };
+
+export interface NativeResult extends Omit<StrandsResult, "content"> {
+  readonly content: readonly NativeBlock[];
+}
+
+/**
+ * A tool of an engine as a function of Strands' contract: `{ toolUseId, input }` in, a result in content blocks out, with
+ * the id that came in. Never rejects because of the tool: however it ends is in the result.
+ */
+export function toolFunction(runner: ToolRunner, name: string) {
+  return async (tool: { readonly toolUseId?: string; readonly input?: object }): Promise<NativeResult> => {
+    const call = strands.readCall({ ...tool, name });
+    const { status, content } = strands.writeResult(await runner.execute(call));
+    return { toolUseId: tool.toolUseId ?? "", status, content: content.map(withBytes) };
+  };
+}
+
+function withBytes(block: ContentBlock): NativeBlock {
+  return "image" in block ? { image: new Uint8Array(Buffer.from(block.image.base64, "base64")) } : block;
+}

@@ -1,0 +1,150 @@
+import type { JsonSchema } from "../../json.ts";
+
+/** A workflow as `load_spec` answers it: everything is there, and every tool has the form `{ callable }`. */
+export interface Workflow {
+  readonly version: 0;
+  readonly name: string;
+  readonly description: string;
+  readonly runtime: Runtime;
+  /** By their ids, without a prototype. */
+  readonly agents: { readonly [id: string]: Agent };
+  readonly pattern: { readonly type: string; readonly config: { readonly steps: readonly Step[] } };
+  readonly tools: { readonly [kind: string]: readonly ToolEntry[] };
+  readonly outputs: { readonly artifacts: readonly Artifact[] };
+}
+
+/** Which model answers, and where it is. */
+export interface Runtime {
+  readonly provider: string;
+  readonly model_id: string;
+  /** Its address; each provider has a default. */
+  readonly host?: string;
+}
+
+export interface Agent {
+  readonly prompt: string;
+}
+
+/** What an agent is asked; `input` is a template. */
+export interface Step {
+  readonly agent: string;
+  readonly input: string;
+}
+
+/** A tool, by its id or its full path. */
+export interface ToolEntry {
+  readonly callable: string;
+}
+
+/** A file to write; `from` is a template. */
+export interface Artifact {
+  readonly path: string;
+  readonly from: string;
+}
+
+/** The kinds of tools that can be run. The first is the documents' name; both mean the same tools. */
+export const TOOL_KINDS: readonly string[] = ["python", "javascript"];
+
+const PARTS_MAX = 100;
+const ID = "^[A-Za-z0-9_-]{1,64}$";
+const NAME = { type: "string", minLength: 1, maxLength: 256 };
+const TEXT = { type: "string", minLength: 1, maxLength: 100_000 };
+
+const STEPS = {
+  type: "object",
+  properties: {
+    steps: {
+      type: "array",
+      minItems: 1,
+      maxItems: PARTS_MAX,
+      items: {
+        type: "object",
+        properties: { agent: NAME, input: TEXT },
+        required: ["agent", "input"],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ["steps"],
+  additionalProperties: false,
+};
+
+/** Callables; what other kinds of tools say of themselves is not looked at, because none of it is run. */
+const TOOLS = {
+  type: "object",
+  maxProperties: PARTS_MAX,
+  properties: Object.fromEntries(
+    TOOL_KINDS.map((kind) => [
+      kind,
+      {
+        type: "array",
+        maxItems: PARTS_MAX,
+        items: {
+          type: ["string", "object"],
+          minLength: 1,
+          maxLength: 256,
+          properties: { callable: NAME },
+          required: ["callable"],
+          additionalProperties: false,
+        },
+      },
+    ]),
+  ),
+};
+
+/** What a workflow's file may say. What else a pattern's `config` holds is its own, unless it is a chain. */
+export const WORKFLOW: JsonSchema = {
+  type: "object",
+  properties: {
+    version: { const: 0 },
+    name: NAME,
+    description: { type: "string", maxLength: 10_000 },
+    runtime: {
+      type: "object",
+      properties: { provider: NAME, model_id: NAME, host: { type: "string", format: "uri", maxLength: 2_000 } },
+      required: ["provider", "model_id"],
+      additionalProperties: false,
+    },
+    agents: {
+      type: "object",
+      minProperties: 1,
+      maxProperties: PARTS_MAX,
+      propertyNames: { pattern: ID },
+      additionalProperties: {
+        type: "object",
+        properties: { prompt: TEXT },
+        required: ["prompt"],
+        additionalProperties: false,
+      },
+    },
+    pattern: {
+      type: "object",
+      properties: { type: NAME, config: { type: "object" } },
+      required: ["type", "config"],
+      additionalProperties: false,
+      if: { properties: { type: { const: "chain" } }, required: ["type"] },
+      // A keyword of JSON Schema; nobody awaits it.
+      // oxlint-disable-next-line unicorn/no-thenable
+      then: { properties: { config: STEPS } },
+    },
+    tools: TOOLS,
+    outputs: {
+      type: "object",
+      properties: {
+        artifacts: {
+          type: "array",
+          maxItems: PARTS_MAX,
+          items: {
+            type: "object",
+            properties: { path: { type: "string", minLength: 1, maxLength: 1_000 }, from: TEXT },
+            required: ["path", "from"],
+            additionalProperties: false,
+          },
+        },
+      },
+      additionalProperties: false,
+    },
+  },
+  required: ["version", "name", "runtime", "agents", "pattern"],
+  additionalProperties: false,
+};

@@ -1,0 +1,23 @@
+/** What was looked at and found. Only an `error` makes a module invalid. */
+export interface Check {
+  readonly level: "pass" | "info" | "warning" | "error";
+  /** What it was about, in a word: `name`, `mount`, `execute`. */
+  readonly about: string;
+  readonly message: string;
+}
+
+export function pass(about: string, message: string): Check {
+  return { level: "pass", about, message };
+}
+
+export function info(about: string, message: string): Check {
+  return { level: "info", about, message };
+}
+
+export function warning(about: string, message: string): Check {
+  return { level: "warning", about, message };
+}
+
+export function error(about: string, message: string): Check {
+  return { level: "error", about, message };
+}

@@ -1,0 +1,66 @@
+import { amplifier } from "../../contracts/amplifier.ts";
+import { ContractError } from "../../contracts/contract.ts";
+import type { ModuleReport } from "../../tool/prepare.ts";
+import { eventsIn } from "../amplifier/contributions.ts";
+import { type Check, error, info, pass, warning } from "./check.ts";
+
+/** What a module of Amplifier's says of itself when it is mounted, as far as it is checked here. */
+interface Described {
+  readonly mounts?: unknown;
+  readonly returned?: unknown;
+  readonly parameters?: unknown;
+  readonly is_async?: unknown;
+}
+
+/** Amplifier's checklist, as far as it can be told from how a module mounts itself. */
+export function checkAmplifier({ described, name }: ModuleReport): readonly Check[] {
+  const { parameters, is_async, returned, mounts } = (described ?? {}) as Described;
+  const count = typeof parameters === "number" ? parameters : 0;
+  return [
+    pass("mount", "is exported"),
+    count >= 2
+      ? pass("mount", "takes a coordinator and a config")
+      : error("mount", `takes ${count} parameters; it must take two, the coordinator and the config`),
+    is_async === true
+      ? pass("mount", "is async")
+      : error("mount", "is not async; write export async function mount(coordinator, config)"),
+    ...checkReturned(returned),
+    ...checkMounted(described, name, Array.isArray(mounts) && mounts.length > 0),
+    checkEvents(described),
+  ];
+}
+
+function checkReturned(returned: unknown): readonly Check[] {
+  switch (returned) {
+    case "tool":
+      return [pass("mount", "returns the tool")];
+    case "cleanup":
+      return [pass("mount", "returns a function for the end")];
+    case "null":
+      return [];
+    default:
+      return [error("mount", "returns neither a tool, nor a function for the end, nor null")];
+  }
+}
+
+function checkMounted(described: unknown, name: string, hasMounts: boolean): readonly Check[] {
+  try {
+    const tools = amplifier.readModule(described, name);
+    if (tools.length > 0) {
+      return [pass("tool", `has name, description and execute: ${tools.map((tool) => tool.name).join(", ")}`)];
+    }
+  } catch (problem) {
+    if (!(problem instanceof ContractError)) throw problem;
+    return [error("tool", problem.message)];
+  }
+  const why = hasMounts ? "only what is no tool" : "nothing";
+  return [info("tool", `mounts ${why} with an empty config: it may need one, or something that is not here`)];
+}
+
+/** The events that a module should register, so that others know of them. */
+function checkEvents(described: unknown): Check {
+  const events = eventsIn(described);
+  return events.length > 0
+    ? pass("events", `are registered: ${events.join(", ")}`)
+    : warning("events", "are not registered; call register_contributor with observability.events");
+}

@@ -1,0 +1,144 @@
+import { realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import type { Engine } from "../../engine.ts";
+import { GloveboxError } from "../../errors.ts";
+import type { EventMap } from "../../events.ts";
+import type { ToolInfo } from "../../tool/definition.ts";
+import type { ModuleReport } from "../../tool/prepare.ts";
+import { findSources } from "../../tool/source.ts";
+import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-source.ts";
+import { checkBehaviour } from "./behaviour.ts";
+import { type Check, error, info, pass } from "./check.ts";
+import { lintTool } from "./names.ts";
+import { checkAmplifier } from "./structure.ts";
+
+/** A module, and all that was looked at in it. It is valid where no check is an `error`. */
+export interface Validation {
+  readonly module: string;
+  /** The contract in which it is written; `null` where it does not even load. */
+  readonly contract: ToolInfo["contract"] | null;
+  readonly checks: readonly ToolCheck[];
+}
+
+export interface ToolCheck extends Check {
+  /** The tool that it is about; nothing where it is about the module. */
+  readonly tool?: string;
+}
+
+/** A module that is to be looked at, and what is known before it is. */
+interface Candidate {
+  readonly module: string;
+  readonly path: string;
+  readonly checks: readonly Check[];
+}
+
+const NO_CONTRACT =
+  "exports what no contract asks for: neither mount(coordinator, config), nor a default function, TOOL_SPEC, " +
+  "AgentSpaceV1Tool, or a provider with list_tools and execute_tool";
+
+/**
+ * Checks the modules at a path against their contracts. They are loaded, mounted and called in isolates of `engine`, which
+ * should be one that grants nothing; their tools stay registered with it. Rejects with a `GloveboxError` where there is
+ * no module at all.
+ */
+export async function validateModules(engine: Engine, given: string): Promise<readonly Validation[]> {
+  const owners = new Map<string, string>();
+  const validations: Validation[] = [];
+  for (const candidate of await candidatesAt(given)) validations.push(await validate(engine, candidate, owners));
+  return validations;
+}
+
+/** A folder's `package.json` says which modules it has; where it says nothing, what is in it does. */
+async function candidatesAt(given: string): Promise<readonly Candidate[]> {
+  const isFolder = (await stat(given).catch(() => undefined))?.isDirectory() === true;
+  const named = isFolder ? [...(await modulesIn(given)).keys()] : [];
+  if (named.length > 0) return Promise.all(named.map((module) => entryPoint(module, given)));
+  const sources = await findSources(given);
+  return sources.map(({ name, path: file }) => ({
+    module: name,
+    path: sources.length === 1 ? given : file,
+    checks: [],
+  }));
+}
+
+async function entryPoint(module: string, folder: string): Promise<Candidate> {
+  try {
+    const found = await findModule({ module, config: {} }, { folder });
+    return { module, path: found, checks: [] };
+  } catch (problem) {
+    if (!(problem instanceof ModuleSourceError)) throw problem;
+    return { module, path: "", checks: [error("entry point", problem.message)] };
+  }
+}
+
+/** `owners`: which module a tool of a name is from. */
+async function validate(
+  engine: Engine,
+  { module, path: file, checks }: Candidate,
+  owners: Map<string, string>,
+): Promise<Validation> {
+  if (file === "") return { module, contract: null, checks };
+  const report = await loading(engine.describe(file));
+  if (report instanceof GloveboxError) return { module, contract: null, checks: [error("load", report.message)] };
+  const [found] = report;
+  if (found === undefined) return { module, contract: null, checks: [error("load", "holds no module")] };
+  const structure = [pass("load", "loads in an isolate"), ...(await checkStructure(found, file))];
+  const { contract } = found;
+  if (structure.some(({ level, about }) => level === "error" || (level === "info" && about === "tool"))) {
+    return { module, contract, checks: structure };
+  }
+  return { module, contract, checks: [...structure, ...(await checkTools(engine, module, file, owners))] };
+}
+
+async function checkStructure(report: ModuleReport, file: string): Promise<readonly Check[]> {
+  if (report.contract === "glovebox" && report.defaultExport !== "function") return [error("contract", NO_CONTRACT)];
+  if (report.contract !== "amplifier") return [pass("contract", `is written in ${report.contract}`)];
+  return [await checkEntryPoint(file), ...checkAmplifier(report)];
+}
+
+/** Others find a module by the name under which a `package.json` has it. */
+async function checkEntryPoint(given: string): Promise<Check> {
+  const [source] = await findSources(given);
+  const file = await realpath(source?.path ?? given);
+  const folder = path.dirname(file);
+  const manifest = await stat(path.join(folder, "package.json")).catch(() => undefined);
+  if (manifest === undefined) return info("entry point", "there is no package.json, so it is found by its path only");
+  for (const [module, entry] of await modulesIn(folder)) {
+    if (path.resolve(folder, entry.split(":")[0] ?? "") === file) return pass("entry point", `is "${module}"`);
+  }
+  const line = `"amplifier": { "modules": { "my-tool": "./${path.basename(file)}:mount" } }`;
+  return error("entry point", `is missing in package.json; add ${line}`);
+}
+
+async function checkTools(
+  engine: Engine,
+  module: string,
+  file: string,
+  owners: Map<string, string>,
+): Promise<readonly ToolCheck[]> {
+  const tools: ToolInfo[] = [];
+  const onRegister = (...[{ info: tool }]: EventMap["tool:register"]): void => void tools.push(tool);
+  engine.on("tool:register", onRegister);
+  const registered = await loading(engine.register({ path: file }));
+  engine.off("tool:register", onRegister);
+  if (registered instanceof GloveboxError) return [error("tool", registered.message)];
+  const checks: ToolCheck[] = [];
+  for (const tool of tools) {
+    const owner = owners.get(tool.name);
+    if (owner !== undefined) checks.push(error("name", `"${tool.name}" is the name of a tool of ${owner} as well`));
+    owners.set(tool.name, module);
+    const found = [...lintTool(tool), ...(await checkBehaviour(engine, tool))];
+    checks.push(...found.map((check): ToolCheck => ({ ...check, tool: tool.name })));
+  }
+  return checks;
+}
+
+/** What the engine refuses to load is what a module is checked for. */
+async function loading<Value>(work: Promise<Value>): Promise<Value | GloveboxError> {
+  try {
+    return await work;
+  } catch (problem) {
+    if (problem instanceof GloveboxError && problem.code === "load_error") return problem;
+    throw problem;
+  }
+}

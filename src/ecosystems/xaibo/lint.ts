@@ -1,0 +1,113 @@
+import { ContractError } from "../../contracts/contract.ts";
+import { xaibo } from "../../contracts/xaibo.ts";
+import { pointerSegment } from "../../json.ts";
+
+/** Something about a provider's tools that is wrong, or that a model will stumble over. */
+export interface LintFinding {
+  /** With an error the tool cannot be used as it is meant. */
+  readonly severity: "error" | "warning";
+  /** JSON pointer into the list of tools. */
+  readonly pointer: string;
+  readonly message: string;
+}
+
+type Fields = { readonly [key: string]: unknown };
+
+const DESCRIPTION_LENGTH_LEAST = 10;
+
+/** What tools do. Names begin with one of these, so that a model knows at once what calling them means. */
+const VERBS = new Set(
+  (
+    "add analyze append apply approve archive ask assign book build calculate call cancel capture check clear close " +
+    "collect compare compile complete compress compute confirm connect convert copy count create crop decode decrypt " +
+    "delete deploy describe detect diff disable download draw echo edit enable encode encrypt estimate evaluate execute " +
+    "explain export extract fetch filter find fix format forward generate get grep group hash import insert inspect " +
+    "install invite invoke join launch list load lock log lookup make map mark match measure merge monitor move notify " +
+    "open order parse pause pay ping plan play poll post predict preview print process publish pull push put query rank " +
+    "read rebuild recommend record refresh register reject release remove rename render repeat replace reply report " +
+    "request reserve reset resize resolve restart restore resume retrieve revert review rotate run sample save scale scan " +
+    "schedule scrape search select send set shorten show sign sleep slugify solve sort split start stop store submit " +
+    "subscribe suggest sum summarize sync tag tell test track train transcribe transform translate trigger trim " +
+    "unlock unsubscribe update upload upsert validate verify view wait watch write"
+  ).split(" "),
+);
+
+/** Descriptions that list what may be given: `one of a, b`, `"a" or "b"`, `a | b | c`. */
+const CHOICES = /\b(?:one of|either)\b|["'`][^"'`]+["'`]\s*(?:,|or|\|)\s*(?:or\s+)?["'`]|\w+\s*\|\s*\w+/i;
+
+/**
+ * What is wrong with the tools that a provider lists, and what the document advises against. Errors: what is no
+ * definition, two tools of the same name, a default that nobody could give. Warnings: a name that says no action or is
+ * not in snake_case, a description that says too little, a parameter without description, one that does not say whether
+ * it is required, a text whose few choices are told in words and not as an enum.
+ */
+export function lintTools(tools: unknown): readonly LintFinding[] {
+  if (!Array.isArray(tools)) return [{ severity: "error", pointer: "", message: "must be a list of tools" }];
+  const places = new Map<string, number>();
+  return tools.flatMap((tool: unknown, at) => {
+    const pointer = `/${at}`;
+    const findings: LintFinding[] = [];
+    try {
+      const { name, description } = xaibo.readTool(tool);
+      const other = places.get(name);
+      if (other !== undefined) findings.push(error(`${pointer}/name`, `is "${name}", as is the name of tool ${other}`));
+      else places.set(name, at);
+      findings.push(
+        ...lintName(name, `${pointer}/name`),
+        ...lintDescription(description, name, `${pointer}/description`),
+      );
+    } catch (thrown) {
+      if (!(thrown instanceof ContractError)) throw thrown;
+      findings.push(error(pointer + thrown.pointer, thrown.message.replace(/^xaibo [^:]*: /, "")));
+    }
+    const parameters = fieldsOf(fieldsOf(tool)["parameters"]);
+    for (const [name, parameter] of Object.entries(parameters)) {
+      findings.push(...lintParameter(fieldsOf(parameter), `${pointer}/parameters${pointerSegment(name)}`));
+    }
+    return findings;
+  });
+}
+
+function lintName(name: string, pointer: string): readonly LintFinding[] {
+  const findings: LintFinding[] = [];
+  const [verb = ""] = name
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[_.-]/);
+  if (!VERBS.has(verb))
+    findings.push(warning(pointer, `"${name}" does not begin with what the tool does: get_…, send_…`));
+  if (!/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(name)) findings.push(warning(pointer, `"${name}" is not in snake_case`));
+  return findings;
+}
+
+function lintDescription(description: string, name: string, pointer: string): readonly LintFinding[] {
+  const plain = description.trim();
+  if (plain.length >= DESCRIPTION_LENGTH_LEAST && plain !== name) return [];
+  return [warning(pointer, "does not say what the tool does and when to use it")];
+}
+
+function lintParameter(parameter: Fields, pointer: string): readonly LintFinding[] {
+  const findings: LintFinding[] = [];
+  const { description, required, type, enum: allowed } = parameter;
+  if (typeof description !== "string" || description.trim() === "") {
+    findings.push(warning(`${pointer}/description`, "is missing: say what to give"));
+  } else if (type === "string" && !Array.isArray(allowed) && CHOICES.test(description)) {
+    findings.push(warning(`${pointer}/enum`, "is missing: the description names a few choices"));
+  }
+  if (typeof required !== "boolean") {
+    findings.push(warning(`${pointer}/required`, "is missing: say whether it has to be given"));
+  }
+  return findings;
+}
+
+function error(pointer: string, message: string): LintFinding {
+  return { severity: "error", pointer, message };
+}
+
+function warning(pointer: string, message: string): LintFinding {
+  return { severity: "warning", pointer, message };
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}

@@ -1,0 +1,103 @@
+import type { PolicyRule } from "../../broker/policy.ts";
+import { type CustomCapability, defineCapability } from "../../capabilities/custom.ts";
+import { type XaiboResult, xaibo } from "../../contracts/xaibo.ts";
+import type { Limits } from "../../limits.ts";
+import type { ToolDefinition } from "../../tool/definition.ts";
+import { wordsOf } from "./errors.ts";
+import { describeUnwritable } from "./json-value.ts";
+import { awaited } from "./patience.ts";
+import type { ToolProviderProtocol } from "./protocol.ts";
+
+export interface ProviderToolsOptions {
+  /** What the capability is called through which the tools reach the provider: a letter, then letters, digits, `_`. Default `provider`. */
+  readonly name?: string;
+  /** What each tool's name begins with, where two providers have the same ones. Default: nothing. */
+  readonly prefix?: string;
+  readonly tags?: readonly string[];
+  readonly limits?: Partial<Limits>;
+  /** Longest time to list the tools, in milliseconds. Default 10,000. */
+  readonly listMs?: number;
+}
+
+/** A provider's tools, and what an engine needs to run them. */
+export interface ProvidedTools {
+  /** For `register`, or `createEngine({ tools })`. */
+  readonly tools: readonly ToolDefinition[];
+  /** For `createEngine({ capabilities })`. */
+  readonly capability: CustomCapability;
+  /** For `createEngine({ policy: { rules } })`: gives these tools the capability, and nobody else. */
+  readonly rule: PolicyRule;
+}
+
+/**
+ * The tools of a provider that runs in this process, for an engine to call: with its queue, schemas, limits, events and
+ * audit around each call. The provider is trusted code of the embedder's; untrusted ones are written as modules, and
+ * registered as such.
+ * Rejects with a `ContractError` where a tool is not defined correctly or has the name of another, with what `list_tools`
+ * throws, and where that takes too long.
+ */
+export async function providerTools(
+  provider: ToolProviderProtocol,
+  { name = "provider", prefix = "", tags, limits, listMs = 10_000 }: ProviderToolsOptions = {},
+): Promise<ProvidedTools> {
+  const listed = await awaited(() => provider.list_tools(), { ms: listMs, what: "list_tools" });
+  const own = xaibo.readModule({ tools: listed }, name);
+  const capability = defineCapability({
+    name,
+    methods: {
+      execute_tool: {
+        input: {
+          type: "object",
+          properties: { tool_name: { enum: own.map((tool) => tool.name) }, parameters: { type: "object" } },
+          required: ["tool_name", "parameters"],
+        },
+        handler: ({ tool_name, parameters }: Asked, { callId, signal }) =>
+          answer(() => provider.execute_tool(tool_name, parameters, { id: callId, signal })),
+      },
+    },
+  });
+  const tools = own.map((tool): ToolDefinition => ({
+    name: prefix + tool.name,
+    description: tool.description,
+    inputSchema: tool.inputSchema,
+    source: sourceOf(name, tool.name),
+    capabilities: { [name]: true },
+    ...(tags === undefined ? {} : { tags }),
+    ...(limits === undefined ? {} : { limits }),
+  }));
+  return { tools, capability, rule: { tools: tools.map((tool) => tool.name), allow: { [name]: true } } };
+}
+
+interface Asked {
+  readonly tool_name: string;
+  readonly parameters: { readonly [name: string]: unknown };
+}
+
+/** The answer that crosses to the tool: what was thrown becomes a result with the name of its class. */
+interface Answered extends XaiboResult {
+  readonly type?: string;
+}
+
+async function answer(execute: () => Promise<XaiboResult>): Promise<Answered> {
+  try {
+    const { success, result = null, error = null } = await execute();
+    if (success !== true) return { success: false, error: error ?? "the tool failed, and gave no error" };
+    const wrong = describeUnwritable(result);
+    if (wrong === null) return { success: true, result };
+    return { success: false, error: `the result cannot be written as JSON: ${wrong}`, type: "TypeError" };
+  } catch (error) {
+    return { success: false, error: wordsOf(error), ...(error instanceof Error ? { type: error.name } : {}) };
+  }
+}
+
+/** The module of one tool: it asks the provider, and fails as that says. */
+function sourceOf(capability: string, tool: string): string {
+  return `export default async (parameters, { host }) => {
+  const answer = await host.${capability}.execute_tool({ tool_name: ${JSON.stringify(tool)}, parameters });
+  if (answer.success) return answer.result;
+  const failure = new Error(answer.error);
+  failure.name = answer.type ?? "ToolExecutionError";
+  throw failure;
+};
+`;
+}

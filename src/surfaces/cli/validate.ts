@@ -1,0 +1,49 @@
+import { stat } from "node:fs/promises";
+import { Command, Option } from "commander";
+import type { ToolCheck, Validation } from "../../ecosystems/validation/index.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine } from "./open-engine.ts";
+import { print, printJson } from "./output.ts";
+
+interface Options {
+  readonly json?: true;
+}
+
+const LEVELS = ["error", "warning", "info", "pass"] as const satisfies readonly ToolCheck["level"][];
+
+/** `glovebox validate`: whether a module keeps its contract. */
+export function validateCommand(): Command {
+  return new Command("validate")
+    .description(
+      "check whether a module keeps its contract; it is loaded and called in an isolate, and granted nothing",
+    )
+    .argument("<path>", "a module, or a folder of modules")
+    .addOption(new Option("--type <type>", "what it is a module of").choices(["tool"]).default("tool"))
+    .option("--json", "as JSON")
+    .action(validate);
+}
+
+async function validate(given: string, { json }: Options): Promise<void> {
+  const isThere = await stat(given).then(Boolean, () => false);
+  if (!isThere) throw new CliError(EXIT.USAGE, `there is nothing at ${given}`);
+  const { validateModules } = await import("../../ecosystems/validation/index.ts");
+  await using engine = await openEngine({}, { tools: [] }, { workers: 1, executor: { kind: "process", spare: false } });
+  const validations = await validateModules(engine, given);
+  const checks = validations.flatMap((validation) => validation.checks);
+  if (checks.some(({ level }) => level === "error")) process.exitCode = EXIT.INVALID;
+  if (json === true) return printJson(validations);
+  for (const validation of validations) for (const line of lines(validation)) print(line);
+  print(summary(checks));
+}
+
+function lines({ module, checks }: Validation): string[] {
+  return checks.map(({ level, tool, about, message }) => {
+    const subject = tool === undefined || tool === module ? module : `${module} ${tool}`;
+    return `${level.padEnd(7)}  ${subject}  ${about}: ${message.replaceAll("\n", " ")}`;
+  });
+}
+
+function summary(checks: readonly ToolCheck[]): string {
+  const counts = LEVELS.map((level) => `${level} ${checks.filter((check) => check.level === level).length}`);
+  return `${checks.some(({ level }) => level === "error") ? "not valid" : "valid"}: ${counts.join(", ")}`;
+}

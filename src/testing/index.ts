@@ -1,0 +1,3 @@
+export { EventRecorder, type RecordedEvent } from "./event-recorder.ts";
+export { MockTool, type MockToolOptions } from "./mock-tool.ts";
+export { type MountRecord, TestCoordinator } from "./test-coordinator.ts";

@@ -1,0 +1,56 @@
+import { described, texts, type Config } from "./amplifier.ts";
+import type { Files } from "./host.ts";
+
+/**
+ * `allowed_paths` of a config: the folders whose files may be used. None at all restricts nothing: what is mounted is then
+ * all that is allowed. Mounts are the wall; this is a fence within them.
+ */
+export class AllowedPaths {
+  readonly #folders: readonly string[];
+
+  constructor(config: Config) {
+    this.#folders = texts(config, "allowed_paths", []);
+  }
+
+  /** The path without links and dots, by which to use what was allowed; `null` where it is not. */
+  async resolve(files: Files, path: string): Promise<string | null> {
+    if (this.#folders.length === 0) return path;
+    const real = await resolved(files, path);
+    if (real === null) return null;
+    for (const folder of this.#folders) {
+      const allowed = await resolved(files, folder);
+      if (allowed !== null && isWithin(real, allowed)) return real;
+    }
+    return null;
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+}
+
+/** Where a path leads, as far as there is something; nowhere where the host does not let it. */
+async function resolved(files: Files, path: string): Promise<string | null> {
+  const names = namesOf(path);
+  for (let known = names.length; known >= 0; known--) {
+    try {
+      const real = await files.realpath(`/${names.slice(0, known).join("/")}`, { missing: true });
+      return `/${[...namesOf(real), ...names.slice(known)].join("/")}`;
+    } catch (error) {
+      const { type } = described(error);
+      if (type === "PermissionError") return null;
+      // Nothing is there, or a file where a folder would have to be: what is above it decides.
+      if (type !== "FileNotFoundError" && type !== "NotADirectoryError") throw error;
+    }
+  }
+  return null;
+}
+
+function namesOf(path: string): string[] {
+  const names: string[] = [];
+  for (const name of path.split("/")) {
+    if (name === "..") names.pop();
+    else if (name !== "" && name !== ".") names.push(name);
+  }
+  return names;
+}

@@ -1,0 +1,134 @@
+import {
+  isinstance,
+  len,
+  range,
+  enumerate,
+  max,
+  min,
+  repr,
+  reversed,
+  round,
+  sorted,
+  sum,
+  type,
+  zip,
+} from "./js-builtins.ts";
+import { answer, type ToolResult, type ToolUse } from "./strands.ts";
+
+export const TOOL_SPEC = {
+  name: "js_exec",
+  description:
+    "Execute JavaScript code (with restricted globals). What it gives to print is the result; it may use await",
+  inputSchema: {
+    json: {
+      type: "object",
+      properties: {
+        code: { type: "string", description: "JavaScript code to execute" },
+        timeout: { type: "integer", default: 5, minimum: 1, maximum: 60, description: "Timeout in seconds" },
+      },
+      required: ["code"],
+    },
+  },
+};
+
+/** An isolate for each call, which the code may spoil as it likes: it is thrown away afterwards. */
+export const spec = {
+  tags: ["code"],
+  isolation: "isolate",
+  limits: { cpuMs: 60_000, wallMs: 60_250, memoryMb: 64 },
+  timeoutArgument: "timeout",
+};
+
+interface Input {
+  readonly code: string;
+  readonly timeout: number;
+}
+
+export async function js_exec(tool: ToolUse<Input>): Promise<ToolResult> {
+  const { code = "", timeout = 5 } = tool.input ?? {};
+  if (code === "") return answer(tool, "error", "No code provided");
+  const lines: string[] = [];
+  const print = (...parts: readonly unknown[]): void => {
+    const line = parts.map(repr).join(" ");
+    // Also to the log, which is kept where the code is ended from outside.
+    console.log(line);
+    lines.push(`${line}\n`);
+  };
+  try {
+    await within(timeout, run(code, print));
+    return answer(tool, "success", lines.join("") || "Code executed successfully (no output)");
+  } catch (error) {
+    const partial = lines.join("");
+    return answer(tool, "error", `Execution failed: ${wordsOf(error)}`, ...(partial === "" ? [] : [partial]));
+  }
+}
+
+/** What the code may use by name; the language itself has no names. */
+function scopeOf(print: (...parts: readonly unknown[]) => void): ReadonlyMap<string, unknown> {
+  return new Map<string, unknown>([
+    ...Object.entries({ Array, BigInt, Boolean, Date, Map, Number, Object, Promise, RegExp, Set, String, Symbol }),
+    ...Object.entries({ Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError }),
+    ...Object.entries({ JSON, Math, isFinite, isNaN, parseFloat, parseInt, Infinity, NaN, undefined }),
+    ...Object.entries({ len, range, enumerate, zip, sum, min, max, abs: Math.abs, round, sorted, reversed }),
+    ...Object.entries({ isinstance, type, print, console: { log: print } }),
+  ]);
+}
+
+const functionKinds: readonly object[] = [function () {}, function* () {}, async () => {}, async function* () {}].map(
+  (one) => Object.getPrototypeOf(one) as object,
+);
+const compile = functionKinds.map((kind) => Reflect.get(kind, "constructor") as FunctionConstructor);
+
+/** Runs the code as the body of an async function that sees nothing but its scope. */
+async function run(code: string, print: (...parts: readonly unknown[]) => void): Promise<void> {
+  const [makeFunction, , makeAsync] = compile;
+  if (makeFunction === undefined || makeAsync === undefined) throw new TypeError("functions cannot be made");
+  // By itself it must be a whole body, so that it cannot end the one that it is put into.
+  makeAsync(`"use strict";\n${code}`);
+  const scope = scopeOf(print);
+  const hidden = globalNames().filter((name) => !scope.has(name));
+  const body = `return async function () { "use strict";\n${code}\n};`;
+  const wrap = makeFunction(...hidden, ...scope.keys(), body);
+  const script: unknown = Reflect.apply(wrap, undefined, [...hidden.map(() => undefined), ...scope.values()]);
+  lockDown();
+  if (typeof script === "function") await Reflect.apply(script, undefined, []);
+}
+
+/** The names of all globals that code could say. */
+function globalNames(): string[] {
+  const names = new Set<string>();
+  for (let at: unknown = globalThis; typeof at === "object" && at !== null; at = Object.getPrototypeOf(at)) {
+    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+  }
+  return [...names].filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== "undefined");
+}
+
+/** Takes away what makes code of texts, and what shows the functions that called it: both lead out of the scope. */
+function lockDown(): void {
+  for (const kind of functionKinds) Object.defineProperty(kind, "constructor", { value: undefined });
+  for (const name of ["prepareStackTrace", "captureStackTrace"]) {
+    Object.defineProperty(Error, name, { value: undefined, writable: false, configurable: false });
+  }
+}
+
+class TimeoutError extends Error {
+  override readonly name = "TimeoutError";
+}
+
+/** Rejects when the time is over: code that waits. Code that does not is ended by the limit on its processor time. */
+async function within(seconds: number, work: Promise<void>): Promise<void> {
+  let timer = 0;
+  const over = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new TimeoutError(`the code took longer than ${seconds}s`)), seconds * 1000);
+  });
+  try {
+    await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** `TypeError: message`; what is no error, as what it is. */
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : `${type(error)}: ${repr(error)}`;
+}
