@@ -5,7 +5,7 @@ import { resolvePackageOptions } from "../../../src/package/options.ts";
 import { stopBundler } from "../../../src/tool/bundle.ts";
 import { Packages } from "../../../src/tool/packages.ts";
 import { buildZip } from "../package/build-zip.ts";
-import { newFolder } from "../package/opening.ts";
+import { newFolder, newTree, watchTemporary } from "../package/opening.ts";
 import { refusalOf } from "./temporary.ts";
 
 afterAll(stopBundler);
@@ -38,6 +38,20 @@ test("only so many packages are kept, and those longest that were asked for last
   await load("p1");
   expect(unpacked).toEqual(["another", "p1"]);
   await packages.close();
+});
+
+test("what is closed while a package is opened waits until nothing of it is left [C50]", async () => {
+  const left = await watchTemporary();
+  const folder = await newTree({ "a.zip": buildZip([{ name: "code/function.js", data: "export default () => 1;" }]) });
+  const { promise: fetched, resolve } = Promise.withResolvers<void>();
+  const packages = new Packages(resolvePackageOptions({}), {}, () => resolve());
+  let isOpened = false;
+  const loading = packages.load(path.join(folder, "a.zip")).finally(() => (isOpened = true));
+  await fetched;
+  await packages.close();
+  expect(isOpened).toBe(true);
+  expect(await left()).toEqual([]);
+  await loading;
 });
 
 test("what is closed opens nothing any more", async () => {
