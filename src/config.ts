@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
+import { isUrl } from "./package/location.ts";
 import { compileSchema } from "./tool/schema.ts";
 import type { ToolLocation } from "./tool/definition.ts";
 import { describeViolations, type Violation } from "./tool/violation.ts";
@@ -22,6 +23,8 @@ const FILE_MAX_BYTES = 1024 * 1024;
 const ALIASES_MAX = 100;
 const OBJECT = { type: "object" };
 const PATH = { type: "string", minLength: 1 };
+const TEXTS = { type: "array", items: { type: "string" } };
+const COUNT = { type: "integer", minimum: 1 };
 const DURATION = { type: "number", exclusiveMinimum: 0 };
 /** Its origins, and one of the places where its value can be. */
 const SECRET = {
@@ -91,6 +94,11 @@ const CONFIG = {
       properties: { connectMs: DURATION, headersMs: DURATION, idleMs: DURATION },
       additionalProperties: false,
     },
+    packages: {
+      type: "object",
+      properties: { origins: TEXTS, privateOrigins: TEXTS, modules: PATH, allow: TEXTS, maxBytes: COUNT },
+      additionalProperties: false,
+    },
     audit: PATH,
   },
   additionalProperties: false,
@@ -153,15 +161,26 @@ async function parse(file: string, shown: string): Promise<unknown> {
 }
 
 /** Where a configuration has paths; `*` stands for every name. */
-const PATHS = ["tools/*", "tools/*/path", "audit", "kv/path", "secrets/*/file", "policy/rules/*/allow/fs/*/path"];
-/** A name of SQLite's, and addresses: no files of the folder's. */
-const NO_FILE = /^(?::memory:$|https?:\/\/)/;
+const PATHS = [
+  "tools/*",
+  "tools/*/path",
+  "audit",
+  "kv/path",
+  "packages/modules",
+  "secrets/*/file",
+  "policy/rules/*/allow/fs/*/path",
+  "policy/rules/*/allow/exec/mounts/*/path",
+];
+/** A name of SQLite's, and no file. */
+const NO_FILE = ":memory:";
 
 /** Makes the paths at a place absolute. */
 function resolvePaths(value: unknown, place: readonly string[], folder: string): unknown {
   const [name, ...rest] = place;
-  if (name === undefined)
-    return typeof value === "string" && !NO_FILE.test(value) ? path.resolve(folder, value) : value;
+  if (name === undefined) {
+    const isPath = typeof value === "string" && value !== NO_FILE && !isUrl(value);
+    return isPath ? path.resolve(folder, value) : value;
+  }
   if (typeof value !== "object" || value === null) return value;
   const resolve = (one: unknown): unknown => resolvePaths(one, rest, folder);
   if (Array.isArray(value)) return value.map(resolve);

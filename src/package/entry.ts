@@ -107,5 +107,5 @@ function segmentsOf(name: string): readonly string[] {
 
 /** What file systems may take for the same name. */
 function foldedName(path: string): string {
-  return path.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC");
+  return path.toUpperCase().toLowerCase().normalize();
 }

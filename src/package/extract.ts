@@ -3,8 +3,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ArchiveEntry, planExtraction, unpackedMax } from "./entry.ts";
 import type { ArchiveFormat } from "./location.ts";
-import { readTar } from "./tar.ts";
-import { readZip } from "./zip.ts";
 
 const PREFIX = "glovebox-package-";
 /** Whatever an archive says: nobody else's, and nothing to be started. */
@@ -50,11 +48,12 @@ export async function extract(bytes: Buffer, format: ArchiveFormat, maxBytes: nu
   }
 }
 
-function readEntries(bytes: Buffer, format: ArchiveFormat, maxBytes: number): Promise<readonly ArchiveEntry[]> {
+/** Whoever starts an engine need not wait for libraries that only archives need, so they are loaded here. */
+async function readEntries(bytes: Buffer, format: ArchiveFormat, maxBytes: number): Promise<readonly ArchiveEntry[]> {
   switch (format) {
     case "zip":
-      return readZip(bytes);
+      return (await import("./zip.ts")).readZip(bytes);
     case "tar.gz":
-      return readTar(bytes, maxBytes);
+      return (await import("./tar.ts")).readTar(bytes, maxBytes);
   }
 }

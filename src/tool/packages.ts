@@ -2,6 +2,8 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { Connections, type FetchOptions } from "../capabilities/fetch/connections.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
+import { within } from "../deadline.ts";
+import { GloveboxError } from "../errors.ts";
 import type { PackageLayout } from "../package/layout.ts";
 import { findPackage, openPackage, type PackageContext } from "../package/open.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
@@ -21,6 +23,7 @@ export interface BundledPackage {
 
 type Kept = Pick<BundledPackage, "bundle" | "record">;
 
+const CLOSE_MS = 10_000;
 const KEPT_MAX = 100;
 const KEPT_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -30,7 +33,9 @@ export class Packages {
   /** By the archive's hash, the one that was asked for last at the end. */
   readonly #kept = new Map<string, Kept>();
   #keptBytes = 0;
+  readonly #loading = new Set<Promise<unknown>>();
   #connections: Connections | null = null;
+  #isClosed = false;
 
   /** `tell` hears of every step of every package. */
   constructor(options: ResolvedPackageOptions, fetch: FetchOptions, tell: (event: PackageEvent) => void) {
@@ -42,6 +47,25 @@ export class Packages {
    * `GloveboxError` that names the step.
    */
   async load(given: string): Promise<BundledPackage> {
+    if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine takes no more tools");
+    const loading = this.#load(given);
+    this.#loading.add(loading);
+    try {
+      return await loading;
+    } finally {
+      this.#loading.delete(loading);
+    }
+  }
+
+  /** Waits until nothing that was unpacked is left: what is being fetched is given up. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#connections?.close();
+    await within(CLOSE_MS, Promise.allSettled(this.#loading));
+    this.#kept.clear();
+  }
+
+  async #load(given: string): Promise<BundledPackage> {
     const found = await findPackage(given, this.#context);
     const { name, steps, archive } = found;
     const known = archive === null ? undefined : this.#recall(archive.sha256);
@@ -56,11 +80,6 @@ export class Packages {
     });
     if (opened.sha256 !== null) this.#keep(opened.sha256, made);
     return { name, steps, ...made };
-  }
-
-  async close(): Promise<void> {
-    this.#kept.clear();
-    await this.#connections?.close();
   }
 
   #recall(sha256: string): Kept | undefined {

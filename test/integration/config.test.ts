@@ -64,6 +64,19 @@ function glovebox(args: readonly string[], cwd = folder): Promise<Ended> {
   });
 }
 
+test("says where packages may come from, with paths from where it lies, and URLs as they are", async () => {
+  const file = join(folder, "packages.yaml");
+  const url = "https://assets.example.com/tools/weather.zip";
+  const packages =
+    "{ origins: [https://assets.example.com/tools/], modules: ./vendor, allow: [slugify], maxBytes: 1000 }";
+  writeFileSync(file, `tools: [./tools, "${url}"]\npackages: ${packages}`);
+  const config = await loadConfig(file);
+  expect(config.tools).toEqual([join(folder, "tools"), url]);
+  expect(config.packages).toMatchObject({ modules: join(folder, "vendor"), allow: ["slugify"], maxBytes: 1_000 });
+  writeFileSync(file, "packages: { origin: [] }");
+  await expect(loadConfig(file)).rejects.toThrow("packages");
+});
+
 describe("a configuration", () => {
   test("says of a place of tools what their modules do not, with paths from where it lies", async () => {
     const module = `export async function mount(coordinator, config) {

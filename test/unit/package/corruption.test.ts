@@ -1,22 +1,32 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GloveboxError } from "../../../src/errors.ts";
 import { attributes, buildTar, buildTarGz } from "./build-tar.ts";
 import { buildZip } from "./build-zip.ts";
-import { filesIn, openArchive, watchTemporary } from "./opening.ts";
+import { Connections } from "../../../src/capabilities/fetch/connections.ts";
+import { openPackage, type PackageContext } from "../../../src/package/open.ts";
+import { resolvePackageOptions } from "../../../src/package/options.ts";
+import { filesIn, newFolder, watchTemporary } from "./opening.ts";
 
 const FILES: Readonly<Record<string, string>> = {
-  "code/function.js": "export default () => 1;\n".repeat(20),
+  "code/function.js": "export default () => 1;\n".repeat(3),
   "code/lib/a.js": "export const a = 1;",
-  "tool.json": "{}",
+};
+const CONTEXT: PackageContext = {
+  options: resolvePackageOptions({}),
+  connections: () => new Connections(),
+  tell: () => {},
 };
 const PARTS = Object.entries(FILES).map(([name, data], at) => ({ name, data, isStored: at === 1 }));
 const TAR = buildTar([attributes({ mtime: "1.5" }), ...PARTS]);
 
 /** The files, or `null` where the archive was refused: whatever else happens fails the test. */
-async function filesOf(name: string, bytes: Buffer): Promise<Record<string, string> | null> {
-  const opened = await openArchive(name, bytes).catch((error: unknown) => {
+async function filesOf(file: string, bytes: Buffer): Promise<Record<string, string> | null> {
+  await writeFile(file, bytes);
+  const opened = await openPackage(file, CONTEXT).catch((error: unknown) => {
     if (error instanceof GloveboxError && error.code === "load_error") return null;
     throw error;
   });
@@ -33,17 +43,17 @@ function flipped(bytes: Buffer, bit: number): Buffer {
 }
 
 test.each([
-  ["tool.zip", buildZip(PARTS)],
-  ["tool.zip", buildZip(PARTS, { wide: true })],
-  ["tool.tar.gz", buildTarGz(PARTS)],
+  ["tool.zip", 3, buildZip(PARTS)],
+  ["tool.zip", 7, buildZip(PARTS, { wide: true })],
+  ["tool.tar.gz", 3, buildTarGz(PARTS)],
 ])(
-  "whatever single bit of %s is another, it is refused or holds the same files",
+  "whatever single bit of %s is another (1 in %i), it is refused or holds the same files",
   { timeout: 120_000 },
-  async (name, bytes) => {
-    const left = await watchTemporary();
+  async (name, step, bytes) => {
+    const [left, file] = [await watchTemporary(), path.join(await newFolder(), name)];
     let same = 0;
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const files = await filesOf(name, flipped(bytes, bit));
+    for (let bit = 0; bit < bytes.length * 8; bit += step) {
+      const files = await filesOf(file, flipped(bytes, bit));
       if (files === null) continue;
       same++;
       expect(files, `bit ${bit}`).toEqual(FILES);
@@ -75,22 +85,22 @@ test.each([
   "whatever becomes of %s, it is refused or unpacked, and nothing is left",
   { timeout: 120_000 },
   async (name, make) => {
-    const left = await watchTemporary();
+    const [left, file] = [await watchTemporary(), path.join(await newFolder(), name)];
     await fc.assert(
       fc.asyncProperty(fc.array(EDIT, { minLength: 1, maxLength: 4 }), async (edits) => {
-        await filesOf(name, make(edits));
+        await filesOf(file, make(edits));
         expect(await left()).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   },
 );
 
 test("whatever bytes there are, they are refused, and nothing is left", async () => {
-  const left = await watchTemporary();
+  const [left, folder] = [await watchTemporary(), await newFolder()];
   await fc.assert(
     fc.asyncProperty(fc.constantFrom("a.zip", "a.tgz"), fc.uint8Array({ maxLength: 2_000 }), async (name, bytes) => {
-      expect(await filesOf(name, Buffer.from(bytes))).toBeNull();
+      expect(await filesOf(path.join(folder, name), Buffer.from(bytes))).toBeNull();
       expect(await left()).toEqual([]);
     }),
   );
