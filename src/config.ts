@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
+import { isUrl } from "./package/location.ts";
 import { compileSchema } from "./tool/schema.ts";
 import type { ToolLocation } from "./tool/definition.ts";
 import { describeViolations, type Violation } from "./tool/violation.ts";
@@ -168,15 +169,18 @@ const PATHS = [
   "packages/modules",
   "secrets/*/file",
   "policy/rules/*/allow/fs/*/path",
+  "policy/rules/*/allow/exec/mounts/*/path",
 ];
-/** A name of SQLite's, and addresses: no files of the folder's. */
-const NO_FILE = /^(?::memory:$|https?:\/\/)/;
+/** A name of SQLite's, and no file. */
+const NO_FILE = ":memory:";
 
 /** Makes the paths at a place absolute. */
 function resolvePaths(value: unknown, place: readonly string[], folder: string): unknown {
   const [name, ...rest] = place;
-  if (name === undefined)
-    return typeof value === "string" && !NO_FILE.test(value) ? path.resolve(folder, value) : value;
+  if (name === undefined) {
+    const isPath = typeof value === "string" && value !== NO_FILE && !isUrl(value);
+    return isPath ? path.resolve(folder, value) : value;
+  }
   if (typeof value !== "object" || value === null) return value;
   const resolve = (one: unknown): unknown => resolvePaths(one, rest, folder);
   if (Array.isArray(value)) return value.map(resolve);

@@ -2,6 +2,7 @@ import type { Scenario } from "../scenario.ts";
 import { capability } from "./capability.ts";
 import { childCall } from "./child-call.ts";
 import { coldStart } from "./cold-start.ts";
+import { contracts } from "./contracts.ts";
 import { cpuTool } from "./cpu-tool.ts";
 import { dispatch } from "./dispatch.ts";
 import { failover } from "./failover.ts";
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   childCall,
   kv,
   fetch,
+  contracts,
   cpuTool,
   coldStart,
   memory,

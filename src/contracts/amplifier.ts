@@ -84,7 +84,6 @@ const LOSSES: readonly Loss[] = [
   { of: "tool", field: "annotations", why: "A definition has no annotations." },
   { of: "tool", field: "limits", why: "A definition has no limits." },
   { of: "tool", field: "retries", why: "A definition has no retries." },
-  { of: "tool", field: "outputChars", why: "A definition has no length of outputs." },
   { of: "tool", field: "inputSchema", why: "It is an object, and `{}` is any arguments." },
   { of: "call", field: "command", why: "A tool has no commands." },
   {

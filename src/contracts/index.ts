@@ -23,6 +23,10 @@ export {
 export { aiTools, AiToolFailure, type AiRunnableTool, type AiToolsOptions } from "./ai-tools.ts";
 export { type Answers, callTools } from "./call-tools.ts";
 export type { RunOptions, ToolRunner } from "./runner.ts";
+export { agentspace } from "./agentspace.ts";
+export { amplifier } from "./amplifier.ts";
+export { strands } from "./strands.ts";
+export { xaibo } from "./xaibo.ts";
 export { aiSdk, anthropic, gemini, glovebox, mcp, openaiChat, openaiResponses };
 
 /** Every contract by its name. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, lstat, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { link, lstat, mkdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { ArtifactError } from "./errors.ts";
 
@@ -39,7 +39,7 @@ export async function writeArtifact(given: string, content: string, place: Artif
     if (code === "EEXIST") requireReplaceable(given, false, false);
     throw refusal(given, `it cannot be written (${code})`);
   } finally {
-    await rm(draft, { force: true });
+    await rm(draft, { force: true }).catch(() => undefined);
   }
 }
 
@@ -58,6 +58,8 @@ function insidePath(given: string): string {
 
 /** A folder that is linked to may be anywhere. */
 async function requireInside(folder: string, root: string, given: string): Promise<void> {
+  const found = await stat(folder).catch(() => null);
+  if (found?.isDirectory() !== true) throw refusal(given, "a folder on its path is none");
   const [real, within] = [await realpath(folder), await rootOf(root)];
   if (real === within || real.startsWith(within.endsWith(path.sep) ? within : within + path.sep)) return;
   throw refusal(given, "its path leads out of the folder for artifacts");

@@ -29,6 +29,15 @@ export interface CapabilityReport {
 /** The patterns that can be run. */
 export const PATTERNS: readonly string[] = ["chain"];
 
+/** All that workflows may ask for. */
+export const SUPPORTED: { readonly [feature: string]: readonly string[] } = {
+  version: ["0"],
+  "runtime.provider": PROVIDERS,
+  "pattern.type": PATTERNS,
+  tools: TOOL_KINDS,
+  outputs: ["artifacts"],
+};
+
 const LANGUAGES: { readonly [kind: string]: string } = { python: "Python", javascript: "JavaScript" };
 
 /**

@@ -43,7 +43,7 @@ export function chatProvider(options: ChatOptions): ModelProvider {
       const body = writeRequest(messages, generation);
       const { status, text } = await persist(url, body, options, generation.signal);
       const value = parse(text);
-      if (status === 200) return readResponse(value);
+      if (status === 200) return readResponse(value, generation);
       throw new ProviderError(`the model's server answered ${status}${reasonIn(value, options.apiKey)}`);
     },
   };

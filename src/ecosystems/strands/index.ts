@@ -4,6 +4,7 @@ export {
   type CapabilityIssue,
   type CapabilityReport,
   type NormalizedWorkflow,
+  SUPPORTED,
 } from "./capability.ts";
 export { chatProvider, type ChatOptions } from "./chat-model.ts";
 export {
@@ -32,7 +33,9 @@ export {
 export { createProvider } from "./providers.ts";
 export { getRegistry, type RegistryOptions, type RegistryWarning, type ToolInfo, ToolRegistry } from "./registry.ts";
 export { remediationReport } from "./report.ts";
+export type { ToolPlace } from "./tool-modules.ts";
 export { type NativeBlock, type NativeResult, toolFunction } from "./tool-function.ts";
 export type { Agent, Artifact, Runtime, Step, ToolEntry, Workflow } from "./workflow.ts";
 export { type ContentBlock } from "../../contracts/strands-content.ts";
 export { type StrandsResult, strands, type ToolSpec, type ToolUse } from "../../contracts/strands.ts";
+export { type ReferenceTool, referenceTool } from "../reference-tools.ts";

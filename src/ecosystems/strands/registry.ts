@@ -1,8 +1,8 @@
-import { readdir, realpath, stat } from "node:fs/promises";
-import path from "node:path";
 import { createEngine, type Engine } from "../../engine.ts";
 import { GloveboxError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
+import { referenceTool } from "../reference-tools.ts";
+import { findModules, showPlace, type ToolModule, type ToolPlace } from "./tool-modules.ts";
 
 /** What the registry knows of a tool. */
 export interface ToolInfo {
@@ -26,8 +26,11 @@ export interface RegistryWarning {
 export interface RegistryOptions {
   /** Where tools are run; they are registered in it. Default: an engine of the registry's own, which it closes. */
   readonly engine?: Engine;
-  /** The folder of tools, or several folders and modules; of tools with the same name the last one stays. */
-  readonly tools: string | readonly string[];
+  /**
+   * The folder of tools, or several folders and modules; of tools with the same name the last one stays. Default: the
+   * engine's own `calculator`, `echo` and `js_exec`.
+   */
+  readonly tools?: ToolPlace | readonly ToolPlace[];
   /** What full paths begin with. Default: `strands_cli.tools`, as in the documents. */
   readonly package?: string;
   /** Gets every warning. Default: none; they are in `warnings` as well. */
@@ -35,25 +38,24 @@ export interface RegistryOptions {
 }
 
 const PACKAGE = "strands_cli.tools";
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
-const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
-const MODULES_MAX = 1_000;
 /** Texts of the documents. */
 const NO_SPEC = "Tool module missing TOOL_SPEC, skipping";
 const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
 const NOT_LOADED = "Failed to import tool module, skipping";
 const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
+const OWN_TOOLS = ["calculator", "echo", "js_exec"] as const;
+const ELSEWHERE = "a tools folder of your own";
+
 /** Of a process: the first call makes it. */
 let instance: Promise<ToolRegistry> | null = null;
 
 /**
- * The process's registry. The first call says where its tools are and discovers them; every later one answers the same
- * object, and needs no options. Closing the registry makes room for another one.
+ * The process's registry. The first call makes it, discovers its tools, and may say where they are; every later one
+ * answers the same object, whatever it says. Closing the registry makes room for another one.
  */
-export function getRegistry(options?: RegistryOptions): Promise<ToolRegistry> {
+export function getRegistry(options: RegistryOptions = {}): Promise<ToolRegistry> {
   if (instance !== null) return instance;
-  if (options === undefined) throw new TypeError("the first getRegistry() says where the tools are: { tools }");
   const made = ToolRegistry.discover(options, () => {
     if (instance === made) instance = null;
   });
@@ -62,12 +64,6 @@ export function getRegistry(options?: RegistryOptions): Promise<ToolRegistry> {
     if (instance === made) instance = null;
   });
   return made;
-}
-
-/** A module that is found, and the name in its full path. */
-interface Module {
-  readonly file: string;
-  readonly name: string;
 }
 
 /** The tools of a folder, each read in an isolate and ready to be called. */
@@ -82,9 +78,7 @@ export class ToolRegistry implements AsyncDisposable {
 
   private constructor(options: RegistryOptions, engine: Engine, onClose: () => void) {
     this.engine = engine;
-    this.place = placesOf(options)
-      .map((one) => path.basename(path.resolve(one)))
-      .join(", ");
+    this.place = options.tools === undefined ? ELSEWHERE : this.#places().map(showPlace).join(", ");
     this.#options = options;
     this.#onClose = onClose;
   }
@@ -103,16 +97,17 @@ export class ToolRegistry implements AsyncDisposable {
 
   /** Looks through the folder again: tools that were added are there then, those that were removed are not. */
   async reload(): Promise<void> {
-    const modules = (await Promise.all(placesOf(this.#options).map(findModules))).flat();
+    const modules = (await Promise.all(this.#places().map(findModules))).flat();
     const found = new Map<string, ToolInfo>();
     const warnings: RegistryWarning[] = [];
     const warn = (message: string, fields: Omit<RegistryWarning, "message">) => {
       warnings.push({ message, ...fields });
       this.#options.logger?.warn(fields, message);
     };
-    for (const { file, name } of modules) {
+    for (const module of modules) {
+      const { name } = module;
       // One after the other: of two tools with the same name the later one replaces the other in the engine as well.
-      const read = await this.#read(file, name);
+      const read = await this.#read(module);
       if ("message" in read) {
         warn(read.message, { module_name: name, ...(read.error === undefined ? {} : { error: read.error }) });
         continue;
@@ -165,9 +160,13 @@ export class ToolRegistry implements AsyncDisposable {
     return this.close();
   }
 
-  async #read(file: string, name: string): Promise<ToolInfo | { message: string; error?: string }> {
+  #places(): readonly ToolPlace[] {
+    return [this.#options.tools ?? OWN_TOOLS.map(referenceTool)].flat();
+  }
+
+  async #read({ location, name }: ToolModule): Promise<ToolInfo | { message: string; error?: string }> {
     try {
-      const info = await this.engine.register({ path: file, contract: "strands" });
+      const info = await this.engine.register({ ...location, contract: "strands" });
       // The engine gives a tool without a description its name.
       const description = info.description === info.name ? "" : info.description;
       const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
@@ -180,45 +179,4 @@ export class ToolRegistry implements AsyncDisposable {
       return { message: NOT_LOADED, error: error.message };
     }
   }
-}
-
-function placesOf({ tools }: RegistryOptions): readonly string[] {
-  return typeof tools === "string" ? [tools] : tools;
-}
-
-/** The modules at a place, by name: those whose names begin with `_` or a point, and `registry`, are none. */
-async function findModules(place: string): Promise<readonly Module[]> {
-  const found = await stat(place).catch(() => null);
-  const shown = path.basename(path.resolve(place));
-  if (found === null) throw new GloveboxError("load_error", `there is no tools folder ${shown}`);
-  if (found.isFile()) return [moduleAt(path.resolve(place))];
-  const folder = await realpath(place);
-  const entries = (await readdir(folder, { withFileTypes: true }))
-    .filter(({ name }) => !/^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$/.test(name) && name !== "node_modules")
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-  if (entries.length > MODULES_MAX) {
-    throw new GloveboxError("load_error", `the tools folder ${shown} holds more than ${MODULES_MAX} modules`);
-  }
-  const modules = await Promise.all(
-    entries.map(async (entry): Promise<Module | null> => {
-      const at = path.join(folder, entry.name);
-      // What a folder links to is not the folder's.
-      if (entry.isFile()) return EXTENSIONS.includes(path.extname(entry.name)) ? moduleAt(at) : null;
-      const file = entry.isDirectory() ? await indexOf(at) : undefined;
-      return file === undefined ? null : { file, name: entry.name };
-    }),
-  );
-  return modules.filter((module) => module !== null);
-}
-
-async function indexOf(folder: string): Promise<string | undefined> {
-  const names = new Set(
-    (await readdir(folder, { withFileTypes: true })).filter((one) => one.isFile()).map((one) => one.name),
-  );
-  const name = INDEX_FILES.find((one) => names.has(one));
-  return name === undefined ? undefined : path.join(folder, name);
-}
-
-function moduleAt(file: string): Module {
-  return { file, name: path.basename(file, path.extname(file)) };
 }

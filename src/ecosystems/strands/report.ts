@@ -15,7 +15,7 @@ export function remediationReport(name: string, { issues, spec_fingerprint }: Ca
 
 /** What a workflow says is text, not Markdown. */
 function plain(text: string): string {
-  return text.replaceAll(/\s+/g, " ").replaceAll(/[\\`*_{}[\]<>#|]/g, String.raw`\$&`);
+  return text.replaceAll(/\s+/g, " ").replaceAll(/[\\`*{}[\]<>#|]|\b_|_\b/g, String.raw`\$&`);
 }
 
 function code(text: string): string {

@@ -33,7 +33,7 @@ export function combineProviders(providers: readonly ToolProviderProtocol[]): To
       if (!owners.has(name)) await list();
       const owner = owners.get(name);
       if (owner !== undefined) return owner.execute_tool(name, parameters, context);
-      return { success: false, result: null, error: notFound(String(name), [...owners.keys()]).message };
+      return { success: false, result: null, error: notFound(name, [...owners.keys()]).message };
     },
   };
 }

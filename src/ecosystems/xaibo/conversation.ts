@@ -109,7 +109,8 @@ function callsOf(response: LLMResponse, turn: number): readonly AskedCall[] {
   return asked.map((one: unknown, at): AskedCall => {
     const id = `call_${turn}_${at + 1}`;
     try {
-      return { call: { id, ...xaibo.readCall(one) }, problem: null };
+      const { problem }: { readonly problem?: unknown } = Object(one);
+      return { call: { id, ...xaibo.readCall(one) }, problem: typeof problem === "string" ? problem : null };
     } catch (error) {
       if (!(error instanceof ContractError)) throw error;
       const { id: ownId, name }: { readonly id?: unknown; readonly name?: unknown } = Object(one);

@@ -64,7 +64,7 @@ export function toolProvider(runner: ToolRunner, options: EngineProviderOptions 
 
   function missing(name: string): ToolNotFoundError {
     return notFound(
-      String(name),
+      name,
       listed().map((tool) => tool.name),
     );
   }

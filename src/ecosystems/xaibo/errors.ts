@@ -42,10 +42,11 @@ export class ToolParameterError extends ToolError {
 const NAMES_MAX = 100;
 
 /** Says which tools there are instead, in the document's words. */
-export function notFound(name: string, available: readonly string[]): ToolNotFoundError {
+export function notFound(name: unknown, available: readonly string[]): ToolNotFoundError {
   const names = available.slice(0, NAMES_MAX).map((one) => `'${one}'`);
   if (available.length > NAMES_MAX) names.push(`… ${available.length - NAMES_MAX} more`);
-  const message = `Tool '${name.slice(0, 128)}' not found. Available tools: [${names.join(", ")}]`;
+  const asked = typeof name === "string" ? name.slice(0, 128) : `(a value of type ${typeof name})`;
+  const message = `Tool '${asked}' not found. Available tools: [${names.join(", ")}]`;
   return new ToolNotFoundError(message, { code: "tool_not_found" });
 }
 

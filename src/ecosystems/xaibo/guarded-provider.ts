@@ -1,8 +1,7 @@
 import { type XaiboResult, type XaiboTool, xaibo } from "../../contracts/xaibo.ts";
-import { compileSchema, type Validator } from "../../tool/schema.ts";
-import { describeViolations } from "../../tool/violation.ts";
-import { notFound, ToolError, ToolExecutionError, ToolParameterError, wordsOf } from "./errors.ts";
+import { notFound, ToolError, ToolExecutionError, wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";
+import { parameterCheck } from "./parameter-check.ts";
 import { awaited } from "./patience.ts";
 import type { CallContext, ToolProviderProtocol } from "./protocol.ts";
 
@@ -32,26 +31,15 @@ export function guardedProvider({
   throwOnError = false,
   callMs = 60_000,
 }: ProviderParts): ToolProviderProtocol {
-  const checks = new Map<string, Validator>(
-    xaibo.readModule({ tools }, "").map((tool) => [tool.name, compileSchema(tool.inputSchema, "inputSchema")]),
+  const checks = new Map(
+    xaibo.readModule({ tools }, "").map((tool) => [tool.name, parameterCheck(tool.inputSchema)] as const),
   );
   const listed = structuredClone(tools);
 
-  /** The parameters with defaults in them. */
-  const checked = (name: string, given: unknown): { readonly [name: string]: unknown } => {
-    const check = checks.get(name);
-    if (check === undefined) throw notFound(String(name), [...checks.keys()]);
-    const parameters = copyOf(given);
-    const violations = check.check(parameters);
-    if (violations.length === 0) return parameters;
-    throw new ToolParameterError(describeViolations(violations), {
-      code: "invalid_arguments",
-      details: { violations },
-    });
-  };
-
   const perform = async (name: string, given: unknown, context: CallContext): Promise<unknown> => {
-    const parameters = checked(name, given);
+    const check = checks.get(name);
+    if (check === undefined) throw notFound(name, [...checks.keys()]);
+    const parameters = check(given);
     try {
       const work = () => execute(name, parameters, context);
       const result = await awaited(work, { ms: callMs, what: `Tool '${name}'`, signal: context.signal });
@@ -74,16 +62,4 @@ export function guardedProvider({
       }
     },
   };
-}
-
-/** The tool may change what it gets, and defaults are written into it: so it is no longer the caller's. */
-function copyOf(parameters: unknown): { readonly [name: string]: unknown } {
-  try {
-    const wrong = describeUnwritable(parameters);
-    if (wrong !== null) throw new TypeError(wrong);
-    return JSON.parse(JSON.stringify(parameters ?? {})) as { readonly [name: string]: unknown };
-  } catch (error) {
-    const message = `the parameters cannot be written as JSON: ${wordsOf(error)}`;
-    throw new ToolParameterError(message, { code: "invalid_arguments", cause: error });
-  }
 }

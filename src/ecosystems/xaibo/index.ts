@@ -19,5 +19,6 @@ export {
 export { guardedProvider, type ProviderParts } from "./guarded-provider.ts";
 export { type LintFinding, lintTools } from "./lint.ts";
 export { type LLM, type LLMFunctionCall, LLMMessage, type LLMOptions, type LLMResponse } from "./llm.ts";
+export { modelLLM } from "./model-llm.ts";
 export { type CallContext, isToolProvider, type ToolProviderProtocol } from "./protocol.ts";
 export { type ProvidedTools, providerTools, type ProviderToolsOptions } from "./provider-tools.ts";

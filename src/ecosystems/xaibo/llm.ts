@@ -45,7 +45,8 @@ export interface LLMOptions {
 /** A model's answer: text, calls, or both. */
 export interface LLMResponse {
   readonly content?: string | null;
-  readonly tool_calls?: readonly XaiboCall[] | null;
+  /** `problem`: why a call cannot be made, where its arguments could not be read. The model is told. */
+  readonly tool_calls?: readonly (XaiboCall & { readonly problem?: string })[] | null;
 }
 
 /** A model. */

@@ -7,6 +7,14 @@ export const EXIT = Object.freeze({
   USAGE: 2,
   /** The input, or the tool's package, is not valid. */
   INVALID: 3,
+  /** A workflow's model or its tools failed. */
+  RUNTIME: 10,
+  /** A workflow's artifact cannot, or must not, be written. */
+  IO: 12,
+  /** A workflow asks for something that cannot be run here. */
+  UNSUPPORTED: 18,
+  /** Something that nobody thought of ended a workflow. */
+  UNEXPECTED: 70,
   /** Stopped by a second signal, as if the first had ended it. */
   INTERRUPTED: 130,
 });

@@ -1,7 +1,9 @@
 import { Command } from "commander";
 import type { Explanation, Finding } from "../../index.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { explainWorkflow } from "./explain-workflow.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
+import { isWorkflow } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
 
 interface Options {
@@ -14,8 +16,11 @@ interface Options {
 /** `glovebox explain`: what a tool may do, and whose word that is. */
 export function explainCommand(): Command {
   return new Command("explain")
-    .description("show what a tool is granted, within which limits, and where each comes from")
-    .argument("[tool]", "name of a tool (default: what all of them, and the policy, say in vain)")
+    .description("show what a tool is granted, and within which limits; or what of a workflow can be run")
+    .argument(
+      "[tool]",
+      "name of a tool, or a workflow's YAML file (default: what all tools, and the policy, say in vain)",
+    )
     .option("--tenant <name>", "the tenant whose calls are meant", "")
     .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
@@ -24,6 +29,7 @@ export function explainCommand(): Command {
 }
 
 async function explain(name: string | undefined, { tenant, json, ...sources }: Options): Promise<void> {
+  if (name !== undefined && isWorkflow(name)) return explainWorkflow(name, json === true, sources);
   const config = await readConfig(sources.config);
   await using engine = await openEngine(sources, config, {
     workers: 1,

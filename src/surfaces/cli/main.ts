@@ -3,28 +3,39 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { listCommand } from "./list.ts";
+import { listSupportedCommand } from "./list-supported.ts";
+import { listToolsCommand } from "./list-tools.ts";
 import { mcpCommand } from "./mcp.ts";
 import { say } from "./output.ts";
+import { planCommand } from "./plan.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
 import { validateCommand } from "./validate.ts";
+import { versionCommand } from "./version.ts";
 
 const program = new Command("glovebox")
   .description("Runs tools nobody has to trust.")
   .version(readVersion())
   .showHelpAfterError("(add --help for all that there is)");
-for (const command of [
+const commands = [
   serveCommand(),
   mcpCommand(),
   runCommand(),
+  planCommand(),
   listCommand(),
+  listToolsCommand(),
+  listSupportedCommand(),
   explainCommand(),
   replayCommand(),
   validateCommand(),
-]) {
+  doctorCommand(),
+  versionCommand(),
+];
+for (const command of commands) {
   program.addCommand(command.copyInheritedSettings(program));
 }
 // Settings are inherited when a command is made, so this one reaches the others by hand.

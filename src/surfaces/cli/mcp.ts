@@ -29,26 +29,17 @@ async function serve({ logLevel, ...sources }: Options, command: Command): Promi
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
   const engine = await openEngine(sources, config, { logger });
-  const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
-  const { createMcpServer } = await import("../mcp/server.ts");
+  const { serveMcp } = await import("../mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
-  const served = serveStdio(() => createMcpServer(engine, identity), {
-    onerror: ({ message }) => say(`glovebox: ${message}`),
-  });
-  await untilStopped();
-  await served.close();
+  const connection = serveMcp(engine, identity, ({ message }) => say(`glovebox: ${message}`));
+  await Promise.race([connection.closed, aSignal()]);
+  await connection.close();
   await engine.close({ drainMs: DRAIN_MS });
 }
 
-/** A client ends its server by closing its stdin, and whoever started both by a signal. */
-function untilStopped(): Promise<void> {
+/** Resolves when whoever started this process wants it to end. */
+function aSignal(): Promise<void> {
   return new Promise((resolve) => {
-    const stop = (): void => {
-      for (const signal of SIGNALS) process.off(signal, stop);
-      process.stdin.off("close", stop).off("end", stop);
-      resolve();
-    };
-    for (const signal of SIGNALS) process.on(signal, stop);
-    process.stdin.on("end", stop).on("close", stop);
+    for (const signal of SIGNALS) process.once(signal, () => resolve());
   });
 }

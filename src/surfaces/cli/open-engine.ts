@@ -44,6 +44,15 @@ export async function openEngine(
   return orUsage(createEngine({ ...merged, tools: [samples], capabilities: sampleCapabilities, policy: { rules } }));
 }
 
+/** Starts an engine without any tools, with what the configuration says of all else. */
+export async function openEmptyEngine(
+  { host: _host, port: _port, tools: _tools, ...config }: Config,
+  options: EngineOptions,
+): Promise<Engine> {
+  const { createEngine } = await import("../../engine.ts");
+  return orUsage(createEngine({ ...config, ...options }));
+}
+
 /** What is wrong with an option was written by whoever wrote the configuration. */
 async function orUsage(starting: Promise<Engine>): Promise<Engine> {
   try {

@@ -4,14 +4,18 @@ import { Command } from "commander";
 import type { Engine, ErrorCode, ToolResult } from "../../index.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
+import { isWorkflow } from "./open-workflow.ts";
 import { printJson, say } from "./output.ts";
+import { runWorkflow } from "./run-workflow.ts";
 
 interface Options {
-  readonly input: string;
+  readonly input?: string;
   readonly tools?: string;
   readonly config?: string;
   readonly record?: string;
   readonly result?: true;
+  readonly force?: true;
+  readonly var?: readonly string[];
 }
 
 /** A tool to run, and the engine that has it. */
@@ -21,23 +25,46 @@ interface Opened extends AsyncDisposable {
 }
 
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
+const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
+const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
 
-/** `glovebox run`: one call, its output on stdout, its console on stderr. */
+/** `glovebox run`: one call, its output on stdout, its console on stderr; or a workflow. */
 export function runCommand(): Command {
   return new Command("run")
-    .description("run a tool once")
-    .argument("<tool>", "name of a tool, or path of its module")
-    .requiredOption("--input <json>", "its arguments as a JSON object; - reads them from stdin")
+    .description("run a tool once, or a workflow")
+    .argument("<tool>", "name of a tool, or path of its module; or a workflow's YAML file")
+    .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin")
     .option("--tools <dir>", "folder of tools to find the name in (default: the configuration's, else the samples)")
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
     .option("--record <file>", "write all that the call depends on to a file, for `glovebox replay`")
     .option("--result", "print the whole result instead of its output")
+    .option("--force", "let the workflow's artifacts replace files")
+    .option("--var <name=value>", "a variable for the workflow's templates; may be given again", collect)
     .action(run);
 }
 
+function collect(one: string, before: readonly string[] = []): readonly string[] {
+  return [...before, one];
+}
+
 async function run(tool: string, options: Options): Promise<void> {
-  const args = await readInput(options.input);
+  const { input, record, force, var: variables, ...shared } = options;
+  if (isWorkflow(tool)) {
+    if (input !== undefined || record !== undefined) throw new CliError(EXIT.USAGE, NO_TOOL);
+    return runWorkflow(tool, {
+      ...shared,
+      ...(force === undefined ? {} : { force }),
+      ...(variables === undefined ? {} : { var: variables }),
+    });
+  }
+  if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
+  if (input === undefined) throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified");
+  await runTool(tool, input, options);
+}
+
+async function runTool(tool: string, input: string, options: Options): Promise<void> {
+  const args = await readInput(input);
   await using opened = await open(tool, options);
   const { engine, name } = opened;
   const result = await engine.execute(

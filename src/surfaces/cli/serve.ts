@@ -15,6 +15,7 @@ interface Options {
   readonly executor?: ExecutorKind;
   readonly sandbox?: SandboxMode;
   readonly drainMs: number;
+  readonly assets?: string;
   readonly logLevel: string;
 }
 
@@ -40,6 +41,7 @@ export function serveCommand(): Command {
       new Option("--sandbox <mode>", "the system's walls around executors (default: auto)").choices(SANDBOX_MODES),
     )
     .option("--drain-ms <number>", "how long calls may go on after a signal", wholeNumber(0, 3_600_000), 5_000)
+    .option("--assets <dir>", "take uploads of AgentSpace's packages, and keep them in this folder")
     .addOption(
       new Option("--log-level <level>", "what is logged, as JSON lines on stderr").choices(LOG_LEVELS).default("warn"),
     )
@@ -56,7 +58,12 @@ async function serve(options: Options): Promise<void> {
   const { createServer } = await import("../http/server.ts");
   let server: Server;
   try {
-    server = await createServer(engine, { host, port, drainMs });
+    server = await createServer(engine, {
+      host,
+      port,
+      drainMs,
+      ...(options.assets === undefined ? {} : { assets: { path: options.assets } }),
+    });
   } catch (error) {
     await engine.close({ drainMs: 0 });
     const { code = "unknown error" } = error as NodeJS.ErrnoException;

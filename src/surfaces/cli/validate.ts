@@ -3,7 +3,9 @@ import { Command, Option } from "commander";
 import type { ToolCheck, Validation } from "../../ecosystems/validation/index.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine } from "./open-engine.ts";
+import { isWorkflow } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
+import { validateWorkflow } from "./validate-workflow.ts";
 
 interface Options {
   readonly json?: true;
@@ -11,13 +13,13 @@ interface Options {
 
 const LEVELS = ["error", "warning", "info", "pass"] as const satisfies readonly ToolCheck["level"][];
 
-/** `glovebox validate`: whether a module keeps its contract. */
+/** `glovebox validate`: whether a module keeps its contract, or a workflow's file its schema. */
 export function validateCommand(): Command {
   return new Command("validate")
     .description(
       "check whether a module keeps its contract; it is loaded and called in an isolate, and granted nothing",
     )
-    .argument("<path>", "a module, or a folder of modules")
+    .argument("<path>", "a module, or a folder of modules; or a workflow's YAML file")
     .addOption(new Option("--type <type>", "what it is a module of").choices(["tool"]).default("tool"))
     .option("--json", "as JSON")
     .action(validate);
@@ -26,6 +28,7 @@ export function validateCommand(): Command {
 async function validate(given: string, { json }: Options): Promise<void> {
   const isThere = await stat(given).then(Boolean, () => false);
   if (!isThere) throw new CliError(EXIT.USAGE, `there is nothing at ${given}`);
+  if (isWorkflow(given)) return validateWorkflow(given, json === true);
   const { validateModules } = await import("../../ecosystems/validation/index.ts");
   await using engine = await openEngine({}, { tools: [] }, { workers: 1, executor: { kind: "process", spare: false } });
   const validations = await validateModules(engine, given);

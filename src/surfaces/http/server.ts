@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { fastify, type FastifyError, type FastifyInstance } from "fastify";
+import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/index.ts";
 import type { Engine } from "../../engine.ts";
 import { describeExcess } from "../../json.ts";
 import { MAX_LIMITS } from "../../limits.ts";
@@ -15,6 +16,14 @@ export interface ServerOptions {
   readonly bodyBytes?: number;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
+  /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
+  readonly assets?: ServedAssets;
+}
+
+/** Assets, and where clients find them. */
+export interface ServedAssets extends AssetOptions {
+  /** The address under which clients reach this server, for the addresses that it answers. Default: the one they used. */
+  readonly publicUrl?: string;
 }
 
 /** A server that listens. */
@@ -50,7 +59,13 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   let isDraining = false;
   const app = createApp(bodyBytes);
   addRoutes(app, engine, () => isDraining);
-  await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
+  const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
+  try {
+    await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
+  } catch (error) {
+    assets?.[Symbol.dispose]();
+    throw error;
+  }
   const address = app.server.address() as AddressInfo;
   const shutDown = async (): Promise<void> => {
     isDraining = true;
@@ -59,10 +74,20 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
     const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS_MS);
     await closed;
     clearTimeout(timer);
+    assets?.[Symbol.dispose]();
   };
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= shutDown());
   return { url: urlOf(address), port: address.port, close, [Symbol.asyncDispose]: close };
+}
+
+async function openAssets(app: FastifyInstance, { publicUrl, ...options }: ServedAssets): Promise<AssetStore> {
+  const { AssetStore } = await import("../../ecosystems/agentspace/index.ts");
+  const { addAssets } = await import("./assets.ts");
+  const url = publicUrl === undefined ? null : new URL(publicUrl);
+  const store = await AssetStore.open(options);
+  await addAssets(app, store, url);
+  return store;
 }
 
 function createApp(bodyBytes: number): FastifyInstance {

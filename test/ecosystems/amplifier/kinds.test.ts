@@ -10,6 +10,7 @@ import {
   type PolicyRule,
   type ToolResult,
 } from "../../../src/index.ts";
+import { unless, works } from "../../executor/bubblewrap.ts";
 import { temporaryFolder } from "../../unit/tool/temporary.ts";
 import { moduleOf, openEngine } from "./modules.ts";
 
@@ -48,6 +49,12 @@ describe("a kind of tool is a group of capabilities, that a policy allows", () =
     const asked = { fs: { scratch: { mode: "rw" } } };
     const rules: PolicyRule[] = [{ tools: ["files"], allow: { fs: { scratch: { mode: "rw" } } } }];
     expect((await tried("files", kindOf("files", body, asked), rules)).result.output).toBe("written");
+  });
+
+  test.skipIf(!works)(`commands${unless} [A58]`, async () => {
+    const body = `return { output: (await host.exec.run({ command: "echo $((40 + 2))" })).stdout };`;
+    const rules: PolicyRule[] = [{ tools: ["commands"], allow: { exec: true } }];
+    expect((await tried("commands", kindOf("commands", body, { exec: true }), rules)).result.output).toBe("42\n");
   });
 
   test("the web [A58]", async () => {

@@ -180,11 +180,16 @@ describe("the registry", () => {
   });
 
   test("is one for the process, which the first call makes [D42]", async () => {
-    expect(() => getRegistry()).toThrow("the first getRegistry() says where the tools are");
     const first = getRegistry({ engine, tools: SAMPLES });
     await using registry = await first;
     expect(await getRegistry()).toBe(registry);
     expect(await getRegistry({ tools: "/elsewhere" })).toBe(registry);
+  });
+
+  test("has the engine's own tools where nobody says otherwise", async () => {
+    await using registry = await getRegistry({ engine });
+    expect(registry.list_all().map(({ id }) => id)).toEqual(["calculator", "echo", "js_exec"]);
+    expect(registry.warnings).toEqual([]);
   });
 
   test("discovers once, when it is made [D43]", async () => {

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   ConversationError,
@@ -148,6 +149,27 @@ describe("a conversation", () => {
     expect(llm.asked).toHaveLength(3);
     expect(dangling(messages)).toEqual([]);
     expect(results(messages)).toHaveLength(3);
+  });
+
+  test("whatever a model answers, no call is left without a result [E42]", async () => {
+    const provider = guardedProvider({ tools: [{ name: "get_it", description: "Gives." }], execute: () => "it" });
+    const name = fc.oneof(fc.constant("get_it"), fc.jsonValue());
+    const asked = fc.record(
+      { id: fc.jsonValue(), name, arguments: fc.oneof(fc.constant({}), fc.jsonValue()), problem: fc.jsonValue() },
+      { requiredKeys: [] },
+    );
+    const answers = fc.record(
+      { content: fc.jsonValue(), tool_calls: fc.oneof(fc.array(fc.oneof(asked, fc.jsonValue())), fc.jsonValue()) },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(answers, fc.jsonValue()), { maxLength: 3 }), async (script) => {
+        const llm = new ScriptedLLM(...script);
+        const { messages } = await runConversation({ llm, provider, messages: user, maxTurns: 5 });
+        const made = messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
+        expect(results(messages).map(({ id, name: of }) => [id, of])).toEqual(made.map((one) => [one.id, one.name]));
+      }),
+    );
   });
 
   test("makes the calls of one answer side by side, and tells them in their order", async () => {

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   guardedProvider,
@@ -133,6 +134,28 @@ describe("a guarded provider", () => {
     await expect(
       guardedProvider({ ...parts, throwOnError: true }).execute_tool("fail_always", {}),
     ).rejects.toBeInstanceOf(ToolExecutionError);
+  });
+
+  test("answers with a result whatever it is asked, and throws nothing [E07 E47]", async () => {
+    const { provider } = providerThatNotes();
+    const bad = Object.defineProperty({}, "name", { enumerable: true, get: () => expect.fail("a trap") });
+    const asked = fc.oneof(
+      fc.anything({ withNullPrototype: true }),
+      fc.constant(bad),
+      fc.constant(cycle),
+      fc.constant({ name: 1n }),
+    );
+    const names = fc.oneof(
+      fc.constantFrom("greet_person", "fail_always", "__proto__"),
+      fc.anything({ withNullPrototype: true }),
+    );
+    await fc.assert(
+      fc.asyncProperty(names, asked, async (name, parameters) => {
+        const result = await provider.execute_tool(name as string, parameters as Record<string, unknown>);
+        expect(Object.keys(result)).toEqual(["success", "result", "error"]);
+        expect(result.success ? result.error : typeof result.error).toBe(result.success ? null : "string");
+      }),
+    );
   });
 
   test("takes a value that is in two places, which is no cycle", async () => {

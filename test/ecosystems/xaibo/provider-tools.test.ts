@@ -106,6 +106,19 @@ describe("a provider of the embedder's, behind an engine", () => {
     await expect.poll(() => library.cancelled).toBe(before + 2);
   });
 
+  test("is asked once for all calls with the same key [E43]", async () => {
+    library.seen.length = 0;
+    const provider = toolProvider(engine);
+    const buy = (idempotencyKey: string) =>
+      provider.execute_tool("lib_find_books", { city: "Rome" }, { idempotencyKey });
+    const [first, second] = await Promise.all([buy("key-1"), buy("key-1")]);
+    expect(second).toEqual(first);
+    expect(await buy("key-1")).toEqual(first);
+    expect(library.seen).toHaveLength(1);
+    await buy("key-2");
+    expect(library.seen).toHaveLength(2);
+  });
+
   test("is out of reach for tools that are not its own", async () => {
     const source =
       "export default (_, { host }) => host.library.execute_tool({ tool_name: 'find_books', parameters: {} })";

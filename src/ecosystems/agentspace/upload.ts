@@ -1,0 +1,65 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { AssetError } from "./asset-error.ts";
+
+/** What assets may be: the packages of tools. Told by the name's end and by how the bytes begin. */
+const KINDS = [
+  { end: /\.zip$/i, type: "application/zip", begins: Buffer.from("PK") },
+  { end: /\.(?:tar\.gz|tgz)$/i, type: "application/gzip", begins: Buffer.from([0x1f, 0x8b]) },
+] as const;
+const HEAD_BYTES = 2;
+const FILE = /^(?!\.+$)[A-Za-z0-9_.-]{1,128}$/;
+
+/** A file that was received whole and is nobody's yet: it goes when this is disposed, unless it was moved. */
+export interface Upload extends AsyncDisposable {
+  /** Where it is for now. */
+  readonly path: string;
+  /** Its own name, as the client gave it. */
+  readonly file: string;
+  readonly type: string;
+  readonly bytes: number;
+  /** In hexadecimal. */
+  readonly sha256: string;
+}
+
+/** Writes what a client sends into a folder, byte by byte as it comes. Rejects with an `AssetError`, and leaves nothing. */
+export async function receive(source: Readable, file: string, folder: string, maxBytes: number): Promise<Upload> {
+  const kind = KINDS.find(({ end }) => end.test(file));
+  if (!FILE.test(file) || kind === undefined) {
+    throw new AssetError(
+      "wrong_type",
+      "an asset is a file whose name is made of A-Z a-z 0-9 _ . - and ends in .zip, .tar.gz or .tgz",
+    );
+  }
+  const path = join(folder, randomUUID());
+  const remove = () => rm(path, { force: true });
+  const hash = createHash("sha256");
+  let bytes = 0;
+  let head = Buffer.alloc(0);
+  try {
+    await pipeline(
+      source,
+      async function* (chunks: AsyncIterable<Buffer>) {
+        for await (const chunk of chunks) {
+          bytes += chunk.length;
+          if (bytes > maxBytes) throw new AssetError("too_large", `an asset has at most ${maxBytes} bytes`);
+          if (head.length < HEAD_BYTES) head = Buffer.concat([head, chunk.subarray(0, HEAD_BYTES)]);
+          hash.update(chunk);
+          yield chunk;
+        }
+      },
+      createWriteStream(path, { flags: "wx", mode: 0o600 }),
+    );
+    if (!head.subarray(0, HEAD_BYTES).equals(kind.begins)) {
+      throw new AssetError("wrong_type", `the file is named as ${kind.type}, and its bytes are something else`);
+    }
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { path, file, type: kind.type, bytes, sha256: hash.digest("hex"), [Symbol.asyncDispose]: remove };
+}

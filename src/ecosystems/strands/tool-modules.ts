@@ -1,0 +1,64 @@
+import { readdir, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { GloveboxError } from "../../errors.ts";
+import type { ToolLocation } from "../../tool/definition.ts";
+
+/** A folder or a module, or one with what its modules do not say of themselves. */
+export type ToolPlace = string | ToolLocation;
+
+/** A module that is found, and the name in its full path. */
+export interface ToolModule {
+  readonly location: ToolLocation;
+  readonly name: string;
+}
+
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
+const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
+const MODULES_MAX = 1_000;
+/** What may lie beside tools: private modules, the registry, tests, types. */
+const NO_TOOL = /^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$|^node_modules$/;
+
+/** A place as it may be shown: without the folders above it. */
+export function showPlace(place: ToolPlace): string {
+  return path.basename(path.resolve(locationOf(place).path));
+}
+
+/** The modules at a place, by name. What a folder links to is not the folder's. */
+export async function findModules(place: ToolPlace): Promise<readonly ToolModule[]> {
+  const location = locationOf(place);
+  const module = (file: string, name = path.basename(file, path.extname(file))): ToolModule => ({
+    location: { ...location, path: file },
+    name,
+  });
+  const found = await stat(location.path).catch(() => null);
+  if (found === null) throw new GloveboxError("load_error", `there is no tools folder ${showPlace(place)}`);
+  if (found.isFile()) return [module(path.resolve(location.path))];
+  const folder = await realpath(location.path);
+  const entries = (await readdir(folder, { withFileTypes: true }))
+    .filter(({ name }) => !NO_TOOL.test(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (entries.length > MODULES_MAX) {
+    throw new GloveboxError(
+      "load_error",
+      `the tools folder ${showPlace(place)} holds more than ${MODULES_MAX} modules`,
+    );
+  }
+  const modules: ToolModule[] = [];
+  for (const entry of entries) {
+    const at = path.join(folder, entry.name);
+    if (entry.isFile() && EXTENSIONS.includes(path.extname(entry.name))) modules.push(module(at));
+    const index = entry.isDirectory() ? await indexOf(at) : undefined;
+    if (index !== undefined) modules.push(module(index, entry.name));
+  }
+  return modules;
+}
+
+async function indexOf(folder: string): Promise<string | undefined> {
+  const files = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile());
+  const name = INDEX_FILES.find((one) => files.some((file) => file.name === one));
+  return name === undefined ? undefined : path.join(folder, name);
+}
+
+function locationOf(place: ToolPlace): ToolLocation {
+  return typeof place === "string" ? { path: place } : place;
+}

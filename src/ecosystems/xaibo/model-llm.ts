@@ -1,0 +1,39 @@
+import { xaibo } from "../../contracts/xaibo.ts";
+import { emptyMetadata } from "../../result.ts";
+import type { ModelCall, ModelMessage, ModelProvider } from "../strands/model.ts";
+import type { LLM, LLMFunctionCall, LLMMessage } from "./llm.ts";
+
+/**
+ * A model provider of the Strands ecosystem as an LLM: `chatProvider` for what speaks chat completions, `scriptedProvider`
+ * for tests. It has no place for `temperature` and `max_tokens`: those are the server's.
+ */
+export function modelLLM(provider: ModelProvider, model: string): LLM {
+  return {
+    generate: async (messages, { functions = [], signal } = {}) => {
+      const tools = functions.map((tool) => xaibo.readTool(tool));
+      const { text, calls } = await provider.generate(messages.map(toModel), { tools, model, signal });
+      return { content: text, tool_calls: calls };
+    },
+  };
+}
+
+function toModel(message: LLMMessage): ModelMessage {
+  switch (message.role) {
+    case "system":
+    case "user":
+      return { role: message.role, text: message.content };
+    case "assistant":
+      return { role: "assistant", text: message.content ?? "", calls: (message.tool_calls ?? []).map(toCall) };
+    case "function": {
+      const { id, name, content } = message;
+      const metadata = emptyMetadata(id, name, 0);
+      // Whether it is an error, its text says.
+      const result = { success: true, output: content, error: null, metadata };
+      return { role: "tool", call: { id, name, arguments: {} }, result };
+    }
+  }
+}
+
+function toCall({ id, name, arguments: args }: LLMFunctionCall): ModelCall {
+  return { id, name, arguments: { ...args } };
+}

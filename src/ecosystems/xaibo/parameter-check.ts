@@ -1,0 +1,36 @@
+import type { JsonSchema } from "../../json.ts";
+import { compileSchema } from "../../tool/schema.ts";
+import { describeViolations, type Violation } from "../../tool/violation.ts";
+import { ToolParameterError, wordsOf } from "./errors.ts";
+import { describeUnwritable } from "./json-value.ts";
+
+type Parameters = { readonly [name: string]: unknown };
+
+/**
+ * Checks parameters against a schema. Answers a copy with the schema's defaults in it, or throws a `ToolParameterError`
+ * that lists every violation. Throws a `GloveboxError` at once where the schema is none.
+ */
+export function parameterCheck(schema: JsonSchema): (given: unknown) => Parameters {
+  const validator = compileSchema(schema, "inputSchema");
+  return (given) => {
+    const parameters = copyOf(given);
+    const violations = validator.check(parameters);
+    if (violations.length === 0) return parameters;
+    throw parameterError(describeViolations(violations), { violations });
+  };
+}
+
+/** The tool may change what it gets, and defaults are written into it: so it is no longer the caller's. */
+function copyOf(parameters: unknown): Parameters {
+  try {
+    const wrong = describeUnwritable(parameters);
+    if (wrong !== null) throw new TypeError(wrong);
+    return JSON.parse(JSON.stringify(parameters ?? {})) as Parameters;
+  } catch (error) {
+    throw parameterError(`the parameters cannot be written as JSON: ${wordsOf(error)}`);
+  }
+}
+
+function parameterError(message: string, details?: { readonly violations: readonly Violation[] }): ToolParameterError {
+  return new ToolParameterError(message, { code: "invalid_arguments", details });
+}

@@ -1,0 +1,69 @@
+import { Command } from "commander";
+import { EXIT } from "./exit.ts";
+import { openEmptyEngine, readConfig } from "./open-engine.ts";
+import { print, printJson } from "./output.ts";
+
+/** One thing that was looked at. */
+interface Check {
+  readonly name: string;
+  /** `warn`: it works, but less well than it could. */
+  readonly state: "ok" | "warn" | "fail";
+  readonly message: string;
+}
+
+interface Options {
+  readonly config?: string;
+  readonly json?: true;
+}
+
+const NODE_MIN = 24;
+const PROBE = { name: "doctor", description: "Says that it runs.", source: "export default () => 'it runs'" };
+
+/** `glovebox doctor`: whether tools can be run here, and how well they are contained. */
+export function doctorCommand(): Command {
+  return new Command("doctor")
+    .description("check that tools can be run on this machine")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--json", "as JSON")
+    .action(doctor);
+}
+
+async function doctor({ config, json }: Options): Promise<void> {
+  const checks = [checkNode(), ...(await checkEngine(config)), checkKey()];
+  if (checks.some(({ state }) => state === "fail")) process.exitCode = EXIT.FAILED;
+  if (json === true) return printJson(checks);
+  for (const { name, state, message } of checks) print(`${state.padEnd(4)}  ${name.padEnd(9)}  ${message}`);
+}
+
+function checkNode(): Check {
+  const { node } = process.versions;
+  const isEnough = Number(node.split(".")[0]) >= NODE_MIN;
+  return { name: "node", state: isEnough ? "ok" : "fail", message: isEnough ? node : `${node}; ${NODE_MIN} is needed` };
+}
+
+async function checkEngine(file: string | undefined): Promise<Check[]> {
+  try {
+    await using engine = await openEmptyEngine(await readConfig(file), { workers: 1 });
+    await engine.register(PROBE);
+    const { success, error } = await engine.execute({ name: PROBE.name, arguments: {} });
+    const { kind, sandbox } = engine.stats().executor;
+    const walls: Check =
+      sandbox.kind === "off"
+        ? { name: "sandbox", state: "warn", message: `executors run without one: ${sandbox.reason}` }
+        : { name: "sandbox", state: "ok", message: `executors run inside ${sandbox.kind}` };
+    return [
+      success
+        ? { name: "engine", state: "ok", message: `runs tools, executor ${kind}` }
+        : { name: "engine", state: "fail", message: error?.message ?? "a tool failed" },
+      walls,
+    ];
+  } catch (error) {
+    return [{ name: "engine", state: "fail", message: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+function checkKey(): Check {
+  const isSet = (process.env["OPENAI_API_KEY"] ?? "") !== "";
+  const message = isSet ? "OPENAI_API_KEY is set" : "OPENAI_API_KEY is not set; workflows can use ollama only";
+  return { name: "model key", state: isSet ? "ok" : "warn", message };
+}

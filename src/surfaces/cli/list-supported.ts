@@ -1,0 +1,16 @@
+import { Command } from "commander";
+import { print, printJson } from "./output.ts";
+
+/** `glovebox list-supported`: what workflows may ask for. */
+export function listSupportedCommand(): Command {
+  return new Command("list-supported")
+    .description("list what of workflows can be run")
+    .option("--json", "as JSON")
+    .action(listSupported);
+}
+
+async function listSupported({ json }: { readonly json?: true }): Promise<void> {
+  const { SUPPORTED } = await import("../../ecosystems/strands/index.ts");
+  if (json === true) return printJson(SUPPORTED);
+  for (const [feature, values] of Object.entries(SUPPORTED)) print(`${feature}: ${values.join(", ")}`);
+}

@@ -1,0 +1,54 @@
+import { Command } from "commander";
+import type { NormalizedWorkflow } from "../../ecosystems/strands/index.ts";
+import { CliError, EXIT } from "./exit.ts";
+import type { Sources } from "./open-engine.ts";
+import { openWorkflow, orExit } from "./open-workflow.ts";
+import { print, printJson, say } from "./output.ts";
+
+interface Options extends Sources {
+  readonly json?: true;
+}
+
+/** `glovebox plan`: what a workflow will do. */
+export function planCommand(): Command {
+  return new Command("plan")
+    .description("show what a workflow will do, without doing it")
+    .argument("<file>", "the workflow's YAML file")
+    .option("--tools <dir>", "folder of native tools (default: the configuration's, else calculator, echo and js_exec)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--json", "as JSON")
+    .action(plan);
+}
+
+async function plan(file: string, { json, ...sources }: Options): Promise<void> {
+  await orExit(async () => {
+    const { remediationReport } = await import("../../ecosystems/strands/index.ts");
+    await using opened = await openWorkflow(file, sources);
+    const { normalized } = opened.report;
+    if (normalized === null) {
+      say(remediationReport(opened.spec.name, opened.report));
+      throw new CliError(EXIT.UNSUPPORTED, `${opened.spec.name} cannot be run as it is`);
+    }
+    if (json === true) return printJson(normalized);
+    for (const line of lines(normalized)) print(line);
+  });
+}
+
+function lines({ name, runtime, pattern, tools, outputs }: NormalizedWorkflow): string[] {
+  const { provider, model_id, host } = runtime;
+  const steps = pattern.config.steps.map(({ agent, input }, index) => `  ${index + 1}. ${agent}: ${firstLine(input)}`);
+  const artifacts = outputs.artifacts.map(({ path, from }) => `  ${path}: ${firstLine(from)}`);
+  return [
+    `${name}: ${model_id} of ${provider}${host === undefined ? "" : ` at ${host}`}`,
+    `${pattern.type}:`,
+    ...steps,
+    `tools: ${tools.length === 0 ? "none" : tools.join(", ")}`,
+    artifacts.length === 0 ? "artifacts: none" : "artifacts:",
+    ...artifacts,
+  ];
+}
+
+function firstLine(text: string): string {
+  const [first = "", ...rest] = text.trim().split("\n");
+  return rest.length === 0 ? first : `${first} …`;
+}

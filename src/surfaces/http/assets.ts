@@ -1,0 +1,154 @@
+import { isIP } from "node:net";
+import type { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import {
+  type Asset,
+  ASSET_REFUSALS,
+  AssetError,
+  type AssetStore,
+  readAssetMetadata,
+} from "../../ecosystems/agentspace/index.ts";
+import { sendJson, sendNotFound } from "./answers.ts";
+
+const METADATA_MAX_BYTES = 64 * 1024;
+/** The file, what is said of it, and what a form may have beside. */
+const PARTS_MAX = 8;
+/** What is around the file: boundaries, headers and fields. */
+const AROUND_MAX_BYTES = PARTS_MAX * (METADATA_MAX_BYTES + 16 * 1024);
+const YEAR_SECONDS = 31_536_000;
+
+/** Adds the routes of AgentSpace's assets. `publicUrl` is where clients find this server; default: where they found it. */
+export async function addAssets(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): Promise<void> {
+  // Few servers keep assets, so it is loaded here.
+  const { default: multipart } = await import("@fastify/multipart");
+  await app.register(async (scope) => {
+    const limits = {
+      fileSize: store.maxBytes + 1,
+      files: 1,
+      parts: PARTS_MAX,
+      fieldSize: METADATA_MAX_BYTES,
+      headerPairs: 32,
+    };
+    await scope.register(multipart, { limits, throwFileSizeLimit: false });
+    scope.setErrorHandler((error, _request, reply) => sendFailure(reply, error));
+    addUpload(scope, store, publicUrl);
+    addDownload(scope, store);
+  });
+}
+
+function addUpload(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): void {
+  app.post("/upload_asset", {
+    // Before the body is read: a page of another site may send a form without asking.
+    onRequest: async (request) => {
+      checkOrigin(request, publicUrl);
+      checkLength(request, store.maxBytes);
+    },
+    handler: async (request, reply) => {
+      if (!request.isMultipart()) throw new AssetError("not_multipart", "an upload is multipart/form-data");
+      const { asset, isNew, metadata } = await take(request, store);
+      const url = `${publicUrl?.href.replace(/\/$/, "") ?? `http://${request.host}`}${pathOf(asset)}`;
+      return sendJson(reply, isNew ? 201 : 200, {
+        url,
+        asset_name: asset.name,
+        asset_version: metadata.asset_version,
+        bytes: asset.bytes,
+        sha256: asset.sha256,
+      });
+    },
+  });
+}
+
+/** Reads a form to its end, the file first or last, and keeps the asset. */
+async function take(request: FastifyRequest, store: AssetStore) {
+  await using received = new AsyncDisposableStack();
+  let upload: Awaited<ReturnType<AssetStore["receive"]>> | undefined;
+  let text: string | undefined;
+  for await (const part of request.parts()) {
+    if (part.type === "file") {
+      if (part.fieldname !== "asset") throw new AssetError("missing_asset", 'the file\'s field is named "asset"');
+      upload = received.use(await store.receive(part.file as Readable, part.filename));
+    } else if (part.fieldname === "asset_metadata") {
+      if (part.valueTruncated)
+        throw new AssetError("too_large", `asset_metadata has at most ${METADATA_MAX_BYTES} bytes`);
+      text = typeof part.value === "string" ? part.value : JSON.stringify(part.value);
+    }
+  }
+  if (upload === undefined) throw new AssetError("missing_asset", 'there is no file in the field "asset"');
+  if (text === undefined) throw new AssetError("missing_metadata", 'there is no field "asset_metadata"');
+  const metadata = readAssetMetadata(text);
+  return { ...store.keep(upload, metadata), metadata };
+}
+
+function addDownload(app: FastifyInstance, store: AssetStore): void {
+  app.get<{ Params: { name: string; version: string; file: string } }>(
+    "/assets/:name/:version/:file",
+    async ({ params, headers }, reply) => {
+      const asset = store.find(params.name, params.version);
+      if (asset === undefined || asset.file !== params.file) return sendNotFound(reply);
+      const etag = `"${asset.sha256}"`;
+      const digest = Buffer.from(asset.sha256, "hex").toString("base64");
+      reply.headers({
+        etag,
+        digest: `sha-256=${digest}`,
+        "repr-digest": `sha-256=:${digest}:`,
+        // A version never changes; a tag moves.
+        "cache-control": asset.version === params.version ? `max-age=${YEAR_SECONDS}, immutable` : "no-cache",
+        "x-content-type-options": "nosniff",
+        "content-disposition": `attachment; filename="${asset.file}"`,
+      });
+      if (headers["if-none-match"] === etag) return reply.code(304).send();
+      reply.headers({ "content-type": asset.type, "content-length": asset.bytes });
+      return reply.send(await store.open(asset));
+    },
+  );
+}
+
+/** The part of an asset's address that follows the server's. Names are made of nothing that would have to be written otherwise. */
+function pathOf({ name, version, file }: Asset): string {
+  return `/assets/${name}/${version}/${file}`;
+}
+
+/**
+ * Refuses what pages of other sites send. Browsers say where a form comes from; other clients say nothing. That a page
+ * has the address by which it was asked is no proof where that is a name, as its owner may let it mean this machine.
+ */
+function checkOrigin({ headers, host, hostname }: FastifyRequest, publicUrl: URL | null): void {
+  const { origin } = headers;
+  const site = headers["sec-fetch-site"];
+  const isOwn =
+    origin === undefined ||
+    origin === publicUrl?.origin ||
+    (origin === `http://${host}` && (hostname === "localhost" || isIP(hostname.replace(/^\[|\]$/g, "")) > 0));
+  if (isOwn && (site === undefined || site === "same-origin" || site === "none")) return;
+  throw new AssetError("other_origin", "pages of other sites may not upload assets");
+}
+
+function checkLength({ headers }: FastifyRequest, maxBytes: number): void {
+  const length = Number(headers["content-length"] ?? 0);
+  if (length <= maxBytes + AROUND_MAX_BYTES) return;
+  throw new AssetError("too_large", `an asset has at most ${maxBytes} bytes`);
+}
+
+/** Answers what was wrong with an upload, and of what else went wrong no more than that. */
+function sendFailure(reply: FastifyReply, error: unknown): FastifyReply {
+  // What is left of the body is not read.
+  reply.header("connection", "close");
+  const refusal = error instanceof AssetError ? error : describe(error);
+  if (refusal === null)
+    return sendJson(reply, 500, { error: { code: "failed", message: "the request could not be answered" } });
+  const { code, message, pointer } = refusal;
+  return sendJson(reply, ASSET_REFUSALS[code], {
+    error: { code, message, ...(pointer === undefined ? {} : { pointer }) },
+  });
+}
+
+/** What the form's parser refuses; it does not say of all that it does that the client is to blame. */
+function describe(error: unknown): AssetError | null {
+  const { code, statusCode, message } = error as { code?: unknown; statusCode?: unknown; message?: unknown };
+  if (code === "FST_FILES_LIMIT" || code === "FST_PARTS_LIMIT" || code === "FST_FIELDS_LIMIT") {
+    return new AssetError("bad_upload", `an upload has one file, and at most ${PARTS_MAX} parts`);
+  }
+  const isParser = typeof message === "string" && /multipart|boundary|part header|terminated early/i.test(message);
+  const isClient = typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
+  return isParser || isClient ? new AssetError("bad_upload", "the form could not be read to its end") : null;
+}
