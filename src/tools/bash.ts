@@ -7,8 +7,8 @@ import {
   texts,
   type ToolResult,
   wholeNumber,
-} from "./amplifier.ts";
-import type { Context } from "./host.ts";
+} from "./parts/amplifier.ts";
+import type { Context } from "./parts/host.ts";
 
 /**
  * Commands of a shell, each in a sandbox of its own; a policy must allow `exec`, and says which folders commands see.

@@ -1,4 +1,4 @@
-import { answer, type ToolResult, type ToolUse } from "./strands.ts";
+import { answer, type ToolResult, type ToolUse } from "./parts/strands.ts";
 
 export const TOOL_SPEC = {
   name: "calculator",

@@ -1,4 +1,4 @@
-import { AllowedPaths } from "./allowed-paths.ts";
+import { AllowedPaths } from "./parts/allowed-paths.ts";
 import {
   type Config,
   type Coordinator,
@@ -8,9 +8,9 @@ import {
   maxOutputOf,
   type ToolResult,
   wholeNumber,
-} from "./amplifier.ts";
-import type { Context } from "./host.ts";
-import { decode } from "./text-encoding.ts";
+} from "./parts/amplifier.ts";
+import type { Context } from "./parts/host.ts";
+import { decode } from "./parts/text-encoding.ts";
 
 /**
  * Tools for files, which are those of the mounts that they are given: `capabilities: { fs: { data: { mode: "rw" } } }`

@@ -12,8 +12,8 @@ import {
   sum,
   type,
   zip,
-} from "./js-builtins.ts";
-import { answer, type ToolResult, type ToolUse } from "./strands.ts";
+} from "./parts/js-builtins.ts";
+import { answer, type ToolResult, type ToolUse } from "./parts/strands.ts";
 
 export const TOOL_SPEC = {
   name: "js_exec",

@@ -6,7 +6,7 @@ import {
   maxOutputOf,
   type ToolResult,
   wholeNumber,
-} from "./amplifier.ts";
+} from "./parts/amplifier.ts";
 
 /**
  * Pages and other texts of the web; a policy says of which origins. Config: `timeout` (seconds, default 30), `max_size`

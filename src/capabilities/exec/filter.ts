@@ -34,6 +34,31 @@ const FORBIDDEN: { readonly [name: string]: Numbers } = {
   fsmount: [432, 432],
   mount_setattr: [442, 442],
 };
+/** What gives a file its mode, in which argument: a file of a mount could be somebody else's program outside. */
+const MODES: readonly {
+  readonly numbers: readonly [x64: number, arm64: number | null];
+  readonly argument: number;
+  readonly flags?: number;
+}[] = [
+  { numbers: [90, null], argument: 1 }, // chmod
+  { numbers: [91, 52], argument: 1 }, // fchmod
+  { numbers: [268, 53], argument: 2 }, // fchmodat
+  { numbers: [452, 452], argument: 2 }, // fchmodat2
+  { numbers: [85, null], argument: 1 }, // creat
+  { numbers: [133, null], argument: 1 }, // mknod
+  { numbers: [259, 33], argument: 2 }, // mknodat
+  { numbers: [83, null], argument: 1 }, // mkdir
+  { numbers: [258, 34], argument: 2 }, // mkdirat
+  { numbers: [2, null], argument: 2, flags: 1 }, // open
+  { numbers: [257, 56], argument: 3, flags: 2 }, // openat
+];
+/** S_ISUID and S_ISGID. */
+const SET_ID = 0o6000;
+/** O_CREAT, or the bit of O_TMPFILE that is no other's: without them there is no mode, but whatever lies there. */
+const MAKES = 0o100 | 0o20000000;
+/** Its mode lies in memory, which a filter cannot read; who is told that there is no such call takes `openat`. */
+const OPENAT2 = 437;
+
 const SOCKET: Numbers = [41, 198];
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of others some belong to no namespace: AF_VSOCK leads to the machine's own host. */
 const FAMILIES = [1, 2, 10, 16];
@@ -47,9 +72,11 @@ const ARCHITECTURES: ReadonlyMap<string, { readonly audit: number; readonly colu
 const X32_BIT = 0x4000_0000;
 
 const [NUMBER_AT, ARCH_AT, ARGUMENT_AT] = [0, 4, 16];
-const [LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x35, 0x06];
+const [LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06];
 const ALLOW = 0x7fff_0000;
 const EPERM = 0x0005_0001;
+const ENOSYS = 0x0005_0026;
+const argumentAt = (index: number) => ARGUMENT_AT + 8 * index;
 
 type Instruction = readonly [code: number, value: number, yes: number, no: number];
 
@@ -69,15 +96,41 @@ export function commandFilter(architecture: string): Uint8Array | null {
       [JUMP_IF_EQUAL, numbers[column], 0, 1],
       [RETURN, EPERM, 0, 0],
     ]),
+    [JUMP_IF_EQUAL, OPENAT2, 0, 1],
+    [RETURN, ENOSYS, 0, 0],
+    ...MODES.flatMap(({ numbers, ...mode }) => withoutSetId(numbers[column], mode)),
     [JUMP_IF_EQUAL, SOCKET[column], 1, 0],
     [RETURN, ALLOW, 0, 0],
-    [LOAD, ARGUMENT_AT, 0, 0],
+    [LOAD, argumentAt(0), 0, 0],
     ...FAMILIES.flatMap((family): Instruction[] => [
       [JUMP_IF_EQUAL, family, 0, 1],
       [RETURN, ALLOW, 0, 0],
     ]),
     [RETURN, EPERM, 0, 0],
   ]);
+}
+
+/** Forbids a call whose mode would make a program run as its owner, or its group. */
+function withoutSetId(
+  number: number | null,
+  { argument, flags }: { readonly argument: number; readonly flags?: number },
+): Instruction[] {
+  if (number === null) return [];
+  const judge: Instruction[] = [
+    [LOAD, argumentAt(argument), 0, 0],
+    [JUMP_IF_ANY_BIT, SET_ID, 0, 1],
+    [RETURN, EPERM, 0, 0],
+    [RETURN, ALLOW, 0, 0],
+  ];
+  const made: Instruction[] =
+    flags === undefined
+      ? []
+      : [
+          [LOAD, argumentAt(flags), 0, 0],
+          [JUMP_IF_ANY_BIT, MAKES, 1, 0],
+          [RETURN, ALLOW, 0, 0],
+        ];
+  return [[JUMP_IF_EQUAL, number, 0, made.length + judge.length], ...made, ...judge];
 }
 
 /** `struct sock_filter[]`, eight bytes each. */

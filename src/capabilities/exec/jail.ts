@@ -28,7 +28,7 @@ const SYSTEM = [
   "/etc/ld.so.cache",
 ];
 /** Folders of the command's own, in memory, which are gone with it. */
-const OWN = ["/home", "/tmp", "/dev/shm"];
+export const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
 const DEVICES = "--proc /proc --dev /dev".split(" ");
 /**
  * What is left of memory that could be written to would be limited by nothing. And where the host runs as root, the kernel's

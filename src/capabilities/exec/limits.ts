@@ -21,8 +21,9 @@ export interface ExecLimits {
   readonly addressBytes: number;
   /** Length of a file. */
   readonly fileBytes: number;
-  /** What each of a command's own folders holds. */
+  /** What each of a command's own folders holds, in bytes, and in files and folders. */
   readonly folderBytes: number;
+  readonly folderEntries: number;
   /** Commands of all calls, and of one call, that run at once; more wait. */
   readonly atOnceInAll: number;
   readonly atOnce: number;
@@ -43,6 +44,7 @@ export const EXEC_LIMITS: ExecLimits = Object.freeze({
   addressBytes: 4_096 * MIB,
   fileBytes: 64 * MIB,
   folderBytes: 64 * MIB,
+  folderEntries: 50_000,
   atOnceInAll: 4,
   atOnce: 2,
   mounts: 32,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createExec } from "../../../../src/capabilities/exec/exec.ts";
 import { EXEC_LIMITS } from "../../../../src/capabilities/exec/limits.ts";
 import { noJail, opened, processesWith, refusedWith } from "./opened.ts";
 
@@ -79,14 +80,21 @@ describe.skipIf(noJail !== undefined)(`a command (${noJail ?? "in bubblewrap"})`
     expect(answer).toMatchObject({ timedOut: true, timeoutMs: 300 });
   });
 
-  test("waits where its call runs as many as it may", async () => {
-    const { run } = opened();
+  test.each([
+    ["its call runs", EXEC_LIMITS.atOnce, 1],
+    ["all calls run", EXEC_LIMITS.atOnceInAll, 4],
+  ])("waits where %s as many as may be run at once", async (_who, most, calls) => {
+    const exec = createExec();
+    const runs = Array.from({ length: calls }, () => opened(true, { exec }).run);
+    const command = "date +%s%N; sleep 0.4; date +%s%N";
     const times = await Promise.all(
-      ["1", "2", "3"].map(async () => (await run("date +%s%N; sleep 0.5; date +%s%N")).stdout.trim().split("\n")),
+      runs.flatMap((run) => [run(command), run(command), run(command)].map(async (answer) => (await answer).stdout)),
     );
-    const spans = times.map(([from = "0", to = "0"]) => [BigInt(from), BigInt(to)] as const);
-    const atOnce = spans.map(([from]) => spans.filter(([begin, end]) => begin <= from && from < end).length);
-    expect(Math.max(...atOnce)).toBeLessThanOrEqual(EXEC_LIMITS.atOnce);
+    const spans = times
+      .map((text) => text.trim().split("\n").map(BigInt))
+      .map(([from = 0n, to = 0n]) => ({ from, to }));
+    const atOnce = spans.map(({ from: at }) => spans.filter(({ from, to }) => from <= at && at < to).length);
+    expect(Math.max(...atOnce)).toBeLessThanOrEqual(most);
   });
 });
 

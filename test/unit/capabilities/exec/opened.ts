@@ -11,6 +11,8 @@ const jail = await findJail();
 /** Why commands cannot be run on this machine; nothing where they can. */
 export const noJail = "reason" in jail ? jail.reason : undefined;
 
+type Exec = ReturnType<typeof createExec>;
+
 /** A call's `exec`. */
 export interface Opened {
   readonly run: (command: string, more?: { timeoutMs?: number; stdin?: string }) => Promise<ExecAnswer>;
@@ -19,8 +21,10 @@ export interface Opened {
 }
 
 /** Opens the capability for one call, as a policy allows it. */
-export function opened(allow: unknown = true, options: ExecOptions = {}): Opened {
-  const exec = createExec(options);
+export function opened(
+  allow: unknown = true,
+  { findJail: find = findJail, exec = createExec({ findJail: find }) }: ExecOptions & { readonly exec?: Exec } = {},
+): Opened {
   const abort = new AbortController();
   const call: OpenCall = {
     callId: "c",

@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -91,6 +100,11 @@ describe.skipIf(noJail !== undefined)(`around a command (${noJail ?? "in bubblew
       "import platform",
       "numbers = dict(keyctl=250, bpf=321, io_uring_setup=425, unshare=272, ptrace=101) if platform.machine() == 'x86_64' else dict(keyctl=219, bpf=280, io_uring_setup=425, unshare=97, ptrace=117)",
       "for name in numbers: call(name)",
+      "import os",
+      "try:",
+      "  os.open('/tmp/t', os.O_CREAT | os.O_WRONLY, 0o4755); print('set-id')",
+      "except OSError as e: print('set-id', e.errno)",
+      "print('open', os.open('/tmp/t', os.O_CREAT | os.O_WRONLY, 0o755) > 2)",
       "try:",
       "  socket.socket(40, 1); print('vsock')",
       "except OSError as e: print('vsock', e.errno)",
@@ -104,6 +118,8 @@ describe.skipIf(noJail !== undefined)(`around a command (${noJail ?? "in bubblew
       "io_uring_setup -1 1",
       "unshare -1 1",
       "ptrace -1 1",
+      "set-id 1",
+      "open True",
       "vsock 1",
       "unix",
     ]);
@@ -134,6 +150,13 @@ describe.skipIf(noJail !== undefined)(`a command that takes more than its share 
   test.skipIf(!hasPython)("of addresses gets none", async () => {
     const answer = await opened().run("python3 -c 'import mmap; mmap.mmap(-1, 5 << 30)'");
     expect(answer.stderr).toContain("Cannot allocate memory");
+  });
+
+  test("of files is ended, though each is empty", async () => {
+    const command = "cd /tmp; i=0; while :; do mkdir -p $i/a/b/c/d/e/f/g/h $i/b/c/d/e/f/g/h/i; i=$((i+1)); done";
+    const quick = "seq 200000 | xargs -n 2000 mkdir";
+    const answer = await opened().run(`(cd /home; ${quick}); ${command}`, { timeoutMs: 25_000 });
+    expect(answer.excess).toBe("files");
   });
 
   test("of a file's length is ended by a signal", async () => {
@@ -170,6 +193,24 @@ describe.skipIf(noJail !== undefined)(`a mount (${noJail ?? "in bubblewrap"})`, 
     symlinkSync(path.join(outside, "secret"), path.join(data, "link"));
     const { stdout } = await opened({ mounts: { "/data": { path: data, mode: "ro" } } }).run("cat /data/link");
     expect(stdout).toBe("");
+  });
+
+  test("gets no programs that run as whoever they belong to outside", async () => {
+    const data = folder();
+    const { run } = opened({ mounts: { "/data": { path: data, mode: "rw" } } });
+    const commands = [
+      "chmod 4755 /data/x",
+      "chmod 2755 /data/x",
+      "chmod u+s /data/x",
+      "install -m 4755 /data/x /data/y",
+      "mkdir -m 2755 /data/z",
+    ];
+    for (const command of commands) expect((await run(`touch /data/x; ${command}`)).exitCode).not.toBe(0);
+    expect(
+      (await run("chmod 755 /data/x && mkdir -m 700 /data/d && install -m 600 /data/x /data/w; ls /data")).exitCode,
+    ).toBe(0);
+    const modes = readdirSync(data).map((name) => statSync(path.join(data, name)).mode & 0o6000);
+    expect(modes.every((mode) => mode === 0)).toBe(true);
   });
 
   test("whose folder is gone is no command's, and nobody is told its name", async () => {
