@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
+import { isUrl } from "./package/location.ts";
 import { compileSchema } from "./tool/schema.ts";
 import type { ToolLocation } from "./tool/definition.ts";
 import { describeViolations, type Violation } from "./tool/violation.ts";
