@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { zipSync } from "fflate";
@@ -18,10 +19,10 @@ async function startAssets(): Promise<Server> {
   return server;
 }
 
-/** Uploads the greeting as `zip -r greeting-tool-v1.zip code/` packs it; answers its address. */
-async function publish({ url }: Server): Promise<string> {
+/** Uploads the greeting as `zip -r greeting-tool-v1.zip code/` packs it, with `more` beside it; answers its address. */
+async function publish({ url }: Server, more: Record<string, Uint8Array> = {}): Promise<string> {
   const form = new FormData();
-  const archive = zipSync({ "code/function.js": readFileSync(CODE) });
+  const archive = zipSync({ "code/function.js": readFileSync(CODE), ...more });
   form.append("asset", new Blob([new Uint8Array(archive)]), "greeting-tool-v1.zip");
   form.append("asset_metadata", JSON.stringify({ asset_name: "greeting-tool-v1", asset_version: { version: "1.0" } }));
   const response = await fetch(`${url}/upload_asset`, { method: "POST", body: form });
@@ -51,4 +52,15 @@ test("a link to a place that the operator does not allow is refused, with the st
   registry.register(sample("greeting-tool-v1", { tool_source_code_link: await publish(server) }));
   const { error } = await registry.execute({ name: "greeting-tool-v1", arguments: {} });
   expect(error).toMatchObject({ code: "load_error", details: { step: "fetch" } });
+});
+
+test("an upload that leads out of its folder is kept as the bytes that it is, and is never unpacked [C78]", async () => {
+  const server = await startAssets();
+  const { registry } = await startBench({ packages: { privateOrigins: [server.url] } });
+  const name = `glovebox-escaped-${process.pid}.js`;
+  const link = await publish(server, { [`../${name}`]: new TextEncoder().encode("out") });
+  registry.register(sample("greeting-tool-v1", { tool_source_code_link: link }));
+  const { error } = await registry.execute({ name: "greeting-tool-v1", arguments: {} });
+  expect(error).toMatchObject({ code: "load_error", details: { step: "extract" } });
+  expect(existsSync(join(tmpdir(), name))).toBe(false);
 });
