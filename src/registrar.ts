@@ -6,6 +6,7 @@ import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent } from "./package/step.ts";
 import type { Inspection, ToolScript } from "./protocol/script.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
+import type { LocationExtras } from "./tool/module.ts";
 import { Packages } from "./tool/packages.ts";
 import { describeModule, type ModuleReport, type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
@@ -69,13 +70,12 @@ export class Registrar {
   /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
   async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
     this.#host.requireOpen();
-    const { path, ...extras } = typeof location === "string" ? { path: location } : location;
+    const { sources, extras } = await found(typeof location === "string" ? { path: location } : location);
     const describe = async (source: ToolSource): Promise<ModuleReport> => {
       const { key, report } = await describeModule(source, extras, this.#context);
       this.#host.forget(key);
       return report;
     };
-    const sources = await findSources(path);
     return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
   }
 
@@ -85,7 +85,16 @@ export class Registrar {
 
   async #worksFor(tool: ToolDefinition | ToolLocation): Promise<readonly Work[]> {
     if (!("path" in tool)) return [async () => [await prepareTool(tool, this.#context)]];
-    const { path, ...extras } = tool;
-    return (await findSources(path)).map((source) => () => prepareModule(source, extras, this.#context));
+    const { sources, extras } = await found(tool);
+    return sources.map((source) => () => prepareModule(source, extras, this.#context));
   }
+}
+
+/** What is at a place. A record is of one AgentSpace tool, so nothing at its place may become tools of other names. */
+async function found({ path, ...extras }: ToolLocation): Promise<{
+  readonly sources: readonly ToolSource[];
+  readonly extras: LocationExtras;
+}> {
+  if (extras.record === undefined) return { sources: await findSources(path), extras };
+  return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
 }

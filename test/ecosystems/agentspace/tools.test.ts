@@ -54,6 +54,29 @@ describe("the class", () => {
     expect(error).toMatchObject({ code: "load_error" });
   });
 
+  test.each([
+    ["glovebox", 'export const spec = { name: "own", description: "Ours." }; export default () => "theirs";'],
+    [
+      "strands",
+      'export const TOOL_SPEC = { name: "own" }; export const own = () => ({ status: "success", content: [] });',
+    ],
+    [
+      "amplifier",
+      'export const mount = async () => ({ name: "own", description: "Own.", execute: async () => ({}) });',
+    ],
+  ])("is what a record is about: a module of %s becomes no tool, under no name [C16]", async (contract, text) => {
+    await engine.register({ name: "own", description: "The embedder's.", source: "export default () => 'mine';" });
+    const { toolId, call } = await tool(text);
+    expect((await call()).error).toMatchObject({
+      code: "load_error",
+      message: expect.stringContaining("is not written in the contract agentspace"),
+      details: { contract },
+    });
+    expect(engine.get(toolId)).toBeUndefined();
+    expect((await engine.execute({ name: "own", arguments: {} })).output).toBe("mine");
+    await engine.unregister("own");
+  });
+
   test("is made with the tool's id and its data [C17]", async () => {
     const body = "constructor(...given) { this.given = given; } execute() { return { given: this.given }; }";
     const { toolId, call } = await tool(`export class AgentSpaceV1Tool { ${body} }`, {}, { days: 7 });
@@ -84,6 +107,7 @@ describe("the class", () => {
     expect((await call({}, { command: "any" })).error).toMatchObject({
       code: "tool_error",
       type: "NotImplementedError",
+      message: expect.stringMatching(/^tool "tool-\d+" has no commands$/),
     });
   });
 
