@@ -184,6 +184,18 @@ describe("management", () => {
     expect((await twice.call({}, {}, { retries: 6 })).error?.code).toBe("invalid_arguments");
   });
 
+  test("is a default within the engine's ceiling, whatever a call says [C44]", async () => {
+    await using small = await createEngine({ workers: 1, executor: "threads", maxLimits: { wallMs: 100 } });
+    await using other = await createRegistry(small, { path: ":memory:" });
+    const link = await moduleFile(SLOW);
+    const management = { timeout: preset("number", 60) };
+    const spec: ToolsApiSpec = { input: {}, output: {}, management };
+    other.register(sample("greeting-tool-v1", { tool_source_code_link: link, tools_api_spec: spec }));
+    const call = { name: "greeting-tool-v1", arguments: {} };
+    const { error } = await other.execute(call, { limits: { wallMs: 60_000 } });
+    expect([error?.code, error?.message]).toEqual(["wall_limit", expect.stringContaining("100 ms")]);
+  });
+
   test("says how often a tool that fails is tried again; where it says nothing, never [C45]", async () => {
     const text = "export class AgentSpaceV1Tool { execute() { throw new Error('again'); } }";
     const attempts = async (management: Fields) => (await (await tool(text, { management })).call()).metadata.attempts;
