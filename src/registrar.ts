@@ -64,7 +64,12 @@ export class Registrar {
     if (this.#preparing.size + works.length > MAX_TOOLS) {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
     }
-    return (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+    const prepared = (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+    const twice = nameOfTwo(prepared);
+    if (twice === undefined) return prepared;
+    for (const { script } of prepared) this.#host.forget(script.key);
+    const problem = `more than one tool is called "${twice}" there, and none is registered`;
+    throw new GloveboxError("load_error", `${problem}; give each a name of its own, or register one of them`);
   }
 
   /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
@@ -88,6 +93,12 @@ export class Registrar {
     const { sources, extras } = await found(tool);
     return sources.map((source) => () => prepareModule(source, extras, this.#context));
   }
+}
+
+/** A name that two tools have. */
+function nameOfTwo(tools: readonly RegisteredTool[]): string | undefined {
+  const names = tools.map(({ info }) => info.name);
+  return names.find((name, at) => names.indexOf(name) !== at);
 }
 
 /** What is at a place. A record is of one AgentSpace tool, so nothing at its place may become tools of other names. */
