@@ -272,6 +272,41 @@ describe("a package that is none", () => {
   );
 });
 
+describe("a package that is hostile", () => {
+  const link = { name: "code/link.js", data: "/etc/hostname", central: { attributes: (0o120777 << 16) >>> 0 } };
+  const bomb = { name: "code/zeros.js", data: Buffer.alloc(32 * 1024 * 1024) };
+  const tarLink = { name: "code/link.js", type: "2", link: "/etc/hostname" };
+
+  test.each([
+    ["a.zip", "that leads out", buildZip([...entriesOf(TREE), { name: "code/../../x.js", data: "" }]), "leads out"],
+    [
+      "a.zip",
+      "that is absolute",
+      buildZip([...entriesOf(TREE), { name: "/tmp/x.js", data: "" }]),
+      "has an absolute path",
+    ],
+    ["a.zip", "that is a link", buildZip([...entriesOf(TREE), link]), "link"],
+    ["a.zip", "that is a bomb", buildZip([...entriesOf(TREE), bomb]), "too much for its size"],
+    ["a.tar.gz", "that leads out", buildTarGz([...entriesOf(TREE), { name: "../x.js", data: "" }]), "leads out"],
+    [
+      "a.tar.gz",
+      "that is absolute",
+      buildTarGz([...entriesOf(TREE), { name: "/tmp/x.js", data: "" }]),
+      "has an absolute path",
+    ],
+    ["a.tar.gz", "that is a link", buildTarGz([...entriesOf(TREE), tarLink]), "link"],
+    ["a.tar.gz", "that is a bomb", buildTarGz([...entriesOf(TREE), bomb]), "too much for its size"],
+  ])("as %s with an entry %s is refused whole, and leaves nothing [C78]", async (name, _what, bytes, problem) => {
+    const left = await watchTemporary();
+    await using engine = await open();
+    const file = path.join(await newTree({ [name]: bytes }), name);
+    const error = await refusalOf(engine.register(file));
+    expect(error).toMatchObject({ code: "load_error", message: expect.stringContaining(problem) });
+    expect(error.details).toMatchObject({ step: "extract" });
+    expect([engine.list(), await left()]).toEqual([[], []]);
+  });
+});
+
 describe("a package that cannot run here", () => {
   test("because it is Python's is refused with its runtime [F14]", async () => {
     await using engine = await open();
