@@ -23,6 +23,8 @@ export {
   type RecordedOutcome,
   type Recording,
 } from "./recording.ts";
+export type { PackageOptions } from "./package/options.ts";
+export type { PackageEvent, PackageStepName } from "./package/step.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineStats } from "./engine-stats.ts";
 export type { ExecuteOptions } from "./execute-options.ts";

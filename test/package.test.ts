@@ -23,13 +23,18 @@ async function compile(folder: string): Promise<void> {
 
 const EXPORTS = {
   ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability loadConfig readRecording replayCall",
-  "./contracts": "",
+  "./contracts":
+    "AiToolFailure CONTRACTS ContractError agentspace aiSdk aiTools amplifier anthropic callTools gemini glovebox mcp openaiChat openaiResponses strands xaibo",
   "./server": "createServer",
-  "./testing": "",
-  "./amplifier": "",
-  "./agentspace": "",
-  "./strands": "",
-  "./xaibo": "",
+  "./testing": "EventRecorder MockTool MockToolProvider TestCoordinator conformance faults",
+  "./amplifier":
+    "AMPLIFIER_CONTRACT Hooks ModuleSourceError MountPlanError ToolResult amplifier getInputSchema isTool mountPlan parseMountPlan referenceTool serializedOutput toolResult validateMountPlan",
+  "./agentspace": "RegistryError agentspace createRegistry fieldsOf writeSchema",
+  "./strands":
+    "ArtifactError ProviderError SUPPORTED SpecError TemplateError ToolError ToolRegistry TurnLimitError UnsupportedError WorkflowError chatProvider check_capability createProvider getRegistry load_spec referenceTool remediationReport run_chain scriptedProvider strands toolFunction",
+  "./xaibo":
+    "ConversationError LLMMessage ToolError ToolExecutionError ToolNameClashError ToolNotFoundError ToolParameterError combineProviders guardedProvider isToolProvider lintTools modelLLM providerTools runConversation toolProvider",
+  "./mcp": "createMcpServer",
 };
 
 describe("the package", () => {

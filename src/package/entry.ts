@@ -16,7 +16,7 @@ export interface ExtractionPlan {
   readonly files: readonly { readonly path: string; readonly entry: ArchiveEntry }[];
 }
 
-/** Entries of one archive. */
+/** Entries of one archive, and files and folders that they stand for. */
 export const ENTRIES_MAX = 10_000;
 const PATH_MAX = 1_024;
 const SEGMENT_BYTES_MAX = 255;
@@ -57,6 +57,7 @@ export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: numbe
     const known = taken.get(key);
     if (known === undefined) {
       taken.set(key, { path, isFolder, isListed });
+      if (taken.size > ENTRIES_MAX) throw tooMany();
       if (isFolder) folders.push(path);
       return;
     }

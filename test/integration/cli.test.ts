@@ -265,6 +265,29 @@ describe("glovebox serve", () => {
     expect(others).toEqual(["glovebox: stopping; once more stops at once"]);
   });
 
+  test("takes uploads into the folder that is named, and says where there can be none", async () => {
+    await using server = await serve("--tools", folder, "--assets", join(folder, "assets"));
+    const form = new FormData();
+    form.append("asset", new Blob(["PK"]), "a.zip");
+    form.append("asset_metadata", JSON.stringify({ asset_name: "a", asset_version: { version: "1" } }));
+    const { status } = await fetch(`${server.url}/upload_asset`, { method: "POST", body: form });
+    expect(status).toBe(201);
+    const refused = await glovebox([
+      "serve",
+      "--port",
+      "0",
+      "--assets",
+      join(folder, "sleep.js"),
+      "--log-level",
+      "silent",
+    ]);
+    expect(refused).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "glovebox: the folder of assets cannot be used: ENOTDIR\n",
+    });
+  });
+
   test.each(["process", "threads"])("ends well under load when it is told to: %s", async (executor) => {
     await using server = await serve("--tools", folder, "--executor", executor, "--workers", "1");
     const calls = Array.from({ length: 20 }, () => execute(server.url, "sleep", { ms: 1_500 }));

@@ -40,8 +40,11 @@ const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/home", LANG:
 
 const { addressBytes, fileBytes, folderBytes, processes } = EXEC_LIMITS;
 const SHELL = "/bin/sh";
-/** Where the machine runs out of memory, a command is what it can do without. */
-const OUTSIDE = `echo 1000 >/proc/self/oom_score_adj; exec "$@"`;
+/**
+ * Where the machine runs out of memory, a command is what it can do without; and where a command makes more and more
+ * processes, whoever has to end it must not wait for its turn among them.
+ */
+const OUTSIDE = `echo 1000 >/proc/self/oom_score_adj; exec nice -n 19 "$@"`;
 /**
  * Shells disagree on the letter that limits processes, and on the length of the blocks that limit files, 512 or 1024 bytes.
  * What cannot be set is done without: the number of processes, where the host runs as root, is for `watch.ts` alone.

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { OWN } from "./jail.ts";
 import { EXEC_LIMITS } from "./limits.ts";
 
-const EVERY_MS = 50;
+const EVERY_MS = 20;
 /** bubblewrap's own process inside, and the shell that it starts. */
 const PROCESSES_OF_OURS = 2;
 const PAGE_BYTES = 4_096;

@@ -2,6 +2,7 @@ import { createReadStream, type ReadStream, renameSync } from "node:fs";
 import { access, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Layout } from "../../capabilities/kv/layout.ts";
 import { AssetError } from "./asset-error.ts";
 import type { AssetMetadata } from "./asset-metadata.ts";
@@ -81,11 +82,16 @@ export class AssetStore implements Disposable {
     this.#incoming = join(path, "incoming");
   }
 
-  /** Opens a folder. Rejects with what the file system says, or with a `StoreError`. */
+  /** Opens a folder. Rejects with a `StoreError` that names no path. */
   static async open(options: AssetOptions): Promise<AssetStore> {
     const path = resolve(options.path);
     const { maxBytes = ASSET_BYTES_DEFAULT, maxTotalBytes = TOTAL_BYTES_DEFAULT } = options;
-    for (const part of ["blobs", "incoming"]) await mkdir(join(path, part), { recursive: true, mode: 0o700 });
+    try {
+      for (const part of ["blobs", "incoming"]) await mkdir(join(path, part), { recursive: true, mode: 0o700 });
+    } catch (error) {
+      const { code = "it is no folder" } = error as NodeJS.ErrnoException;
+      throw new StoreError(`the folder of assets cannot be used: ${code}`, { cause: error });
+    }
     const database = await Database.open(join(path, "assets.sqlite"), DATABASE_BYTES, LAYOUT);
     const store = new AssetStore(database, { path, maxBytes, maxTotalBytes });
     await store.#removeLeft();

@@ -7,11 +7,8 @@ export {
   type ToolsApiSpec,
   writeSchema,
 } from "../../contracts/agentspace-spec.ts";
-export { ASSET_REFUSALS, AssetError, type AssetRefusal } from "./asset-error.ts";
-export { type AssetMetadata, readAssetMetadata } from "./asset-metadata.ts";
-export { type Asset, type AssetOptions, AssetStore } from "./assets.ts";
 export type { Form, FormField } from "./form.ts";
-export { createRegistry, type RegisterOptions, Registry, type RegistryOptions } from "./registry.ts";
+export { createRegistry, type RegisterOptions, type Registry, type RegistryOptions } from "./registry.ts";
 export { RegistryError, type RegistryErrorCode } from "./registry-error.ts";
 export type { Ranking, SearchAnswer, SearchHit, SearchOptions } from "./search.ts";
 export type { RecordFilter, ShownRecord } from "./shown-record.ts";

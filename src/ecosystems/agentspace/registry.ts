@@ -65,6 +65,10 @@ export class Registry implements AsyncDisposable {
   readonly #records: Records;
   readonly #folder: string;
   readonly #loaded = new Map<string, Loaded>();
+  /** Tools of this registry that the engine has. */
+  readonly #given = new Set<string>();
+  /** What is last in line for each tool. */
+  readonly #working = new Map<string, Promise<unknown>>();
   #index: { readonly state: string; readonly index: RecordIndex } | null = null;
   #isClosed = false;
 
@@ -128,12 +132,12 @@ export class Registry implements AsyncDisposable {
 
   /** Runs a call, as an engine does, and loads its tool where this is its first one. Never rejects. */
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
+    const name: unknown = call?.name;
     try {
-      await this.load(call.name);
+      if (typeof name === "string") await this.load(name);
     } catch (error) {
-      if (!(error instanceof RegistryError)) return loadFailure(call, error);
-      // The engine says it in its own words, and tells its listeners.
-      if (error.code !== "not_found") return loadFailure(call, error);
+      // Of a tool that there is not the engine says so in its own words, and tells its listeners.
+      if (!(error instanceof RegistryError) || error.code !== "not_found") return loadFailure(call, error);
     }
     return this.#engine.execute(call, options);
   }
@@ -164,7 +168,7 @@ export class Registry implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.all([...this.#loaded.keys()].map((toolId) => this.#unload(toolId)));
+    await Promise.all([...this.#loaded.keys(), ...this.#given].map((toolId) => this.#unload(toolId)));
     this.#database[Symbol.dispose]();
   }
 
@@ -185,8 +189,14 @@ export class Registry implements AsyncDisposable {
         new RegistryError("conflict", `the engine has a tool "${toolId}" that is not of this registry`),
       );
     }
-    const info = this.#engine.register({ ...grants, path, record }).catch((error: unknown) => {
-      throw inTermsOf(record, path, error);
+    const info = this.#inOrder(toolId, async () => {
+      try {
+        const registered = await this.#engine.register({ ...grants, path, record });
+        this.#given.add(toolId);
+        return registered;
+      } catch (error) {
+        throw inTermsOf(record, path, error);
+      }
     });
     const loading: Loaded = { revision, info };
     this.#loaded.set(toolId, loading);
@@ -197,19 +207,27 @@ export class Registry implements AsyncDisposable {
   }
 
   async #unload(toolId: string): Promise<void> {
-    const loaded = this.#loaded.get(toolId);
-    if (loaded === undefined) return;
     this.#loaded.delete(toolId);
-    const isThere = await loaded.info.then(
-      () => true,
-      () => false,
-    );
-    // Somebody may have registered it again meanwhile.
-    if (isThere && !this.#loaded.has(toolId)) await this.#engine.unregister(toolId);
+    await this.#inOrder(toolId, async () => {
+      // Somebody may have asked for it again meanwhile.
+      if (this.#loaded.has(toolId) || !this.#given.delete(toolId)) return;
+      await this.#engine.unregister(toolId);
+    });
+  }
+
+  /** What is done to one tool is done one after the other, so that the last one stays. */
+  #inOrder<T>(toolId: string, work: () => Promise<T>): Promise<T> {
+    const done = (this.#working.get(toolId) ?? Promise.resolve()).then(work, work);
+    this.#working.set(toolId, done);
+    const leave = () => {
+      if (this.#working.get(toolId) === done) this.#working.delete(toolId);
+    };
+    done.then(leave, leave);
+    return done;
   }
 
   #isForeign(toolId: string): boolean {
-    return !this.#loaded.has(toolId) && this.#engine.get(toolId) !== undefined;
+    return !this.#loaded.has(toolId) && !this.#given.has(toolId) && this.#engine.get(toolId) !== undefined;
   }
 
   #pathOf({ tool_source_code_link: link }: RegistrationRecord): string {
@@ -228,8 +246,8 @@ function inTermsOf({ tool_source_code_link: link }: RegistrationRecord, path: st
 }
 
 /** The result of a call whose tool could not be made ready. */
-function loadFailure({ id = "", name }: ToolCall, error: unknown): ToolResult {
-  const metadata = emptyMetadata(id, name, 0);
+function loadFailure({ id, name }: ToolCall, error: unknown): ToolResult {
+  const metadata = emptyMetadata(typeof id === "string" ? id.slice(0, 256) : "", name, 0);
   if (error instanceof GloveboxError) return failure(toolError(error.code, error.message, error.details), metadata);
   // What else is thrown may name a path of the host.
   const message = error instanceof RegistryError ? error.message : "the tool's record could not be read";

@@ -22,3 +22,4 @@ export {
   validateMountPlan,
 } from "./mount-plan.ts";
 export { ToolResult } from "./tool-result.ts";
+export { type ReferenceTool, referenceTool } from "../reference-tools.ts";

@@ -29,10 +29,12 @@ export interface AgentAnswer {
 
 /** Calls that a model may ask for in one turn. */
 const CALLS_MAX = 32;
+/** What tools may answer in one step, as UTF-16 units of JSON: all of it is sent to the model again in each turn. */
+const ANSWERS_MAX = 16 * 1024 * 1024;
 
 /**
  * Asks a model, makes the calls that it asks for side by side, tells it how each ended, and asks again, until it asks
- * for none. Rejects with a `TurnLimitError` where that takes too many turns, and as the provider does.
+ * for none. Rejects with a `TurnLimitError` where that takes too many turns or too much text, and as the provider does.
  */
 export async function askAgent(prompt: string, input: string, options: AgentOptions): Promise<AgentAnswer> {
   const { provider, model, tools, maxTurns, signal } = options;
@@ -40,6 +42,7 @@ export async function askAgent(prompt: string, input: string, options: AgentOpti
     { role: "system", text: prompt },
     { role: "user", text: input },
   ];
+  let answered = 0;
   const made: { name: string; success: boolean }[] = [];
   for (let turns = 1; turns <= maxTurns; turns++) {
     const answer: ModelAnswer = await provider.generate(messages, { tools: tools.descriptions, model, signal });
@@ -50,6 +53,8 @@ export async function askAgent(prompt: string, input: string, options: AgentOpti
     for (const [index, call] of answer.calls.entries()) {
       const result = results[index];
       if (result === undefined) continue;
+      answered += JSON.stringify(result.output)?.length ?? 0;
+      if (answered > ANSWERS_MAX) throw new TurnLimitError("the agent's tools answered more than a model can be told");
       messages.push({ role: "tool", call, result });
       made.push({ name: call.name, success: result.success });
     }

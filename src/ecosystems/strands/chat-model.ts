@@ -68,7 +68,7 @@ async function persist(url: URL, body: string, options: ChatOptions, signal: Abo
     } else if (isLast || (answer.status !== 429 && answer.status < 500)) return answer;
     const asked = answer instanceof ProviderError ? 0 : answer.retryAfterMs;
     const pauseMs = Math.min(PAUSE_MAX_MS, Math.max(asked, FIRST_PAUSE_MS * 2 ** attempt));
-    await sleep(pauseMs, undefined, signal === undefined ? {} : { signal });
+    await sleep(pauseMs, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
   }
 }
 

@@ -38,3 +38,4 @@ export { type NativeBlock, type NativeResult, toolFunction } from "./tool-functi
 export type { Agent, Artifact, Runtime, Step, ToolEntry, Workflow } from "./workflow.ts";
 export { type ContentBlock } from "../../contracts/strands-content.ts";
 export { type StrandsResult, strands, type ToolSpec, type ToolUse } from "../../contracts/strands.ts";
+export { type ReferenceTool, referenceTool } from "../reference-tools.ts";

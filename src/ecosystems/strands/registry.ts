@@ -78,8 +78,8 @@ export class ToolRegistry implements AsyncDisposable {
 
   private constructor(options: RegistryOptions, engine: Engine, onClose: () => void) {
     this.engine = engine;
-    this.place = options.tools === undefined ? ELSEWHERE : this.#places().map(showPlace).join(", ");
     this.#options = options;
+    this.place = options.tools === undefined ? ELSEWHERE : this.#places().map(showPlace).join(", ");
     this.#onClose = onClose;
   }
 

@@ -3,6 +3,7 @@ import type { ToolResult } from "../../result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { type Check, error, info, pass, warning } from "./check.ts";
 import { sampleArguments } from "./sample.ts";
+import { checkStrandsAnswer } from "./strands.ts";
 
 const LIMITS = { wallMs: 5_000 };
 const MESSAGE_MAX = 300;
@@ -15,18 +16,18 @@ export async function checkBehaviour(
   engine: Engine,
   { name, inputSchema, contract }: ToolInfo,
 ): Promise<readonly Check[]> {
-  const mayThrow = contract !== "amplifier";
   const call = (args: Record<string, unknown>) => engine.execute({ name, arguments: args }, { limits: LIMITS });
   const fitting = await call(sampleArguments(inputSchema));
   const empty = await call({});
   return [
     ...(contract === "amplifier" ? checkLogs(fitting) : []),
-    judge(fitting, mayThrow, "input that fits"),
-    judge(empty, mayThrow, "no input"),
+    ...(contract === "strands" ? checkStrandsAnswer(fitting) : []),
+    judge(fitting, contract, "input that fits"),
+    judge(empty, contract, "no input"),
   ];
 }
 
-function judge({ success, error: failure }: ToolResult, mayThrow: boolean, given: string): Check {
+function judge({ success, error: failure }: ToolResult, contract: ToolInfo["contract"], given: string): Check {
   const about = "execute";
   if (success || failure === null) return pass(about, `given ${given}, answers with a result`);
   const message = `${failure.type}: ${failure.message.slice(0, MESSAGE_MAX)}`;
@@ -40,14 +41,21 @@ function judge({ success, error: failure }: ToolResult, mayThrow: boolean, given
       return info(about, `given ${given}, asks for what it is not granted here: ${message}`);
     case "tool_error":
       if (!isThrown(failure.details)) return pass(about, `given ${given}, answers with a failure: ${message}`);
-      return mayThrow
-        ? info(about, `given ${given}, throws: ${message}`)
-        : error(
-            about,
-            `given ${given}, throws: ${message}; it must return { success: false, error: { message, type } }`,
-          );
+      return judgeThrown(contract, about, `given ${given}, throws: ${message}`);
     default:
       return error(about, `given ${given}, ends with ${failure.code}: ${message}`);
+  }
+}
+
+/** Some contracts have failures returned: in one a tool must not throw, in another it should not. */
+function judgeThrown(contract: ToolInfo["contract"], about: string, thrown: string): Check {
+  switch (contract) {
+    case "amplifier":
+      return error(about, `${thrown}; it must return { success: false, error: { message, type } }`);
+    case "strands":
+      return warning(about, `${thrown}; catch it and return { status: "error", content: [{ text }] }`);
+    default:
+      return info(about, thrown);
   }
 }
 

@@ -10,6 +10,7 @@ import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-so
 import { checkBehaviour } from "./behaviour.ts";
 import { type Check, error, info, pass } from "./check.ts";
 import { lintTool } from "./names.ts";
+import { checkStrands } from "./strands.ts";
 import { checkAmplifier } from "./structure.ts";
 
 /** A module, and all that was looked at in it. It is valid where no check is an `error`. */
@@ -92,6 +93,7 @@ async function validate(
 
 async function checkStructure(report: ModuleReport, file: string): Promise<readonly Check[]> {
   if (report.contract === "glovebox" && report.defaultExport !== "function") return [error("contract", NO_CONTRACT)];
+  if (report.contract === "strands") return checkStrands(report.described);
   if (report.contract !== "amplifier") return [pass("contract", `is written in ${report.contract}`)];
   return [await checkEntryPoint(file), ...checkAmplifier(report)];
 }

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Config, Engine, EngineOptions, ExecutorKind, ExecutorOptions, SandboxMode } from "../../index.ts";
 import { SANDBOX_MODES, WORKERS_DEFAULT } from "../../options.ts";
 import type { Server } from "../http/server.ts";
@@ -66,6 +67,7 @@ async function serve(options: Options): Promise<void> {
     });
   } catch (error) {
     await engine.close({ drainMs: 0 });
+    if (error instanceof StoreError) throw new CliError(EXIT.USAGE, error.message);
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     throw new CliError(EXIT.USAGE, `cannot listen on ${host}, port ${port}: ${code}`);
   }

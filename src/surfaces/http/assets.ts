@@ -1,13 +1,9 @@
 import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import {
-  type Asset,
-  ASSET_REFUSALS,
-  AssetError,
-  type AssetStore,
-  readAssetMetadata,
-} from "../../ecosystems/agentspace/index.ts";
+import { ASSET_REFUSALS, AssetError } from "../../ecosystems/agentspace/asset-error.ts";
+import { readAssetMetadata } from "../../ecosystems/agentspace/asset-metadata.ts";
+import type { Asset, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import { sendJson, sendNotFound } from "./answers.ts";
 
 const METADATA_MAX_BYTES = 64 * 1024;

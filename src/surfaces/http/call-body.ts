@@ -12,7 +12,7 @@ export interface ParsedCall {
 type Fields = Readonly<Record<string, unknown>>;
 
 const TENANT_MAX = 256;
-const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey"];
+const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
 
 /**
  * Reads the body of `POST /v1/execute`; answers what is wrong with it where it is none. Only the form is checked that
@@ -33,7 +33,7 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   if (!isFields(options)) return "a call's options are an object";
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;
-  const { tenant, priority, limits, capabilities, idempotencyKey } = options;
+  const { tenant, priority, limits, capabilities, idempotencyKey, retries } = options;
   if (tenant !== undefined && (typeof tenant !== "string" || tenant.length > TENANT_MAX)) {
     return `options.tenant is a string of at most ${TENANT_MAX} characters`;
   }
@@ -41,8 +41,10 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   if (limits !== undefined && !isFields(limits)) return "options.limits is an object of numbers";
   if (capabilities !== undefined && !isFields(capabilities)) return "options.capabilities is an object";
   if (idempotencyKey !== undefined && typeof idempotencyKey !== "string") return "options.idempotencyKey is a string";
+  if (retries !== undefined && typeof retries !== "number") return "options.retries is a number";
   return {
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(retries === undefined ? {} : { retries }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(priority === undefined ? {} : { priority }),
     ...(limits === undefined ? {} : { limits: limits as Partial<Limits> }),

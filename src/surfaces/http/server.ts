@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { fastify, type FastifyError, type FastifyInstance } from "fastify";
-import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/index.ts";
+import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine.ts";
 import { describeExcess } from "../../json.ts";
 import { MAX_LIMITS } from "../../limits.ts";
@@ -53,7 +53,10 @@ const KEEP_ALIVE_MS = 72_000;
 /** Longer than any that fits into a request's first line: names that no tool can have are answered like unknown ones. */
 const NAME_LENGTH_MAX = 65_536;
 
-/** Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen. */
+/**
+ * Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen, and with a
+ * `StoreError` where the folder of assets cannot be used.
+ */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
@@ -82,9 +85,12 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
 }
 
 async function openAssets(app: FastifyInstance, { publicUrl, ...options }: ServedAssets): Promise<AssetStore> {
-  const { AssetStore } = await import("../../ecosystems/agentspace/index.ts");
+  const { AssetStore } = await import("../../ecosystems/agentspace/assets.ts");
   const { addAssets } = await import("./assets.ts");
-  const url = publicUrl === undefined ? null : new URL(publicUrl);
+  const url = publicUrl === undefined ? null : URL.parse(publicUrl);
+  if (publicUrl !== undefined && url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new TypeError("assets.publicUrl is not an address that begins with https:// or http://");
+  }
   const store = await AssetStore.open(options);
   await addAssets(app, store, url);
   return store;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -72,6 +72,16 @@ const version = (text: string, tag?: string) => ({
   ...METADATA,
   asset_version: { version: text, ...(tag === undefined ? {} : { tag }) },
 });
+
+/** A client that sends the beginning of a file, and no more. */
+function beginUpload({ server }: Bench): Socket {
+  const socket = connect(server.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  const head = ["POST /upload_asset HTTP/1.1", "Host: a", "Content-Type: multipart/form-data; boundary=x"];
+  socket.write([...head, "Content-Length: 100000", "", "--x"].join("\r\n"));
+  socket.write('\r\nContent-Disposition: form-data; name="asset"; filename="a.zip"\r\n\r\nPK and some of the file');
+  return socket;
+}
 
 /** The files that were left: bytes of assets, and of uploads that did not become one. */
 const left = ({ folder }: Bench) => ({
@@ -206,12 +216,20 @@ describe("an upload", () => {
 
   test("of a client that hangs up leaves nothing", async () => {
     const bench = await startServer();
-    const socket = connect(bench.server.port, "127.0.0.1");
-    const head = ["POST /upload_asset HTTP/1.1", "Host: a", "Content-Type: multipart/form-data; boundary=x"];
-    socket.write([...head, "Content-Length: 100000", "", "--x"].join("\r\n"));
-    socket.write('\r\nContent-Disposition: form-data; name="asset"; filename="a.zip"\r\n\r\nPK and some of the file');
+    const socket = beginUpload(bench);
     await vi.waitFor(() => expect(left(bench).incoming).toBe(1));
     socket.destroy();
+    await vi.waitFor(() => expect(left(bench)).toEqual({ blobs: 0, incoming: 0 }));
+    expect((await upload(bench)).status).toBe(201);
+  });
+
+  test("beside many others that are not through yet is refused", async () => {
+    const bench = await startServer();
+    const sockets = Array.from({ length: 8 }, () => beginUpload(bench));
+    await vi.waitFor(() => expect(left(bench).incoming).toBe(8));
+    const { status, body } = await upload(bench);
+    expect({ status, code: body.error?.code }).toEqual({ status: 429, code: "too_many" });
+    for (const socket of sockets) socket.destroy();
     await vi.waitFor(() => expect(left(bench)).toEqual({ blobs: 0, incoming: 0 }));
     expect((await upload(bench)).status).toBe(201);
   });

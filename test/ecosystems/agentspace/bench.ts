@@ -17,14 +17,10 @@ import { createEngine, type Engine, type EngineOptions } from "../../../src/inde
 
 const FIXTURES = fileURLToPath(new URL("../../../fixtures/contracts/agentspace", import.meta.url));
 
-/** A sample's record, with its code where it is in this repository. */
+/** A sample's record, with its package where it is in this repository. */
 export function sample(toolId: string, changes: Partial<RegistrationRecord> = {}): RegistrationRecord {
   const record = JSON.parse(readFileSync(join(FIXTURES, toolId, "tool.json"), "utf8")) as RegistrationRecord;
-  return { ...record, tool_source_code_link: codeOf(toolId), ...changes };
-}
-
-function codeOf(toolId: string): string {
-  return join(FIXTURES, toolId, "code", "function.js");
+  return { ...record, tool_source_code_link: join(FIXTURES, toolId), ...changes };
 }
 
 /** A module's file, in a folder of its own. */

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRegistry, type RegistrationRecord, type Registry } from "../../../src/ecosystems/agentspace/index.ts";
+import type { ToolCall, ToolInfo } from "../../../src/index.ts";
 import { openRegistry, sample, startBench, temporaryFolder } from "./bench.ts";
 
 const GREETING = sample("greeting-tool-v1");
@@ -95,6 +96,47 @@ describe("a registry", () => {
     expect(engine.list()).toEqual([]);
     expect((await registry.execute(call)).error?.code).toBe("tool_not_found");
     expect(await registry.remove(GREETING.tool_id)).toBe(false);
+  });
+
+  test("gives the engine one version after the other, however long each takes", async () => {
+    const done: string[] = [];
+    const gates = new Map<string, PromiseWithResolvers<void>>();
+    const engine = {
+      register: async (location: unknown) => {
+        const { path = "" } = location as { path?: string };
+        const gate = Promise.withResolvers<void>();
+        gates.set(path, gate);
+        await gate.promise;
+        done.push(path);
+        return {} as ToolInfo;
+      },
+      unregister: (name: string) => Promise.resolve(done.push(`without ${name}`) > 0),
+      get: () => undefined,
+      execute: () => Promise.reject(new Error("nothing is called")),
+    };
+    await using registry = await createRegistry(engine, { path: ":memory:" });
+    const load = (link: string) => {
+      registry.register(named("t", { tool_source_code_link: link }), { replace: true });
+      return registry.load("t");
+    };
+    const first = load("https://a.example/1.zip");
+    const second = load("https://a.example/2.zip");
+    await vi.waitFor(() => expect([...gates.keys()]).toEqual(["https://a.example/1.zip"]));
+    const removed = registry.remove("t");
+    gates.get("https://a.example/1.zip")?.resolve();
+    await first;
+    await vi.waitFor(() => expect(gates.size).toBe(2));
+    gates.get("https://a.example/2.zip")?.resolve();
+    await Promise.all([second, removed]);
+    expect(done).toEqual(["https://a.example/1.zip", "https://a.example/2.zip", "without t"]);
+  });
+
+  test("answers whatever it is called with", async () => {
+    const { registry } = await startBench();
+    for (const call of [null, undefined, 7, {}, { name: 7 }, { name: "x".repeat(1_000_000) }]) {
+      const { error } = await registry.execute(call as unknown as ToolCall);
+      expect(error?.code).toMatch(/^(?:tool_not_found|invalid_arguments)$/);
+    }
   });
 
   test("leaves a tool alone that somebody else gave the engine", async () => {

@@ -104,6 +104,19 @@ describe("a local source", () => {
     expect(await find("./link/b.js", wider)).toBe(join(folder, "elsewhere/b.js"));
   });
 
+  test("that an installed package's name leads to is refused there as well", async () => {
+    const folder = await temporaryFolder({
+      "plan/node_modules/plain/package.json": "{}",
+      "elsewhere/package.json": manifest({ "my-tool": "./a.js:mount" }),
+      "elsewhere/a.js": "",
+    });
+    await symlink(join(folder, "elsewhere"), join(folder, "plan/node_modules/linked"));
+    const options = { folder: join(folder, "plan") };
+    for (const source of [undefined, "linked"]) expect((await refusal(find(source, options))).reason).toBe("refused");
+    const roots = [join(folder, "elsewhere")];
+    expect(await find(undefined, { ...options, roots })).toBe(join(folder, "elsewhere/a.js"));
+  });
+
   test("that is not there, or makes no sense, is told apart", async () => {
     const folder = await temporaryFolder({ "a.js": "" });
     expect((await refusal(find("./b.js", { folder }))).reason).toBe("not_found");
@@ -157,7 +170,12 @@ describe("a git source", () => {
 
   test("with a user or a password is not accepted, nor shown", async () => {
     const folder = await temporaryFolder({});
-    for (const secret of ["git+https://hunter2@github.com/org/a@main", "git+https://me:hunter2@github.com/org/a"]) {
+    for (const secret of [
+      "git+https://hunter2@github.com/org/a@main",
+      "git+https://me:hunter2@github.com/org/a",
+      "git+https://:hunter2@github.com/org/a",
+      "git+https://github.com/org/a?token=hunter2",
+    ]) {
       const { reason, message } = await refusal(find(secret, { folder }));
       expect([reason, message.includes("hunter2")]).toEqual(["invalid", false]);
     }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   ArtifactError,
+  check_capability,
   type ChainOptions,
   load_spec,
   ProviderError,
@@ -145,6 +146,15 @@ describe("a chain", () => {
     await expect(running).rejects.toThrow(TurnLimitError);
     await expect(running).rejects.toThrow("no answer after 3 turns");
     expect(existsSync(folder.at("result.txt"))).toBe(false);
+  });
+
+  test("ends where its tools answer more than a model can be told", async () => {
+    const large = {
+      calls: Array.from({ length: 20 }, () => ({ name: "echo", arguments: { message: "x".repeat(9e5) } })),
+    };
+    const running = run([large, large, "never"]);
+    await expect(running).rejects.toThrow(TurnLimitError);
+    await expect(running).rejects.toThrow("more than a model can be told");
   });
 
   test("ends with the model's error where it has one", async () => {
@@ -298,4 +308,21 @@ describe("an artifact", () => {
     await expect(run(["done"], { changes: [at("file/result.txt")] })).rejects.toThrow("a folder on its path is none");
     expect(readdirSync(folder.path).sort()).toEqual(["file", "flow.yaml", "link"]);
   });
+});
+
+test("the document's workflow of several tools runs with the engine's own, whose code runs in the sandbox", async () => {
+  const own = await ToolRegistry.discover({ engine });
+  const spec = await load_spec(`${SAMPLES}/multi-tool-demo.yaml`);
+  expect(await check_capability(spec, own)).toMatchObject({ supported: true, issues: [] });
+  const code = "let n = 1; for (let i = 2; i <= 5; i++) n *= i; print(n);";
+  const provider = scriptedProvider([
+    { calls: [{ name: "echo", arguments: { message: "Starting workflow" } }] },
+    { calls: [{ name: "js_exec", arguments: { code } }] },
+    (messages) => {
+      const outputs = messages.flatMap((message) => (message.role === "tool" ? [String(message.result.output)] : []));
+      return outputs.map((output) => output.trim()).join(", ");
+    },
+  ]);
+  const { last_response } = await run_chain(spec, {}, { registry: own, provider, folder: folder.path });
+  expect(last_response).toBe("Starting workflow, 120");
 });

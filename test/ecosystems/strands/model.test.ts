@@ -209,6 +209,16 @@ describe("a model behind chat completions", () => {
     await expect(ask({ retries: 3 }, USER, stop.signal)).rejects.toThrow("enough");
   });
 
+  test("is not asked again when the caller gives up meanwhile", async () => {
+    const stop = new AbortController();
+    answer = (response) => {
+      fail(response, 503, "busy", { "retry-after": "10" });
+      setTimeout(() => stop.abort(new Error("enough")), 20);
+    };
+    await expect(ask({ retries: 3 }, USER, stop.signal)).rejects.toThrow("enough");
+    expect(requests).toHaveLength(1);
+  });
+
   test.each(["", "no", "{}", "[]", "null", '{"choices":5}', '{"choices":[null]}', '{"choices":[{"message":7}]}'])(
     "that answers %j is told as such",
     async (body) => {

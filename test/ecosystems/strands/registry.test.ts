@@ -1,7 +1,12 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { getRegistry, type RegistryOptions, ToolRegistry } from "../../../src/ecosystems/strands/index.ts";
+import {
+  getRegistry,
+  type RegistryOptions,
+  type ToolPlace,
+  ToolRegistry,
+} from "../../../src/ecosystems/strands/index.ts";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { Folder, SAMPLES, toolModule } from "./folder.ts";
 
@@ -13,7 +18,10 @@ beforeAll(async () => {
 
 afterAll(() => engine.close());
 
-function discover(tools: RegistryOptions["tools"], options: Partial<RegistryOptions> = {}): Promise<ToolRegistry> {
+function discover(
+  tools: ToolPlace | readonly ToolPlace[],
+  options: Partial<RegistryOptions> = {},
+): Promise<ToolRegistry> {
   return ToolRegistry.discover({ engine, tools, ...options });
 }
 

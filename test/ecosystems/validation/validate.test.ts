@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ToolCheck, type Validation, validateModules } from "../../../src/ecosystems/validation/index.ts";
 import type { Engine } from "../../../src/index.ts";
 import { temporaryFolder } from "../../unit/tool/temporary.ts";
-import { moduleAt, openEngine } from "../amplifier/modules.ts";
+import { moduleAt, MODULES, openEngine } from "../amplifier/modules.ts";
 
 let engine: Engine;
 
@@ -174,6 +174,8 @@ describe("a module of Amplifier's", () => {
     ]);
     const loud = `async execute(input) { console.error("working"); return { success: true, output: input.text }; }`;
     expect(await problems(made({ execute: loud }))).toEqual(["warning logs: an error is logged though nothing failed"]);
+    const failing = loud.replace("success: true, output: input.text", "success: false, error: { message: 'no' }");
+    expect(await problems(made({ execute: failing }))).toEqual([]);
   });
 
   test("should have a short name in snake_case, which nobody is refused for [A21]", async () => {
@@ -254,12 +256,24 @@ describe("modules of other contracts", () => {
         "strands",
         "pass load: loads in an isolate",
         "pass contract: is written in strands",
+        'pass TOOL_SPEC: is named "theirs"',
+        "pass function: has the name in TOOL_SPEC",
+        "pass TOOL_SPEC: has a description",
+        "pass inputSchema: has a type, properties and what is required",
         "pass name: is short and in snake_case",
         "pass description: says something",
         "pass schema: says what the input is, so it is checked before the tool has it",
+        "pass content: is text",
         "pass execute: given input that fits, answers with a result",
         "pass execute: given no input, is not called: the schema refuses it",
       ],
     ]);
+  });
+
+  test.each(["agentspace/greeting-tool-v1", "strands", "xaibo"])("the documents' own are valid: %s", async (place) => {
+    const validations = await validateModules(engine, join(MODULES, "..", place));
+    const checks = validations.flatMap((validation) => validation.checks);
+    expect(checks.filter(({ level }) => level === "error")).toEqual([]);
+    expect(checks.map(({ about }) => about)).toContain("execute");
   });
 });

@@ -1,7 +1,7 @@
-import { generateText, isStepCount, type ToolSet } from "ai";
+import { generateText, isStepCount, type ModelMessage, type ToolSet } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { aiTools } from "../../../src/contracts/index.ts";
+import { aiSdk, aiTools } from "../../../src/contracts/index.ts";
 import type { CallEvent, Engine } from "../../../src/index.ts";
 import { openEngine } from "./engine.ts";
 
@@ -110,6 +110,20 @@ describe("the ai package's tool loop", () => {
     await expect(run(modelThatCalls(["c1", "wait", {}]), controller.signal)).rejects.toThrow();
     expect((await ended.promise).result.error?.code).toBe("cancelled");
     engine.off("tool:pre", abort).off("tool:error", ended.resolve);
+  });
+
+  test("takes calls and results of ours as messages of its own", async () => {
+    const model = modelThatCalls();
+    const call = { id: "c1", name: "text.upper", arguments: { text: "ab" } };
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Say it loudly" },
+      { role: "assistant", content: [aiSdk.writeCall(call)] },
+      { role: "tool", content: [aiSdk.writeResult(await engine.execute(call))] },
+    ];
+    await generateText({ model, messages });
+    const [, asked, answered] = model.doGenerateCalls[0]?.prompt ?? [];
+    expect(asked?.content).toMatchObject([{ toolCallId: "c1", toolName: "text-dot_upper", input: { text: "ab" } }]);
+    expect(answered?.content).toMatchObject([{ toolCallId: "c1", output: { type: "text", value: "AB" } }]);
   });
 
   test("offers those that are named, and no others", () => {

@@ -312,6 +312,10 @@ describe("a module", () => {
     expect(names({ mounts: [mount("a", "one"), mount("a", "two"), mount("b", "three")] })).toEqual(["two", "three"]);
   });
 
+  test("mounting a tool again under its name is no second tool of that name", () => {
+    expect(names({ mounts: [mount("a", "one"), mount("a", "one")] })).toEqual(["one"]);
+  });
+
   test("two tools of one name are refused [A22]", () => {
     expect(() => read({ mounts: [mount("a", "one"), mount("b", "one")] })).toThrow(
       'amplifier /mounts/1/tool/name: "one" is the name of another tool that is mounted',

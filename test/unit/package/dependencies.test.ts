@@ -117,7 +117,7 @@ describe("a dependency is refused [C14]", () => {
 
   test.each(["requirements.txt", "package.json"])("in a %s that is a pipe, which nobody writes to", async (name) => {
     const root = await newTree({ "code/function.js": "" });
-    execFileSync("mkfifo", [path.join(root, "code", name)]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', path.join(root, "code", name)]);
     const reading = readDependencies(root, resolvePackageOptions({}));
     expect(await problemOf(reading)).toBe(`"code/${name}" is no file`);
   });

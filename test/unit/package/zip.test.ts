@@ -253,6 +253,11 @@ describe("a zip archive is refused, and nothing of it is left [C78],", () => {
     expect(unpacked.message).toContain("more than 1000 bytes");
   });
 
+  test("where a few entries stand for many folders", async () => {
+    const parts = Array.from({ length: 400 }, (_, at) => ({ name: `${at}/${"d/".repeat(30)}a`, isStored: true }));
+    await refused(parts, {}, "more than 10000 entries");
+  });
+
   test("where it has a hundred thousand entries", async () => {
     const parts = Array.from({ length: 100_000 }, (_, at) => ({ name: `${at}`, isStored: true }));
     await refused(parts, { wide: true }, "more than 10000 entries");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parseCall } from "../../../src/surfaces/http/call-body.ts";
 
 test("a body's call and options are read apart", () => {
-  const options = { tenant: "t", priority: -2, limits: { wallMs: 5 }, capabilities: { kv: true } };
+  const options = { tenant: "t", priority: -2, limits: { wallMs: 5 }, capabilities: { kv: true }, retries: 2 };
   expect(parseCall({ id: "1", name: "add", arguments: { a: 1 }, options, more: true })).toEqual({
     call: { id: "1", name: "add", arguments: { a: 1 } },
     options,
@@ -21,6 +21,7 @@ test("every option may be wrong in its own way, and is named", () => {
     [{ tenant: "t".repeat(257) }, "options.tenant"],
     [{ priority: null }, "options.priority"],
     [{ limits: 5 }, "options.limits"],
+    [{ retries: "2" }, "options.retries"],
     [{ capabilities: ["kv"] }, "options.capabilities"],
     [{ signal: {} }, "options.signal"],
     [JSON.parse('{"__proto__":{}}'), "options.__proto__"],

@@ -131,6 +131,12 @@ describe("a path is refused, as it was given,", () => {
     expect((await refusalOf(findSources(folder))).message).toContain("more than 1000 tools");
   });
 
+  test.each(["mine", "mine.zip"])("where a link to the package %s leads out", async (name) => {
+    const folder = await temporaryFolder({ "mine/code/function.js": "", "mine.zip": "", "tools/a.js": "" });
+    await symlink(path.join(folder, name), path.join(folder, "tools", name));
+    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain("a link out of the folder");
+  });
+
   test.each(["file", "folder"])("where a link to a %s leads out", async (kind) => {
     const folder = await temporaryFolder({ "other/index.js": "", "tools/a.js": "" });
     const target = path.join(folder, kind === "file" ? "other/index.js" : "other");

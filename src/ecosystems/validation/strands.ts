@@ -1,0 +1,58 @@
+import type { ToolResult } from "../../result.ts";
+import { type Check, error, info, pass, warning } from "./check.ts";
+
+const TYPES: readonly unknown[] = ["string", "number", "integer", "boolean", "array", "object"];
+
+/** A specification as Strands asks for it: a tool is found with less, but nobody can call it well then. */
+export function checkStrands(described: unknown): readonly Check[] {
+  const spec = field(described, "TOOL_SPEC");
+  if (!isRecord(spec)) return [error("TOOL_SPEC", "is not an object with name, description and inputSchema")];
+  const name = field(spec, "name");
+  return [
+    pass("contract", "is written in strands"),
+    isText(name) ? pass("TOOL_SPEC", `is named "${name}"`) : error("TOOL_SPEC", "has no name"),
+    field(described, "function") === true
+      ? pass("function", "has the name in TOOL_SPEC")
+      : error("function", `is not exported under the name in TOOL_SPEC, ${JSON.stringify(name)}`),
+    isText(field(spec, "description"))
+      ? pass("TOOL_SPEC", "has a description")
+      : error("TOOL_SPEC", "has no description; models choose tools by it"),
+    ...checkSchema(field(spec, "inputSchema")),
+  ];
+}
+
+function checkSchema(inputSchema: unknown): readonly Check[] {
+  if (inputSchema === undefined) return [error("inputSchema", "is missing; write { json: { type: 'object', … } }")];
+  const json = field(inputSchema, "json");
+  if (!isRecord(json)) return [error("inputSchema", "has no json; write { json: { type: 'object', … } }")];
+  const found: Check[] = [];
+  if (json["type"] !== "object") found.push(error("inputSchema", "is not of the type object"));
+  if (!isRecord(json["properties"])) found.push(warning("inputSchema", "names no properties"));
+  if (!Array.isArray(json["required"]))
+    found.push(warning("inputSchema", "does not say which properties are required"));
+  const odd = Object.entries(isRecord(json["properties"]) ? json["properties"] : {}).filter(
+    ([, property]) => field(property, "type") !== undefined && !TYPES.includes(field(property, "type")),
+  );
+  for (const [name] of odd) found.push(warning("inputSchema", `has a property of a type of its own: ${name}`));
+  return found.length > 0 ? found : [pass("inputSchema", "has a type, properties and what is required")];
+}
+
+/** The guidelines for what a tool of Strands answers, from its answer to input that fits. */
+export function checkStrandsAnswer({ success, output }: ToolResult): readonly Check[] {
+  if (!success) return [];
+  return typeof output === "string"
+    ? [pass("content", "is text")]
+    : [info("content", "is not one text; most tools answer with { text } only")];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function field(value: unknown, key: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
