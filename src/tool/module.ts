@@ -46,13 +46,13 @@ export function readTools(found: Found, name: string, extras: LocationExtras): r
     const message = `tool "${name}" is not written in the contract ${wanted}`;
     throw new GloveboxError("load_error", message, { contract });
   }
-  if (contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
+  if (contract === "glovebox") return [checkDefinition({ ...readSpec(name, spec, found), ...location }, MODULE)];
   const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
   // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
   if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
   const config = configFor(extras);
   return descriptions.map((description) =>
-    checkDefinition({ ...definitionOf(description, contract), config, ...location, ...extrasIn(spec) }, MODULE),
+    checkDefinition({ ...definitionOf(description, contract), ...extrasIn(spec), config, ...location }, MODULE),
   );
 }
 

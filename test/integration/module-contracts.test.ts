@@ -189,13 +189,13 @@ describe("a module of our own", () => {
     expect((await run(name)).output).toBeNull();
   });
 
-  test("says what it is before whoever registers it does", async () => {
+  test("is what whoever registers it says, before what it says itself", async () => {
     const [name = ""] = await register(
-      `export const spec = { description: "Waits.", limits: { wallMs: 100 } }; export default () => 1;`,
+      `export const spec = { description: "Waits.", limits: { wallMs: 100 }, tags: ["own"] }; export default () => 1;`,
       { limits: { wallMs: 50, cpuMs: 20 }, tags: ["slow"] },
     );
     const info = engine.get(name);
-    expect([info?.tags, info?.limits.wallMs]).toEqual([["slow"], 100]);
+    expect([info?.tags, info?.limits.wallMs]).toEqual([["slow"], 50]);
   });
 
   test("is refused where its place says what there is not", async () => {

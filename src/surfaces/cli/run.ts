@@ -59,7 +59,8 @@ async function run(tool: string, options: Options): Promise<void> {
     });
   }
   if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
-  if (input === undefined) throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified");
+  if (input === undefined)
+    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (add --help for all that there is)");
   await runTool(tool, input, options);
 }
 
