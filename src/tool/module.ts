@@ -52,8 +52,19 @@ export function readTools(found: Found, name: string, extras: LocationExtras): r
   if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
   const config = configFor(extras);
   return descriptions.map((description) =>
-    checkDefinition({ ...definitionOf(description, contract), ...extrasIn(spec), config, ...location }, MODULE),
+    checkDefinition({ config, ...together(extrasIn(spec), definitionOf(description, contract), location) }, MODULE),
   );
+}
+
+/**
+ * A module's `spec`, what is said of it in the terms of its contract (for AgentSpace, by whoever registers it), and what
+ * is said of its place: the last one wins, and each limit is one.
+ */
+function together(...parts: readonly object[]): object {
+  const merge = (values: readonly object[]): object => values.reduce((all, each) => ({ ...all, ...each }), {});
+  const limits = parts.map((part): unknown => Reflect.get(part, "limits")).filter((one) => one !== undefined);
+  // What is no object is refused with the rest, when the definition is checked.
+  return { ...merge(parts), ...(limits.length > 0 && limits.every(isObject) ? { limits: merge(limits) } : {}) };
 }
 
 const MODULE = { allowNoSource: true };

@@ -13,7 +13,7 @@ export const WAITING: ReadonlyMap<string, string> = new Map([
   ["C70", waits("there is nothing yet on stdout, stderr or in an output file to look at")],
   ["C71", waits("the guide's binary is compiled from Go, and its record is read and refused until binaries run")],
   ["C72", waits("no argument is handed to the system, so none can be too long for it")],
-  ["C73", waits("its record's timeout is read (10 s), and there is no process group to end")],
+  ["C73", waits("there is no call of one to time, and no process group to end")],
   ["C74", waits("there is no binary tool whose commands could be answered, and nothing is started for one")],
   ["C75", waits("nothing is started, so the system has no say about its format yet")],
   ["C76", waits("no process is started, so there is neither environment nor folder to keep from it")],

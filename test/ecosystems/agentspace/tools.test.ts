@@ -169,6 +169,26 @@ describe("management", () => {
     expect((await registry.load(hour.toolId)).limits.wallMs).toBe(90_000);
   });
 
+  test("is what counts, and not what the module says of itself, beside what it has no place for [C43]", async () => {
+    const said = "export const spec = { version: '9.9.9', tags: ['own'], limits: { wallMs: 20_000, memoryMb: 32 } };";
+    const toolId = `tool-${++last}`;
+    const record = sample("greeting-tool-v1", {
+      tool_id: toolId,
+      tool_tags: ["theirs"],
+      tool_metadata: { version: "1.0.0" },
+      tool_source_code_link: await moduleFile(`${said} ${SLOW}`),
+      tools_api_spec: { input: {}, output: {}, management: { timeout: preset("number", 0.05) } },
+    });
+    registry.register(record, { limits: { cpuMs: 123 } });
+    const { error } = await registry.execute({ name: toolId, arguments: {} });
+    expect([error?.code, error?.message]).toEqual(["wall_limit", expect.stringContaining("50 ms")]);
+    expect(engine.get(toolId)).toMatchObject({
+      version: "1.0.0",
+      tags: ["theirs"],
+      limits: { wallMs: 50, memoryMb: 32, cpuMs: 123 },
+    });
+  });
+
   test("is a default: a call may say less, or more [C44]", async () => {
     const slow = await tool(SLOW, { management: { timeout: preset("number", 60) } });
     expect((await slow.call({}, {}, { limits: { wallMs: 50 } })).error?.code).toBe("wall_limit");
