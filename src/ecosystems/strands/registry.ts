@@ -44,6 +44,8 @@ const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
 const NOT_LOADED = "Failed to import tool module, skipping";
 const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
+const TAKEN = "Tool name is that of another tool of the engine, skipping";
+
 const OWN_TOOLS = ["calculator", "echo", "js_exec"] as const;
 const ELSEWHERE = "a tools folder of your own";
 
@@ -166,6 +168,8 @@ export class ToolRegistry implements AsyncDisposable {
 
   async #read({ location, name }: ToolModule): Promise<ToolInfo | { message: string; error?: string }> {
     try {
+      const taken = await this.#nameTaken(location);
+      if (taken !== null) return { message: TAKEN, error: taken };
       const info = await this.engine.register({ ...location, contract: "strands" });
       // The engine gives a tool without a description its name.
       const description = info.description === info.name ? "" : info.description;
@@ -178,5 +182,14 @@ export class ToolRegistry implements AsyncDisposable {
       if (pointer === "/TOOL_SPEC" || pointer === "/TOOL_SPEC/name") return { message: BAD_SPEC };
       return { message: NOT_LOADED, error: error.message };
     }
+  }
+
+  /** The name of a module's tool where the engine has it from somebody else: who drops a module in may not take it over. */
+  async #nameTaken(location: ToolModule["location"]): Promise<string | null> {
+    const others = this.engine.list().filter(({ contract }) => contract !== "strands");
+    if (others.length === 0) return null;
+    const [report] = await this.engine.describe({ ...location, contract: "strands" });
+    const { TOOL_SPEC } = (report?.described ?? {}) as { readonly TOOL_SPEC?: { readonly name?: unknown } | null };
+    return others.find(({ name }) => name === TOOL_SPEC?.name)?.name ?? null;
   }
 }
