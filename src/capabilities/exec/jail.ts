@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { findBubblewrap, ISOLATION } from "../../bubblewrap.ts";
+import { Descriptors } from "../../descriptors.ts";
 import { commandFilter } from "./filter.ts";
 import type { ExecMount } from "./grants.ts";
 import { EXEC_LIMITS } from "./limits.ts";
@@ -121,9 +122,10 @@ function start(bubblewrap: string, filter: Uint8Array, { command, wallMs, mounts
   // A command can read the arguments of the process above it, so those that name the host's folders are not among them.
   const inside = [SHELL, "-c", INSIDE, SHELL, command, seconds];
   const args = ["-c", OUTSIDE, SHELL, bubblewrap, "--args", String(ARGUMENTS_FD), "--", ...inside];
-  const process = spawn(SHELL, args, { stdio: STDIO, env: ENVIRONMENT });
+  using descriptors = new Descriptors(STDIO);
+  const process = spawn(SHELL, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
   // Of the pipes each is a socket, whatever its type says; who ends before all is written, ends.
-  const pipes = process.stdio.map((pipe) => (pipe as Duplex).on("error", () => undefined));
+  const pipes = process.stdio.slice(0, STDIO.length).map((pipe) => (pipe as Duplex).on("error", () => undefined));
   const [stdin, stdout, stderr, status, told, filtered] = pipes as [Duplex, Duplex, Duplex, Duplex, Duplex, Duplex];
   told.end(
     walls(mounts)
