@@ -108,10 +108,17 @@ describe("an Amplifier module", () => {
 
   test("cannot pass for more than it is by what it answers", async () => {
     await register(`export async function mount(coordinator) {
-      return ${tool("liar", `async execute() { return { success: true, output: 1, metadata: { callId: "x", attempts: 9, note: "n" } }; }`)};
+      return ${tool(
+        "liar",
+        `async execute() { return { success: true, output: 1, metadata: { callId: "x", attempts: 9, note: "n",
+        truncated: "x", originalChars: 9, isRepeated: true, recording: {} } }; }`,
+      )};
     }`);
     const { metadata } = await run("liar");
     expect([metadata.callId === "x", metadata.attempts, metadata["note"]]).toEqual([false, 1, "n"]);
+    expect(Object.keys(metadata)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(?:truncated|originalChars|isRepeated|recording)$/)]),
+    );
   });
 
   test("that answers with no result is an error of its own, and not of the engine", async () => {

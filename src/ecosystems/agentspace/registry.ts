@@ -191,7 +191,8 @@ export class Registry implements AsyncDisposable {
     }
     const info = this.#inOrder(toolId, async () => {
       try {
-        const registered = await this.#engine.register({ ...grants, path, record });
+        // In any other contract a module names its tools itself, and could take another tool's place.
+        const registered = await this.#engine.register({ ...grants, path, record, contract: "agentspace" });
         this.#given.add(toolId);
         return registered;
       } catch (error) {
