@@ -191,7 +191,8 @@ export class Registry implements AsyncDisposable {
     }
     const info = this.#inOrder(toolId, async () => {
       try {
-        const registered = await this.#engine.register({ ...grants, path, record });
+        // What is written in another contract says its own name, which may be that of anybody's tool.
+        const registered = await this.#engine.register({ ...grants, path, record, contract: "agentspace" });
         this.#given.add(toolId);
         return registered;
       } catch (error) {
