@@ -192,7 +192,7 @@ export class Registry implements AsyncDisposable {
     }
     const info = this.#inOrder(toolId, async () => {
       try {
-        // What is written in another contract says its own name, which may be that of anybody's tool.
+        // In any other contract a module names its tools itself, and could take another tool's place.
         const registered = await this.#engine.register({ ...grants, path, record, contract: "agentspace" });
         this.#given.set(toolId, this.#engine.get(toolId));
         return registered;

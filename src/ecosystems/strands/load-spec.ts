@@ -1,7 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { parseDocument } from "yaml";
-import { pointerSegment } from "../../json.ts";
 import { compileSchema } from "../../tool/schema.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
 import { describeTemplate } from "./template.ts";
@@ -114,9 +113,4 @@ function unreadableTemplates({ pattern, outputs }: Workflow): SpecProblem[] {
     const problem = describeTemplate(text);
     return problem === null ? [] : [{ pointer, message: `${pointer} is no template: ${problem}` }];
   });
-}
-
-/** The place of a tool in a workflow, as reports name it. */
-export function toolPointer(kind: string, index: number): string {
-  return `/tools${pointerSegment(kind)}/${index}/callable`;
 }

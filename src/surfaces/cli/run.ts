@@ -25,7 +25,6 @@ interface Opened extends AsyncDisposable {
 }
 
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
-const NO_INPUT = "required option '--input <json>' not specified (add --help for all that there is)";
 const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
@@ -60,7 +59,8 @@ async function run(tool: string, options: Options): Promise<void> {
     });
   }
   if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
-  if (input === undefined) throw new CliError(EXIT.USAGE, NO_INPUT);
+  if (input === undefined)
+    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (add --help for all that there is)");
   await runTool(tool, input, options);
 }
 
