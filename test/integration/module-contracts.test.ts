@@ -140,6 +140,34 @@ describe("an Amplifier module", () => {
   });
 });
 
+describe("tools at one place", () => {
+  const PROVIDER = `export class Provider {
+    async list_tools() { return [{ name: "get_it", description: "Gets it." }, { name: "get_other", description: "Gets." }]; }
+    async execute_tool(name) { return { success: true, result: name }; } }`;
+  const MOUNT = `export const mount = async () => ({ name: "get_it", description: "Gets it.", execute: async () => ({}) });`;
+  const SPEC = `export const spec = { name: "get_it", description: "Gets it." }; export default () => 1;`;
+
+  test.each([
+    ["two providers", PROVIDER, PROVIDER],
+    ["two that mount", MOUNT, MOUNT],
+    ["modules of two contracts", MOUNT, SPEC],
+  ])("may not share a name: of %s neither is registered [A22 E09 E48]", async (what, one, other) => {
+    const place = join(folder, what.replaceAll(" ", "-"));
+    mkdirSync(place);
+    writeFileSync(join(place, "one.js"), one);
+    writeFileSync(join(place, "other.js"), other);
+    const error = await engine.register(place).then(
+      () => Promise.reject(new Error("it was registered")),
+      (reason: unknown) => reason as GloveboxError,
+    );
+    expect([error.code, error.message]).toEqual([
+      "load_error",
+      expect.stringContaining('more than one tool is called "get_it" there, and none is registered'),
+    ]);
+    expect([engine.get("get_it"), engine.get("get_other")]).toEqual([undefined, undefined]);
+  });
+});
+
 describe("an AgentSpace class", () => {
   test("is found in a CommonJS module as well", async () => {
     const [name = ""] = await register(`class AgentSpaceV1Tool { execute() { return { ok: true }; } }
