@@ -13,32 +13,56 @@ interface Kept {
   readonly asked: string;
   readonly result: Promise<ToolResult>;
   readonly sinceMs: number;
+  /** Ends the call, once nobody waits for it any more. */
+  readonly cancel: AbortController;
+  waiting: number;
+  isOver: boolean;
   units: number;
 }
 
-/** Calls that say by a key which of them are one. Of those the first runs, and all get its result. */
+/**
+ * Calls that say by a key which of them are one. Of those the first runs, and all get its result; it is cancelled when
+ * all of them are.
+ */
 export class Idempotency {
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
   #units = 0;
 
   /** Runs a call, or answers with the result of the one that had its key before. */
-  async run(call: ToolCall, options: ExecuteOptions, run: () => Promise<ToolResult>): Promise<ToolResult> {
+  async run(
+    call: ToolCall,
+    options: ExecuteOptions,
+    run: (options: ExecuteOptions) => Promise<ToolResult>,
+  ): Promise<ToolResult> {
     const asked = writeAsked(call);
+    const { signal }: { readonly signal?: unknown } = options;
     // What cannot be read is refused by the engine, in its own words.
-    if (asked === null) return run();
+    if (asked === null || (signal !== undefined && !(signal instanceof AbortSignal))) return run(options);
     const nowMs = performance.now();
     this.#forgetOld(nowMs);
     const key = JSON.stringify([options.tenant ?? "", call.name, options.idempotencyKey]);
     const known = this.#kept.get(key);
     if (known !== undefined && known.asked !== asked) return conflict(call);
-    if (known !== undefined) return repeated(await known.result);
-    const kept: Kept = { asked, result: run(), sinceMs: nowMs, units: asked.length };
+    if (known?.cancel.signal.aborted === true && !known.isOver) {
+      // Whether it is still to be run is known when it has ended.
+      await known.result;
+      return this.run(call, options, run);
+    }
+    if (known !== undefined) return repeated(await resultFor(call, signal, known));
+    const cancel = new AbortController();
+    if (signal?.aborted === true) cancel.abort();
+    const running = run({ ...options, signal: cancel.signal });
+    const result = running.then((ended) => this.#end(key, kept, ended));
+    const kept: Kept = { asked, result, sinceMs: nowMs, cancel, waiting: 0, isOver: false, units: asked.length };
     this.#kept.set(key, kept);
     this.#units += kept.units;
-    const result = await kept.result;
-    // What did not come to be, and may yet, may be asked for again.
-    if (result.error?.retryable === true || result.metadata.attempts === 0) this.#forget(key, kept);
+    return resultFor(call, signal, kept);
+  }
+
+  #end(key: string, kept: Kept, result: ToolResult): ToolResult {
+    kept.isOver = true;
+    if (isStillToBe(result)) this.#forget(key, kept);
     else this.#weigh(kept, result);
     return result;
   }
@@ -65,6 +89,35 @@ export class Idempotency {
   }
 }
 
+/** What a caller waits for: the call's result, unless nobody else waits, or it is not to be waited for any more. */
+function resultFor(call: ToolCall, signal: AbortSignal | undefined, kept: Kept): Promise<ToolResult> {
+  if (kept.isOver) return kept.result;
+  kept.waiting++;
+  if (signal === undefined) return kept.result;
+  return new Promise((resolve) => {
+    const leave = (): void => {
+      kept.waiting--;
+      // The last one hears of the end of the call itself.
+      if (kept.waiting === 0) kept.cancel.abort();
+      else resolve(cancelled(call));
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    void kept.result.then((result) => {
+      signal.removeEventListener("abort", leave);
+      resolve(result);
+    });
+  });
+}
+
+/** What did not come to be, and may yet, may be asked for again. */
+function isStillToBe({ error, metadata }: ToolResult): boolean {
+  if (error === null) return false;
+  if (error.retryable || metadata.attempts === 0) return true;
+  // A cancelled call says how many effects it had, if any.
+  return error.code === "cancelled" && error.details === undefined;
+}
+
 /** A call is hostile input: it may be an object that throws when it is read. */
 function writeAsked(call: ToolCall): string | null {
   try {
@@ -86,6 +139,11 @@ function unitsOf(result: ToolResult): number {
 
 function repeated(result: ToolResult): ToolResult {
   return { ...result, metadata: { ...result.metadata, isRepeated: true } };
+}
+
+function cancelled({ id, name }: ToolCall): ToolResult {
+  const message = "the call was cancelled while another one with its idempotencyKey ran";
+  return failure(toolError("cancelled", message), emptyMetadata(String(id ?? ""), name, 0));
 }
 
 function conflict({ id, name }: ToolCall): ToolResult {

@@ -52,6 +52,16 @@ describe("an Amplifier module", () => {
     expect(engine.get("left_hand")?.contract).toBe("amplifier");
   });
 
+  test("that mounts a name again runs what it mounted last", async () => {
+    const one = (output: string, description: string) =>
+      `{ name: "twice", description: "${description}", async execute() { return { output: "${output}" }; } }`;
+    await register(`export async function mount(coordinator) {
+      await coordinator.mount("tools", ${one("old", "The old one.")}, { name: "twice" });
+      await coordinator.mount("tools", ${one("new", "The new one.")}, { name: "twice" });
+    }`);
+    expect([engine.get("twice")?.description, (await run("twice")).output]).toEqual(["The new one.", "new"]);
+  });
+
   test("is given the config of its place, unchanged, and an empty one without", async () => {
     const text = (name: string) => `export async function mount(coordinator, config) {
       return ${tool(name, "async execute() { return { output: config }; }")};
@@ -108,10 +118,17 @@ describe("an Amplifier module", () => {
 
   test("cannot pass for more than it is by what it answers", async () => {
     await register(`export async function mount(coordinator) {
-      return ${tool("liar", `async execute() { return { success: true, output: 1, metadata: { callId: "x", attempts: 9, note: "n" } }; }`)};
+      return ${tool(
+        "liar",
+        `async execute() { return { success: true, output: 1, metadata: { callId: "x", attempts: 9, note: "n",
+        truncated: "x", originalChars: 9, isRepeated: true, recording: {} } }; }`,
+      )};
     }`);
     const { metadata } = await run("liar");
     expect([metadata.callId === "x", metadata.attempts, metadata["note"]]).toEqual([false, 1, "n"]);
+    expect(Object.keys(metadata)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(?:truncated|originalChars|isRepeated|recording)$/)]),
+    );
   });
 
   test("that answers with no result is an error of its own, and not of the engine", async () => {
@@ -167,6 +184,46 @@ describe("an AgentSpace class", () => {
   });
 });
 
+describe("a Xaibo module", () => {
+  test("that exports a class and what extends it has the tools of the latter", async () => {
+    const names = await register(`
+      export class Abstract { list_tools() { throw new Error("abstract"); } execute_tool() {} }
+      export class Weather extends Abstract {
+        list_tools() { return [{ name: "sky", description: "Looks up.", parameters: {} }]; }
+        execute_tool(name) { return { success: true, result: name }; }
+      }`);
+    expect(names).toEqual(["sky"]);
+    expect((await run("sky")).output).toBe("sky");
+  });
+});
+
+describe("a module of many tools", () => {
+  const many = (prefix: string, count: number) => `export class Many {
+    list_tools() {
+      return Array.from({ length: ${count} }, (_, at) => ({ name: "${prefix}" + at, description: "One.", parameters: {} }));
+    }
+    execute_tool(name) { return { success: true, result: name }; }
+  }`;
+
+  test("is registered with all of them, or with none where there is no room for all", async () => {
+    await using full = await createEngine({ workers: 1, executor: "threads" });
+    for (let at = 0; at < 10; at++) {
+      const path = join(folder, `many${at}.js`);
+      writeFileSync(path, many(`many${at}_`, at === 0 ? 998 : 1_000));
+      await full.register(path);
+    }
+    const path = join(folder, "too-many.js");
+    writeFileSync(path, many("more", 3));
+    await expect(full.register(path)).rejects.toMatchObject({ code: "load_error" });
+    expect([full.stats().tools, full.get("more0")]).toEqual([9_998, undefined]);
+    writeFileSync(path, many("more", 2));
+    await full.register(path);
+    expect(full.stats().tools).toBe(10_000);
+    // Those that replace others need no room.
+    expect((await full.register(path)).name).toBe("more0");
+  });
+});
+
 describe("a module of our own", () => {
   test("may be CommonJS", async () => {
     const [name = ""] = await register(
@@ -191,11 +248,13 @@ describe("a module of our own", () => {
 
   test("is what whoever registers it says, before what it says itself", async () => {
     const [name = ""] = await register(
-      `export const spec = { description: "Waits.", limits: { wallMs: 100 }, tags: ["own"] }; export default () => 1;`,
+      `export const spec = { description: "Waits.", limits: { wallMs: 100, queueMs: 77 }, tags: ["own"] };
+      export default () => 1;`,
       { limits: { wallMs: 50, cpuMs: 20 }, tags: ["slow"] },
     );
     const info = engine.get(name);
-    expect([info?.tags, info?.limits.wallMs]).toEqual([["slow"], 50]);
+    expect(info?.tags).toEqual(["slow"]);
+    expect(info?.limits).toMatchObject({ wallMs: 50, cpuMs: 20, queueMs: 77 });
   });
 
   test("is refused where its place says what there is not", async () => {
@@ -228,6 +287,17 @@ describe("a long text", () => {
     expect([output, metadata.truncated?.output]).toEqual([expected, cut]);
     expect(metadata["originalChars"]).toBe(cut === undefined ? undefined : text.length);
   });
+});
+
+test("a record's timeout holds beside the limits that its place gives a package", async () => {
+  const record = {
+    tool_id: "timed",
+    tool_runtime_type: "javascript",
+    tool_source_code_link: "./timed.js",
+    tools_api_spec: { input: {}, output: {}, management: { timeout: { type: "number", default: 3 } } },
+  };
+  await register(`export class AgentSpaceV1Tool { execute() { return {}; } }`, { record, limits: { memoryMb: 64 } });
+  expect(engine.get("timed")?.limits).toMatchObject({ wallMs: 3_000, memoryMb: 64 });
 });
 
 describe("what an AgentSpace tool is configured with", () => {

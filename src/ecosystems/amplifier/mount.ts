@@ -72,7 +72,8 @@ async function mountModule(
       if (owner === undefined && (replace || engine.get(tool) === undefined)) continue;
       throw new ContractError("amplifier", "", `module "${module}" mounts "${tool}", ${others}`);
     }
-    await engine.register({ ...location, path, config });
+    // It is loaded once more, and may say something else then.
+    await engine.register({ ...location, path, config, names: tools });
     return { module, state: "mounted", tools, events, error: null };
   } catch (error) {
     return { module, state: "failed", tools: [], events: [], error: requireKnown(error) };

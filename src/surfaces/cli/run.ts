@@ -105,7 +105,7 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 }
 
 async function open(tool: string, { tools, config }: Options): Promise<Opened> {
-  const isPath = tools === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
+  const isPath = tools === undefined && (/[\\/]|\.(?:[jt]s|mjs|zip|tar\.gz|tgz)$/.test(tool) || tool === ".");
   const engine = await openEngine({ tools: isPath ? tool : tools }, await readConfig(config), ENGINE);
   const names = engine.list().map(({ name }) => name);
   const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
