@@ -25,7 +25,8 @@ export function readYaml(text: string): unknown {
   }
   const [error] = document.errors;
   // The parser follows nesting by calling itself, and takes for the text's mistake that it cannot go on.
-  if (error !== undefined) throw new YamlError(/^Maximum call stack/.test(error.message) ? TOO_DEEP : error.message);
+  if (error !== undefined)
+    throw new YamlError(error.message.startsWith("Maximum call stack") ? TOO_DEEP : error.message);
   checkNodes(document);
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown;

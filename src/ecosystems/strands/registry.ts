@@ -168,9 +168,11 @@ export class ToolRegistry implements AsyncDisposable {
 
   async #read({ location, name }: ToolModule): Promise<ToolInfo | { message: string; error?: string }> {
     try {
-      const taken = await this.#nameTaken(location);
-      if (taken !== null) return { message: TAKEN, error: taken };
-      const info = await this.engine.register({ ...location, contract: "strands" });
+      const found = await this.#nameBeside(location);
+      if (found !== undefined && this.#isOthers(found)) return { message: TAKEN, error: found };
+      // It is loaded once more, and may say something else then.
+      const names = found === undefined ? {} : { names: [found] };
+      const info = await this.engine.register({ ...location, contract: "strands", ...names });
       // The engine gives a tool without a description its name.
       const description = info.description === info.name ? "" : info.description;
       const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
@@ -184,12 +186,16 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
-  /** The name of a module's tool where the engine has it from somebody else: who drops a module in may not take it over. */
-  async #nameTaken(location: ToolModule["location"]): Promise<string | null> {
-    const others = this.engine.list().filter(({ contract }) => contract !== "strands");
-    if (others.length === 0) return null;
+  /** The name of a module's tool, where the engine has tools of somebody else: who drops a module in may take none over. */
+  async #nameBeside(location: ToolModule["location"]): Promise<string | undefined> {
+    if (this.engine.list().every(({ contract }) => contract === "strands")) return undefined;
     const [report] = await this.engine.describe({ ...location, contract: "strands" });
     const { TOOL_SPEC } = (report?.described ?? {}) as { readonly TOOL_SPEC?: { readonly name?: unknown } | null };
-    return others.find(({ name }) => name === TOOL_SPEC?.name)?.name ?? null;
+    return typeof TOOL_SPEC?.name === "string" ? TOOL_SPEC.name : undefined;
+  }
+
+  #isOthers(name: string): boolean {
+    const tool = this.engine.get(name);
+    return tool !== undefined && tool.contract !== "strands";
   }
 }
