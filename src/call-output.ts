@@ -22,10 +22,18 @@ export function readOutput(json: string, tool: OutputTool, limits: Limits, metad
   if (tool.readResult === null) return succeed(answer, tool, metadata);
   const outcome = readAnswer(tool.readResult, answer);
   if ("code" in outcome) return failure(outcome, metadata);
-  const told = outcome.metadata === undefined ? metadata : { ...outcome.metadata, ...metadata };
+  const told = outcome.metadata === undefined ? metadata : { ...withoutOurs(outcome.metadata), ...metadata };
   if (outcome.ok) return succeed(outcome.output, tool, told);
   const { output, metadata: cut } = shorten(outcome.output ?? null, tool, told);
   return { success: false, output, error: errorOf(outcome.error), metadata: cut };
+}
+
+/** What the engine says of some calls only: of the others a tool must not be able to say it either. */
+const OURS: ReadonlySet<string> = new Set(["truncated", "originalChars", "isRepeated", "recording"]);
+
+/** What a tool says of its call, but for what the engine alone knows. */
+function withoutOurs(said: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(said).filter(([name]) => !OURS.has(name)));
 }
 
 /** What the tool answered in the terms of its contract: anything, as tools are not trusted to keep one. */

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { Descriptors } from "../descriptors.ts";
 import { readablePaths } from "../executor/process/permissions.ts";
 import { Sandbox } from "../executor/process/sandbox.ts";
 import { bundlePrelude } from "../executor/prelude.ts";
@@ -42,7 +43,7 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
   const sandbox = new Sandbox("auto");
   await sandbox.prepare();
   const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
-  const child = spawn(file, args, { env: {}, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+  const child = start(file, args);
   child.stderr?.setEncoding("utf8").on("data", onNotice);
   const prelude = await bundlePrelude();
   return new Promise((resolve, reject) => {
@@ -60,4 +61,9 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
     }, reject);
     child.send({ prelude, recording });
   });
+}
+
+function start(file: string, args: readonly string[]): ChildProcess {
+  using descriptors = new Descriptors(["ignore", "ignore", "pipe", "ipc"]);
+  return spawn(file, args, { env: {}, stdio: descriptors.stdio });
 }

@@ -149,36 +149,46 @@ export class ToolFiles {
     if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
       return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
     const importer = this.#paths.get(shownName(args.importer));
-    const folder = this.#folderFor(specifier, importer);
+    const isScoped = this.#scope !== undefined && this.#isOwn(importer);
+    const folder = this.#folderFor(specifier, importer, isScoped);
     if (typeof folder === "object") return folder;
     if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
     const isPath = namesPath(specifier);
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
+    // Who lists what it imports could otherwise name anything by its path, or in a manifest of its own.
+    const isKept = isScoped && (isPath || this.#scope?.names.has(packageName(specifier)) !== true);
     // Before the disk is asked: an answer that depends on it would tell which files of the host exist.
-    if (isPath && !this.#mayReach(path.resolve(folder, specifier))) return outside(specifier);
+    if (isPath && !this.#mayReach(path.resolve(folder, specifier), isKept)) return outside(specifier);
     // A package's modules import each other again and again, and each question goes to the bundler's process and back.
-    const question = JSON.stringify([folder, specifier, args.kind, args.with]);
+    const question = JSON.stringify([folder, specifier, args.kind, args.with, isKept]);
     let answer = this.#answers.get(question);
-    if (answer === undefined) this.#answers.set(question, (answer = this.#find(build, specifier, folder, args)));
+    if (answer === undefined)
+      this.#answers.set(question, (answer = this.#find(build, specifier, folder, args, isKept)));
     return answer;
   }
 
+  /** Whether a module is the tool's, and not one of a package that it imports. */
+  #isOwn(importer: string | undefined): boolean {
+    return importer === undefined || (this.#root !== undefined && isIn(importer, this.#root));
+  }
+
   /** Where to look for what a module imports; an answer where it may not have it, whatever is there. */
-  #folderFor(specifier: string, importer: string | undefined): string | undefined | OnResolveResult {
+  #folderFor(specifier: string, importer: string | undefined, isScoped: boolean): string | undefined | OnResolveResult {
     const folder = importer === undefined ? this.#root : path.dirname(importer);
-    const isOwn = importer === undefined || (this.#root !== undefined && isIn(importer, this.#root));
-    if (this.#scope === undefined || !isOwn || namesPath(specifier)) return folder;
+    if (this.#scope === undefined || !isScoped || namesPath(specifier)) return folder;
     if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
     // The bundler finds no such module in an empty scope, and what is said of Node's modules is said as always.
     if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
     return refusal(`imports ${quoted(specifier)}, which the package does not list; add it to code/requirements.txt`);
   }
 
+  /** `isKept`: what is found has to be the tool's own. */
   async #find(
     build: PluginBuild,
     specifier: string,
     folder: string,
     args: OnResolveArgs,
+    isKept: boolean,
   ): Promise<OnResolveResult | null> {
     const plain = await this.#findPlain(specifier, folder);
     if (plain !== undefined) return plain;
@@ -188,7 +198,7 @@ export class ToolFiles {
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
-    const module = await this.#moduleAt(real);
+    const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
     return module === undefined ? outside(specifier) : { ...module, sideEffects: found.sideEffects };
   }
 
@@ -215,8 +225,9 @@ export class ToolFiles {
     return { path: isModule ? name + MODULE_MARK : name, namespace: NAMESPACE };
   }
 
-  #mayReach(file: string): boolean {
-    return [...this.#packages, this.#root].some((folder) => folder !== undefined && isIn(file, folder));
+  #mayReach(file: string, isKept = false): boolean {
+    const packages = isKept ? [] : this.#packages;
+    return [...packages, this.#root].some((folder) => folder !== undefined && isIn(file, folder));
   }
 
   async #load(args: OnLoadArgs): Promise<OnLoadResult> {

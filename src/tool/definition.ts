@@ -55,6 +55,8 @@ export interface ToolLocation extends Pick<
   readonly path: string;
   /** The contract in which its modules have to be written; it may be in each of them where this is missing. */
   readonly contract?: ModuleContractName;
+  /** The names that its tools may have; a module that has another one is refused. Default: whatever they say. */
+  readonly names?: readonly string[];
   /** The registration record of an AgentSpace package, instead of the one that lies in it. */
   readonly record?: unknown;
 }

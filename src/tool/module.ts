@@ -36,11 +36,18 @@ export function configFor({ config, record }: LocationExtras): JsonValue {
 
 /** The tools that a module holds, from what its isolate says of it: hostile input. */
 export function readTools(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
+  const tools = definitionsIn(found, name, extras);
+  const other = tools.find((tool) => extras.names?.includes(tool.name) === false);
+  if (other === undefined) return tools;
+  throw loadError(name, `holds "${other.name}", which is none of the tools that it may hold`);
+}
+
+function definitionsIn(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
   for (const text of [found.spec, found.described]) {
     if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
   }
   const spec: unknown = JSON.parse(found.spec);
-  const { record: _record, contract: wanted, ...location } = extras;
+  const { record: _record, contract: wanted, names: _names, ...location } = extras;
   const { contract } = found;
   if (wanted !== undefined && wanted !== contract) {
     const message = `tool "${name}" is not written in the contract ${wanted}`;

@@ -1,6 +1,9 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
 import { noJail, processesWith } from "../unit/capabilities/exec/opened.ts";
@@ -55,6 +58,18 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
     const { output, metadata } = await running;
     expect([output, metadata.attempts]).toEqual(["once\n", 2]);
     expect(readFileSync(path.join(folder, "times"), "utf8")).toBe("once\n");
+  });
+
+  test("gives nobody what this process was started with: a folder's descriptor leads out of the sandbox", async () => {
+    const program = fileURLToPath(new URL("programs/tells-descriptors.ts", import.meta.url));
+    writeFileSync(path.join(folder, "private.txt"), "");
+    const descriptor = openSync(folder, "r");
+    // Node itself keeps the first few to itself. A shell that substitutes processes begins with this one.
+    const stdio = Array.from({ length: 64 }, (_, at) => (at === 63 ? descriptor : at === 1 ? "pipe" : "ignore"));
+    const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", program], { stdio });
+    closeSync(descriptor);
+    const told = child.stdout === null ? "" : await text(child.stdout);
+    expect(JSON.parse(told)).toEqual({ own: folder, output: "", holders: [] });
   });
 
   test("ends a command with its call's time", async () => {

@@ -118,10 +118,17 @@ describe("an Amplifier module", () => {
 
   test("cannot pass for more than it is by what it answers", async () => {
     await register(`export async function mount(coordinator) {
-      return ${tool("liar", `async execute() { return { success: true, output: 1, metadata: { callId: "x", attempts: 9, note: "n" } }; }`)};
+      return ${tool(
+        "liar",
+        `async execute() { return { success: true, output: 1, metadata: { callId: "x", attempts: 9, note: "n",
+        truncated: "x", originalChars: 9, isRepeated: true, recording: {} } }; }`,
+      )};
     }`);
     const { metadata } = await run("liar");
     expect([metadata.callId === "x", metadata.attempts, metadata["note"]]).toEqual([false, 1, "n"]);
+    expect(Object.keys(metadata)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(?:truncated|originalChars|isRepeated|recording)$/)]),
+    );
   });
 
   test("that answers with no result is an error of its own, and not of the engine", async () => {
@@ -130,6 +137,34 @@ describe("an Amplifier module", () => {
       code: "tool_error",
       message: "execute must return a ToolResult",
     });
+  });
+});
+
+describe("tools at one place", () => {
+  const PROVIDER = `export class Provider {
+    async list_tools() { return [{ name: "get_it", description: "Gets it." }, { name: "get_other", description: "Gets." }]; }
+    async execute_tool(name) { return { success: true, result: name }; } }`;
+  const MOUNT = `export const mount = async () => ({ name: "get_it", description: "Gets it.", execute: async () => ({}) });`;
+  const SPEC = `export const spec = { name: "get_it", description: "Gets it." }; export default () => 1;`;
+
+  test.each([
+    ["two providers", PROVIDER, PROVIDER],
+    ["two that mount", MOUNT, MOUNT],
+    ["modules of two contracts", MOUNT, SPEC],
+  ])("may not share a name: of %s neither is registered [A22 E09 E48]", async (what, one, other) => {
+    const place = join(folder, what.replaceAll(" ", "-"));
+    mkdirSync(place);
+    writeFileSync(join(place, "one.js"), one);
+    writeFileSync(join(place, "other.js"), other);
+    const error = await engine.register(place).then(
+      () => Promise.reject(new Error("it was registered")),
+      (reason: unknown) => reason as GloveboxError,
+    );
+    expect([error.code, error.message]).toEqual([
+      "load_error",
+      expect.stringContaining('more than one tool is called "get_it" there, and none is registered'),
+    ]);
+    expect([engine.get("get_it"), engine.get("get_other")]).toEqual([undefined, undefined]);
   });
 });
 

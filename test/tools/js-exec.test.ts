@@ -152,6 +152,43 @@ describe("code sees", () => {
     expect(await printed(code)).toBe('["what there is"]\n[]\n');
   });
 
+  test("of all globals that there are in an isolate those that are listed, and no others [D36]", async () => {
+    const source = `export default () => {
+      const names = new Set();
+      for (let at = globalThis; at !== null; at = Object.getPrototypeOf(at)) {
+        for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+      }
+      return [...names];
+    }`;
+    await engine.register({ name: "all_globals", description: "Lists all globals.", source });
+    const { output } = await engine.execute({ name: "all_globals", arguments: {} });
+    const others = [
+      ...Object.getOwnPropertyNames(globalThis),
+      "window",
+      "self",
+      "require",
+      "module",
+      "exports",
+      "arguments",
+      "input",
+    ];
+    const names = new Set([...(output as string[]), ...others].filter((name) => /^[A-Za-z_$][\w$]*$/.test(name)));
+    expect(names.size).toBeGreaterThan(100);
+    const looks = [...names].map(
+      (name) => `try { if (typeof ${name} !== "undefined") seen.push("${name}"); } catch {}`,
+    );
+    const seen = await printed(`const seen = [];\n${looks.join("\n")}\nprint(sorted(seen));`);
+    expect((JSON.parse(String(seen)) as string[]).filter((name) => name !== "arguments")).toEqual(
+      (
+        "Array BigInt Boolean Date Map Number Object Promise RegExp Set String Symbol console JSON Math " +
+        "Error EvalError RangeError ReferenceError SyntaxError TypeError URIError isFinite isNaN parseFloat parseInt Infinity NaN"
+      )
+        .split(" ")
+        .toSorted(),
+    );
+    await engine.unregister("all_globals");
+  });
+
   test("built-in functions that it cannot change, so that it cannot see what others do with them [D36]", async () => {
     const code = `
       const seen = [];

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { findBubblewrap, ISOLATION } from "../../bubblewrap.ts";
+import { Descriptors } from "../../descriptors.ts";
 import { commandFilter } from "./filter.ts";
 import type { ExecMount } from "./grants.ts";
 import { EXEC_LIMITS } from "./limits.ts";
@@ -122,9 +123,9 @@ async function start(bubblewrap: string, filter: Uint8Array, inside: Inside): Pr
   const outlets = await makeOutlets(2);
   const [out, err] = outlets as [Outlet, Outlet];
   try {
-    const stdio: StdioOptions = ["pipe", out.fd, err.fd, "pipe", "pipe", "pipe"];
-    const process = spawn(SHELL, argumentsFor(bubblewrap, inside), { stdio, env: ENVIRONMENT });
-    const pipes = [process.stdio[0], ...process.stdio.slice(STATUS_FD)];
+    using descriptors = new Descriptors(["pipe", out.fd, err.fd, "pipe", "pipe", "pipe"]);
+    const process = spawn(SHELL, argumentsFor(bubblewrap, inside), { stdio: descriptors.stdio, env: ENVIRONMENT });
+    const pipes = [process.stdio[0], ...process.stdio.slice(STATUS_FD, FILTER_FD + 1)];
     const [stdin, status, told, filtered] = pipes as unknown as [Duplex, Duplex, Duplex, Duplex];
     // Who ends before all is written, ends.
     for (const pipe of [stdin, out.stream, err.stream, status, told, filtered]) pipe.on("error", () => undefined);

@@ -59,7 +59,7 @@ const MIB = 1024 * 1024;
 const ASSET_BYTES_DEFAULT = 64 * MIB;
 const TOTAL_BYTES_DEFAULT = 10 * 1024 * MIB;
 const DATABASE_BYTES = 1024 * MIB;
-/** Uploads that are received at once. */
+/** Uploads that are received, or received and not yet kept, at once. */
 const RECEIVED_MAX = 8;
 /** What a process left that ended in the middle of an upload: nobody writes to it for that long. */
 const LEFT_MS = 60 * 60 * 1_000;
@@ -102,10 +102,22 @@ export class AssetStore implements Disposable {
   async receive(source: Readable, file: string): Promise<Upload> {
     if (this.#receiving >= RECEIVED_MAX) throw new AssetError("too_many", "too many uploads at once; try again later");
     this.#receiving++;
+    let isOver = false;
+    const leave = (): void => {
+      if (!isOver) this.#receiving--;
+      isOver = true;
+    };
     try {
-      return await receive(source, file, this.#incoming, this.maxBytes);
-    } finally {
-      this.#receiving--;
+      const upload = await receive(source, file, this.#incoming, this.maxBytes);
+      // It lies on disk until its form has come to an end, for which clients may let it wait.
+      const remove = async (): Promise<void> => {
+        await upload[Symbol.asyncDispose]();
+        leave();
+      };
+      return { ...upload, [Symbol.asyncDispose]: remove };
+    } catch (error) {
+      leave();
+      throw error;
     }
   }
 

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { Descriptors } from "../../descriptors.ts";
 import type { ChildInit, FromChild } from "../../protocol/control.ts";
 import type { Prelude } from "../../protocol/prelude.ts";
 import { type Channel, Lane, type LaneListener } from "../lane.ts";
@@ -110,10 +111,8 @@ export class ChildHandle {
     const node = [process.execPath, ...executorFlags(), childEntry()];
     const [file = "", ...args] = withLimits(sandbox.wrap(node, filterFd));
     const pipes = Array.from({ length: filter === null ? workers : workers + 1 }, () => "pipe" as const);
-    return spawn(file, args, {
-      stdio: ["ignore", "ignore", "pipe", "ipc", this.#mirror?.fd ?? "ignore", ...pipes],
-      env: ENVIRONMENT,
-    });
+    using descriptors = new Descriptors(["ignore", "ignore", "pipe", "ipc", this.#mirror?.fd ?? "ignore", ...pipes]);
+    return spawn(file, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
   }
 
   /** There is none where the system could not start the process, whatever its types say. */

@@ -6,6 +6,7 @@ import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { zipSync } from "fflate";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -223,10 +224,15 @@ describe("an upload", () => {
     expect((await upload(bench)).status).toBe(201);
   });
 
-  test("beside many others that are not through yet is refused", async () => {
+  test.each([
+    ["are not through yet", ""],
+    ["have sent their file, and keep their form open", '\r\n--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n'],
+  ])("beside many others that %s is refused", async (_what, more) => {
     const bench = await startServer();
     const sockets = Array.from({ length: 8 }, () => beginUpload(bench));
     await vi.waitFor(() => expect(left(bench).incoming).toBe(8));
+    for (const socket of sockets) socket.write(more);
+    await sleep(100);
     const { status, body } = await upload(bench);
     expect({ status, code: body.error?.code }).toEqual({ status: 429, code: "too_many" });
     for (const socket of sockets) socket.destroy();

@@ -101,6 +101,33 @@ describe("a mount plan", () => {
     expect((await engine.execute({ name: "same", arguments: {} })).output).toBe("one");
   });
 
+  test("refuses a module that is another one when it is registered than when it was looked at", async () => {
+    const name = "t${Math.random().toString(36).slice(2)}";
+    const folder = await temporaryFolder({
+      "a.js": `export async function mount(coordinator) {
+        const tool = { name: \`${name}\`, description: "d", input_schema: {}, execute: async () => ({ success: true }) };
+        await coordinator.mount("tools", tool, { name: tool.name });
+      }`,
+    });
+    const [mounted] = await mountPlan(engine, { tools: [{ module: "a", source: "./a.js" }] }, { folder });
+    expect(mounted).toMatchObject({ state: "failed", error: { code: "load_error" } });
+    expect(mounted?.error?.message).toContain("none of the tools that it may hold");
+  });
+
+  test("leaves a tool alone that the engine has already, unless it is told to replace it [A22]", async () => {
+    await engine.register({ name: "pay", description: "The embedder's.", source: "export default () => 'mine'" });
+    const folder = await temporaryFolder({ "pay.js": moduleOf("pay", OUTPUT("theirs")) });
+    const plan = { tools: [{ module: "pay", source: "./pay.js" }] };
+    const [refused] = await mountPlan(engine, plan, { folder });
+    expect(refused).toMatchObject({ state: "failed", tools: [] });
+    expect(refused?.error?.message).toBe('amplifier: module "pay" mounts "pay", which the engine has already');
+    expect((await engine.execute({ name: "pay", arguments: {} })).output).toBe("mine");
+    for (let times = 0; times < 2; times++) {
+      expect(await mountPlan(engine, plan, { folder, replace: true })).toMatchObject([{ state: "mounted" }]);
+    }
+    expect((await engine.execute({ name: "pay", arguments: {} })).output).toBe("theirs");
+  });
+
   test("lists the events of modules one of whose contributors throws [A38]", async () => {
     const contributors = `
       coordinator.register_contributor("observability.events", "broken", () => { throw new Error("no"); });

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { resolvePackageOptions } from "../../../src/package/options.ts";
@@ -6,7 +6,7 @@ import { stopBundler } from "../../../src/tool/bundle.ts";
 import { Packages } from "../../../src/tool/packages.ts";
 import { buildZip } from "../package/build-zip.ts";
 import { newFolder, newTree, watchTemporary } from "../package/opening.ts";
-import { refusalOf } from "./temporary.ts";
+import { refusalOf, temporaryFolder } from "./temporary.ts";
 
 afterAll(stopBundler);
 
@@ -58,4 +58,28 @@ test("what is closed opens nothing any more", async () => {
   const { packages, load } = await open();
   await packages.close();
   expect((await refusalOf(load("late"))).code).toBe("engine_closed");
+});
+
+test.each<[string, string, Record<string, string>]>([
+  ["by its path", "../../../node_modules/secret/index.js", {}],
+  ["by a link", "./link/index.js", {}],
+  ["by a manifest's browser field", "./a.js", { "a.js": "", "package.json": '{ "browser": { "./a.js": "secret" } }' }],
+  ["in the place of a module of Node's", "fs", { "package.json": '{ "browser": { "fs": "secret" } }' }],
+  ["by a folder's main", "./sub", { "sub/package.json": '{ "main": "../../../../node_modules/secret/index.js" }' }],
+])("a package has no npm package that it does not list, also not %s", async (_how, specifier, files) => {
+  const text = 'export default "not yours";';
+  const folder = await temporaryFolder({
+    "node_modules/secret/package.json": '{ "version": "1.0.0", "main": "index.js" }',
+    "node_modules/secret/index.js": text,
+    "node_modules/listed/package.json": '{ "version": "1.0.0", "main": "index.js" }',
+    "node_modules/listed/index.js": text,
+    "tools/t/code/requirements.txt": "listed",
+    "tools/t/code/function.js": `import x from ${JSON.stringify(specifier)}; export default () => x;`,
+    ...Object.fromEntries(Object.entries(files).map(([name, content]) => [`tools/t/code/${name}`, content])),
+  });
+  await symlink(path.join(folder, "node_modules/secret"), path.join(folder, "tools/t/code/link"));
+  const packages = new Packages(resolvePackageOptions({ modules: folder, allow: ["listed"] }), {}, () => undefined);
+  const error = await refusalOf(packages.load(path.join(folder, "tools/t")));
+  expect(error.message).toContain("leads out of the tool's folder");
+  await packages.close();
 });
