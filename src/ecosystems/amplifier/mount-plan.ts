@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseDocument } from "yaml";
 import { describeExcess, type JsonValue, pointerSegment } from "../../json.ts";
+import { readYaml, YamlError } from "../../yaml-text.ts";
 
 /** A module of a plan: `config` reaches its `mount` as it stands there. */
 export interface MountPlanEntry {
@@ -41,8 +41,6 @@ const TOOLS_MAX = 1_000;
 const MODULE_MAX = 200;
 const SOURCE_MAX = 2_048;
 const CONFIG_MAX = 256 * 1024;
-/** Few: each may stand for many. */
-const ALIASES_MAX = 100;
 /** Amplifier's sections of a plan. */
 const SECTIONS: readonly string[] = ["session", "context", "providers", "tools", "hooks", "agents"];
 
@@ -123,14 +121,11 @@ function parse(text: string): unknown {
   if (text.length > TEXT_MAX) throw new MountPlanError([error("", `has more than ${TEXT_MAX} characters`)]);
   const excess = describeExcess(text);
   if (excess !== null) throw new MountPlanError([error("", `is ${excess}`)]);
-  // JSON is YAML as well.
-  const document = parseDocument(text, { uniqueKeys: true });
-  const [first] = document.errors;
-  if (first !== undefined) throw new MountPlanError([error("", `cannot be read: ${first.message}`)]);
   try {
-    return document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown;
-  } catch {
-    throw new MountPlanError([error("", "has aliases that stand for too much")]);
+    return readYaml(text);
+  } catch (failure) {
+    if (!(failure instanceof YamlError)) throw failure;
+    throw new MountPlanError([error("", `cannot be read: ${failure.message}`)]);
   }
 }
 

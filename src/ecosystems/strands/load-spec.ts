@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { parseDocument } from "yaml";
 import { pointerSegment } from "../../json.ts";
 import { compileSchema } from "../../tool/schema.ts";
+import { readYaml, YamlError } from "../../yaml-text.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
 import { describeTemplate } from "./template.ts";
 import {
@@ -16,8 +16,6 @@ import {
 } from "./workflow.ts";
 
 const FILE_MAX_BYTES = 256 * 1024;
-/** Few: each may stand for many. */
-const ALIASES_MAX = 100;
 
 /** A workflow that fits the schema, as it stands in its file. */
 interface Written {
@@ -54,17 +52,12 @@ async function parse(file: string, shown: string): Promise<unknown> {
   if (found?.isFile() !== true) throw refuse("there is no such file");
   if (found.size > FILE_MAX_BYTES) throw refuse(`it has more than ${FILE_MAX_BYTES} bytes`);
   const text = await readFile(file, "utf8");
-  let problem: string;
   try {
-    const document = parseDocument(text, { uniqueKeys: true });
-    const [error] = document.errors;
-    if (error === undefined) return document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown;
-    problem = error.message;
+    return readYaml(text);
   } catch (error) {
-    // The parser follows nesting by calling itself.
-    problem = error instanceof RangeError ? "it is nested too deeply" : "its aliases stand for too much";
+    if (error instanceof YamlError) throw refuse(error.message);
+    throw error;
   }
-  throw refuse(problem);
 }
 
 function normalize({ name, description = "", runtime, agents, pattern, tools = {}, outputs = {} }: Written): Workflow {
