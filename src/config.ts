@@ -3,6 +3,7 @@ import path from "node:path";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
 import { isUrl } from "./package/location.ts";
+import { MODULE_CONTRACTS } from "./protocol/script.ts";
 import { compileSchema } from "./tool/schema.ts";
 import type { ToolLocation } from "./tool/definition.ts";
 import { describeViolations, type Violation } from "./tool/violation.ts";
@@ -46,6 +47,7 @@ const LOCATION = {
   type: "object",
   properties: {
     path: PATH,
+    contract: { enum: MODULE_CONTRACTS },
     config: true,
     limits: OBJECT,
     isolation: { type: "string" },

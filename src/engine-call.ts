@@ -296,7 +296,7 @@ export class EngineCall implements Entry, Job {
 }
 
 /** Ends of a call that had started, after which nobody knows how far it had come. */
-const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout"]);
+const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout", "cancelled"]);
 /** What would only come again if the call were tried again at once. */
 const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
 /** How a call may end that waits for, or does without, what an earlier start of it had asked for. */

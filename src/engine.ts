@@ -133,8 +133,7 @@ export class Engine implements AsyncDisposable {
    */
   async register(tool: ToolDefinition | ToolLocation | string): Promise<ToolInfo> {
     const prepared = await this.#registrar.prepare(tool);
-    this.#requireOpen();
-    for (const each of prepared) this.#put(each);
+    this.#putAll(prepared);
     const [first] = prepared;
     if (first === undefined) throw new GloveboxError("load_error", "there is no tool in it");
     return first.info;
@@ -143,8 +142,7 @@ export class Engine implements AsyncDisposable {
   /** @internal Registers tools side by side; of those with the same name the last one stays. */
   async registerAll(tools: readonly (ToolDefinition | ToolLocation | string)[]): Promise<void> {
     const prepared = await Promise.all(tools.map((tool) => this.#registrar.prepare(tool)));
-    this.#requireOpen();
-    for (const each of prepared.flat()) this.#put(each);
+    this.#putAll(prepared.flat());
   }
 
   /**
@@ -189,9 +187,9 @@ export class Engine implements AsyncDisposable {
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const run = () => this.#run(call, options, null);
+    const run = (own: ExecuteOptions) => this.#run(call, own, null);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
-    return isKeyed ? this.#idempotency.run(call, options, run) : run();
+    return isKeyed ? this.#idempotency.run(call, options, run) : run(options);
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -276,6 +274,12 @@ export class Engine implements AsyncDisposable {
       ...parentOf(parent),
       result,
     });
+  }
+
+  #putAll(tools: readonly RegisteredTool[]): void {
+    this.#requireOpen();
+    this.#registry.requireRoom(tools);
+    for (const tool of tools) this.#put(tool);
   }
 
   #put(tool: RegisteredTool): void {

@@ -14,8 +14,12 @@ interface Kept {
   readonly tenant: string;
   readonly result: Promise<ToolResult>;
   readonly sinceMs: number;
-  /** What it takes of the room that there is; `null` while it runs, when it is not forgotten. */
-  units: number | null;
+  /** Ends the call, once nobody waits for it any more. */
+  readonly cancel: AbortController;
+  waiting: number;
+  /** A call that still runs is not forgotten. */
+  isOver: boolean;
+  units: number;
 }
 
 /** What one tenant has of the room that there is. */
@@ -25,7 +29,10 @@ interface Share {
   units: number;
 }
 
-/** Calls that say by a key which of them are one. Of those the first runs, and all get its result. */
+/**
+ * Calls that say by a key which of them are one. Of those the first runs, and all get its result; it is cancelled when
+ * all of them are.
+ */
 export class Idempotency {
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
@@ -34,23 +41,40 @@ export class Idempotency {
   #units = 0;
 
   /** Runs a call, or answers with the result of the one that had its key before. */
-  async run(call: ToolCall, options: ExecuteOptions, run: () => Promise<ToolResult>): Promise<ToolResult> {
+  async run(
+    call: ToolCall,
+    options: ExecuteOptions,
+    run: (options: ExecuteOptions) => Promise<ToolResult>,
+  ): Promise<ToolResult> {
     const asked = writeAsked(call);
+    const { signal }: { readonly signal?: unknown } = options;
     // What cannot be read is refused by the engine, in its own words.
-    if (asked === null) return run();
+    if (asked === null || (signal !== undefined && !(signal instanceof AbortSignal))) return run(options);
     const nowMs = performance.now();
     this.#forgetOld(nowMs);
     const { tenant = "", idempotencyKey } = options;
     const key = JSON.stringify([tenant, call.name, idempotencyKey]);
     const known = this.#kept.get(key);
     if (known !== undefined && known.asked !== asked) return conflict(call);
-    if (known !== undefined) return repeated(await known.result);
-    const kept: Kept = { asked, tenant, result: run(), sinceMs: nowMs, units: null };
+    if (known?.cancel.signal.aborted === true && !known.isOver) {
+      // Whether it is still to be run is known when it has ended.
+      await known.result;
+      return this.run(call, options, run);
+    }
+    if (known !== undefined) return repeated(await resultFor(call, signal, known));
+    const cancel = new AbortController();
+    if (signal?.aborted === true) cancel.abort();
+    const running = run({ ...options, signal: cancel.signal });
+    const result = running.then((ended) => this.#end(key, kept, ended));
+    const kept: Kept = { asked, tenant, result, sinceMs: nowMs, cancel, waiting: 0, isOver: false, units: 0 };
     this.#kept.set(key, kept);
-    const result = await kept.result;
-    // What did not come to be, and may yet, may be asked for again.
-    if (result.error?.retryable === true || result.metadata.attempts === 0) this.#kept.delete(key);
-    else this.#keep(key, kept, asked.length + unitsOf(result));
+    return resultFor(call, signal, kept);
+  }
+
+  #end(key: string, kept: Kept, result: ToolResult): ToolResult {
+    kept.isOver = true;
+    if (isStillToBe(result)) this.#kept.delete(key);
+    else this.#keep(key, kept, kept.asked.length + unitsOf(result));
     return result;
   }
 
@@ -76,9 +100,9 @@ export class Idempotency {
   }
 
   #forgetOld(nowMs: number): void {
-    for (const [key, { sinceMs, units }] of this.#kept) {
+    for (const [key, { sinceMs, isOver }] of this.#kept) {
       if (nowMs - sinceMs < KEPT_MS) return;
-      if (units !== null) this.#forget(key);
+      if (isOver) this.#forget(key);
     }
   }
 
@@ -87,16 +111,45 @@ export class Idempotency {
     const share = this.#shares.get(tenant);
     this.#kept.delete(key);
     this.#ended--;
-    this.#units -= units ?? 0;
+    this.#units -= units;
     if (share === undefined) return;
     share.keys.delete(key);
-    share.units -= units ?? 0;
+    share.units -= units;
     if (share.keys.size === 0) this.#shares.delete(tenant);
   }
 }
 
 function weightOf({ keys, units }: Share): number {
   return Math.max(keys.size / KEPT_MAX, units / UNITS_MAX);
+}
+
+/** What a caller waits for: the call's result, unless nobody else waits, or it is not to be waited for any more. */
+function resultFor(call: ToolCall, signal: AbortSignal | undefined, kept: Kept): Promise<ToolResult> {
+  if (kept.isOver) return kept.result;
+  kept.waiting++;
+  if (signal === undefined) return kept.result;
+  return new Promise((resolve) => {
+    const leave = (): void => {
+      kept.waiting--;
+      // The last one hears of the end of the call itself.
+      if (kept.waiting === 0) kept.cancel.abort();
+      else resolve(cancelled(call));
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    void kept.result.then((result) => {
+      signal.removeEventListener("abort", leave);
+      resolve(result);
+    });
+  });
+}
+
+/** What did not come to be, and may yet, may be asked for again. */
+function isStillToBe({ error, metadata }: ToolResult): boolean {
+  if (error === null) return false;
+  if (error.retryable || metadata.attempts === 0) return true;
+  // A cancelled call says how many effects it had, if any.
+  return error.code === "cancelled" && error.details === undefined;
 }
 
 /** A call is hostile input: it may be an object that throws when it is read. */
@@ -120,6 +173,11 @@ function unitsOf(result: ToolResult): number {
 
 function repeated(result: ToolResult): ToolResult {
   return { ...result, metadata: { ...result.metadata, isRepeated: true } };
+}
+
+function cancelled({ id, name }: ToolCall): ToolResult {
+  const message = "the call was cancelled while another one with its idempotencyKey ran";
+  return failure(toolError("cancelled", message), emptyMetadata(String(id ?? ""), name, 0));
 }
 
 function conflict({ id, name }: ToolCall): ToolResult {

@@ -6,6 +6,7 @@ import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent } from "./package/step.ts";
 import type { Inspection, ToolScript } from "./protocol/script.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
+import type { LocationExtras } from "./tool/module.ts";
 import { Packages } from "./tool/packages.ts";
 import { describeModule, type ModuleReport, type PrepareContext, prepareModule, prepareTool } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
@@ -63,19 +64,23 @@ export class Registrar {
     if (this.#preparing.size + works.length > MAX_TOOLS) {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
     }
-    return (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+    const prepared = (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
+    const twice = nameOfTwo(prepared);
+    if (twice === undefined) return prepared;
+    for (const { script } of prepared) this.#host.forget(script.key);
+    const problem = `more than one tool is called "${twice}" there, and none is registered`;
+    throw new GloveboxError("load_error", `${problem}; give each a name of its own, or register one of them`);
   }
 
   /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
   async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
     this.#host.requireOpen();
-    const { path, ...extras } = typeof location === "string" ? { path: location } : location;
+    const { sources, extras } = await found(typeof location === "string" ? { path: location } : location);
     const describe = async (source: ToolSource): Promise<ModuleReport> => {
       const { key, report } = await describeModule(source, extras, this.#context);
       this.#host.forget(key);
       return report;
     };
-    const sources = await findSources(path);
     return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
   }
 
@@ -85,7 +90,22 @@ export class Registrar {
 
   async #worksFor(tool: ToolDefinition | ToolLocation): Promise<readonly Work[]> {
     if (!("path" in tool)) return [async () => [await prepareTool(tool, this.#context)]];
-    const { path, ...extras } = tool;
-    return (await findSources(path)).map((source) => () => prepareModule(source, extras, this.#context));
+    const { sources, extras } = await found(tool);
+    return sources.map((source) => () => prepareModule(source, extras, this.#context));
   }
+}
+
+/** A name that two tools have. */
+function nameOfTwo(tools: readonly RegisteredTool[]): string | undefined {
+  const names = tools.map(({ info }) => info.name);
+  return names.find((name, at) => names.indexOf(name) !== at);
+}
+
+/** What is at a place. A record is of one AgentSpace tool, so nothing at its place may become tools of other names. */
+async function found({ path, ...extras }: ToolLocation): Promise<{
+  readonly sources: readonly ToolSource[];
+  readonly extras: LocationExtras;
+}> {
+  if (extras.record === undefined) return { sources: await findSources(path), extras };
+  return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
 }

@@ -46,7 +46,7 @@ export interface ToolDefinition {
 
 export type RetryOn = "lost" | "failure";
 
-/** A module or a package on disk, and what whoever registers it has to say of it. What the module says itself goes before. */
+/** A module or a package on disk, and what whoever registers it has to say of it, which goes before what it says itself. */
 export interface ToolLocation extends Pick<
   ToolDefinition,
   "isolation" | "limits" | "capabilities" | "tags" | "config"

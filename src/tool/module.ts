@@ -53,14 +53,25 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
     const message = `tool "${name}" is not written in the contract ${wanted}`;
     throw new GloveboxError("load_error", message, { contract });
   }
-  if (contract === "glovebox") return [checkDefinition({ ...location, ...readSpec(name, spec, found) }, MODULE)];
+  if (contract === "glovebox") return [checkDefinition(together(readSpec(name, spec, found), location), MODULE)];
   const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
   // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
   if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
   const config = configFor(extras);
   return descriptions.map((description) =>
-    checkDefinition({ ...definitionOf(description, contract), config, ...location, ...extrasIn(spec) }, MODULE),
+    checkDefinition({ config, ...together(extrasIn(spec), definitionOf(description, contract), location) }, MODULE),
   );
+}
+
+/**
+ * A module's `spec`, what is said of it in the terms of its contract (for AgentSpace, by whoever registers it), and what
+ * is said of its place: the last one wins, and each limit is one.
+ */
+function together(...parts: readonly object[]): object {
+  const merge = (values: readonly object[]): object => values.reduce((all, each) => ({ ...all, ...each }), {});
+  const limits = parts.map((part): unknown => Reflect.get(part, "limits")).filter((one) => one !== undefined);
+  // What is no object is refused with the rest, when the definition is checked.
+  return { ...merge(parts), ...(limits.length > 0 && limits.every(isObject) ? { limits: merge(limits) } : {}) };
 }
 
 const MODULE = { allowNoSource: true };

@@ -17,14 +17,19 @@ export class ToolRegistry {
     return this.#tools.get(name);
   }
 
+  /** Throws where there is no room for all of these, some of which may replace others. */
+  requireRoom(tools: readonly RegisteredTool[]): void {
+    const added = new Set(tools.map(({ info }) => info.name).filter((name) => !this.#tools.has(name)));
+    const [name] = added;
+    if (name === undefined || this.#tools.size + added.size <= MAX_TOOLS) return;
+    const holds = `the engine holds ${this.#tools.size} tools already, of ${MAX_TOOLS} at most`;
+    throw new GloveboxError("load_error", `tool "${name}" cannot be registered: ${holds}; unregister others first`);
+  }
+
   /** Adds a tool, or replaces the one of its name: a call gets either the old or the new one, whole. */
   set(tool: RegisteredTool): void {
-    const { name } = tool.info;
-    if (!this.#tools.has(name) && this.#tools.size >= MAX_TOOLS) {
-      const problem = `cannot be registered: the engine holds ${MAX_TOOLS} tools already; unregister others first`;
-      throw new GloveboxError("load_error", `tool "${name}" ${problem}`);
-    }
-    this.#tools.set(name, tool);
+    this.requireRoom([tool]);
+    this.#tools.set(tool.info.name, tool);
   }
 
   /** Whether there was such a tool. */

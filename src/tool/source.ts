@@ -26,12 +26,14 @@ const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
 
 /**
  * The tools at a path: a module; a folder with an `index` file, which is one tool; a package, as a folder or an archive;
- * or a folder of any of these. A URL is an archive's. Sorted by name. Throws a `GloveboxError` with `load_error` that names the path as it was given.
+ * or a folder of any of these. A URL is an archive's. Sorted by name. `isOnePackage`: a folder is a package and nothing
+ * else. Throws a `GloveboxError` with `load_error` that names the path as it was given.
  */
-export async function findSources(given: string): Promise<readonly ToolSource[]> {
+export async function findSources(given: string, isOnePackage = false): Promise<readonly ToolSource[]> {
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
   if (found === undefined) throw loadError(given, "does not exist; check the path and the folder it starts from");
+  if (found.isDirectory() && isOnePackage) return [packageSource(path.resolve(given))];
   if (found.isDirectory()) return findInFolder(path.resolve(given), given);
   if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
   if (!found.isFile() || !isModule(path.basename(given))) {

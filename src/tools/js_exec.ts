@@ -13,6 +13,7 @@ import {
   type,
   zip,
 } from "./parts/js-builtins.ts";
+import { harden } from "./parts/harden.ts";
 import { answer, type ToolResult, type ToolUse } from "./parts/strands.ts";
 
 export const TOOL_SPEC = {
@@ -90,7 +91,7 @@ async function run(code: string, print: (...parts: readonly unknown[]) => void):
   const body = `return async function () { "use strict";\n${code}\n};`;
   const wrap = makeFunction(...hidden, ...scope.keys(), body);
   const script: unknown = Reflect.apply(wrap, undefined, [...hidden.map(() => undefined), ...scope.values()]);
-  lockDown();
+  lockDown([...scope.values()]);
   if (typeof script === "function") await Reflect.apply(script, undefined, []);
 }
 
@@ -103,12 +104,16 @@ function globalNames(): string[] {
   return [...names].filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== "undefined");
 }
 
-/** Takes away what makes code of texts, and what shows the functions that called it: both lead out of the scope. */
-function lockDown(): void {
+/**
+ * Takes away what makes code of texts, and what shows the functions that called it: both lead out of the scope, as would
+ * built-in functions that the code has put its own in the place of.
+ */
+function lockDown(scope: readonly unknown[]): void {
   for (const kind of functionKinds) Object.defineProperty(kind, "constructor", { value: undefined });
   for (const name of ["prepareStackTrace", "captureStackTrace"]) {
     Object.defineProperty(Error, name, { value: undefined, writable: false, configurable: false });
   }
+  harden([...scope, ...functionKinds]);
 }
 
 class TimeoutError extends Error {

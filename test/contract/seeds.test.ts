@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { findProofs, readRows, SEEDS, writeSeeds } from "./seeds.ts";
+import { findProofs, proofsIn, readRows, SEEDS, writeSeeds } from "./seeds.ts";
 import { WAITING } from "./waiting.ts";
 
 const rows = readRows();
@@ -26,6 +26,20 @@ test("every row has a test, or a reason why it waits", () => {
 test("no test proves a row that there is not", () => {
   const known = new Set(rows.map(({ id }) => id));
   expect([...proven].filter((id) => !known.has(id))).toEqual([]);
+});
+
+test("a test proves rows by its title; comments, groups and tests that are left out prove none", () => {
+  const row = "[A24 B27]";
+  const titlesIn = (text: string) => proofsIn("a.test.ts", text).map(({ title, rows: of }) => [title, ...of]);
+  for (const text of [`test("t ${row}", () => {`, `test.each([1])("t ${row}"`, `test.skipIf(no)(\n  "t ${row}",`]) {
+    expect(titlesIn(text)).toEqual([["t", "A24", "B27"]]);
+  }
+  for (const text of [`/** \`"t ${row}"\` */`, `// "t ${row}"`, `describe("t ${row}", () => {`]) {
+    expect(titlesIn(text)).toEqual([]);
+  }
+  for (const text of [`test.skip("t ${row}"`, `test.todo("t ${row}")`, `test.fails("t ${row}"`]) {
+    expect(titlesIn(text)).toEqual([]);
+  }
 });
 
 test("what waits says for what, and is a row", () => {

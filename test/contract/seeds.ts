@@ -12,7 +12,7 @@ export interface Row {
   readonly requirement: string;
 }
 
-/** A test that says in its title which rows it proves: `"… [A24 B27]"`. */
+/** A test that says at its title's end which rows it proves. */
 export interface Proof {
   readonly file: string;
   readonly title: string;
@@ -21,6 +21,10 @@ export interface Proof {
 
 const ROW = /^\| ([A-F]\d{1,2}) +\| (.*?) +\| .*\|$/;
 const TITLE = /(["'`])((?:(?!\1|\n).)*?) ?\[([A-F]\d{1,2}(?: [A-F]\d{1,2})*)\]\1/g;
+/** What stands before a title: `test(`, `test.each(…)(`. So neither comments nor tests that are left out prove anything. */
+const OF_A_TEST = /(?:^|[^.\w])test\(\s*$|[)`]\(\s*$/;
+const BEFORE_MAX = 200;
+const LEFT_OUT = /\btest\.(?:skip|todo|fails)\b[^;]*$/;
 
 export function readRows(): readonly Row[] {
   return readFileSync(SEEDS, "utf8")
@@ -34,13 +38,16 @@ export function readRows(): readonly Row[] {
 /** What all tests say that they prove. */
 export function findProofs(): readonly Proof[] {
   const files = readdirSync(TESTS, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-  return files.toSorted().flatMap((file) =>
-    [...readFileSync(join(TESTS, file), "utf8").matchAll(TITLE)].map(([, , title = "", rows = ""]) => ({
-      file,
-      title,
-      rows: rows.split(" "),
-    })),
-  );
+  return files.toSorted().flatMap((file) => proofsIn(file, readFileSync(join(TESTS, file), "utf8")));
+}
+
+/** What the tests in a file's text say that they prove. */
+export function proofsIn(file: string, text: string): readonly Proof[] {
+  return [...text.matchAll(TITLE)].flatMap(({ index, 2: title = "", 3: rows = "" }) => {
+    const before = text.slice(Math.max(0, index - BEFORE_MAX), index);
+    const isLeftOut = LEFT_OUT.test(before.slice(before.lastIndexOf("\n") + 1));
+    return OF_A_TEST.test(before) && !isLeftOut ? [{ file, title, rows: rows.split(" ") }] : [];
+  });
 }
 
 /** The document with the proofs that there are. */

@@ -231,6 +231,7 @@ describe("glovebox run", () => {
     ["input that is no object", 3, ["add", "--input", "[1]"]],
     ["input that does not fit", 3, ["add", "--input", '{"a":1}']],
     ["a module that is not there", 3, ["./nothing.ts", "--input", "{}"]],
+    ["an archive that is not there", 3, ["nothing.tar.gz", "--input", "{}"]],
     ["a module that is no tool", 3, ["fixtures/broken/no-spec.js", "--input", "{}"]],
   ])("refuses %s with %i", async (_, expected, args) => {
     const { code, stdout, stderr } = await glovebox(["run", ...args]);

@@ -2,6 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine } from "../../src/index.ts";
 
 let engine: Engine;
+/** Lets go of what waits in the shop. */
+let release = (): void => undefined;
+let waits = (): void => undefined;
+
+/** Tells that somebody waits, who then waits until he is let go, or until nobody waits for him. */
+const within = (signal: AbortSignal) =>
+  new Promise<string>((resolve) => {
+    release = () => resolve("served");
+    signal.addEventListener("abort", () => resolve("left"), { once: true });
+    waits();
+  });
 let ordered = 0;
 let failing = 0;
 
@@ -10,6 +21,7 @@ beforeAll(async () => {
     name: "shop",
     methods: {
       order: { handler: () => ++ordered },
+      wait: { handler: (_, { signal }) => within(signal) },
       fail: {
         handler: () => {
           failing++;
@@ -38,6 +50,13 @@ beforeAll(async () => {
     description,
     capabilities,
     source: "export default async (_, { host }) => host.shop.fail({});",
+  });
+  await engine.register({ name: "patient", description, source: "export default () => new Promise(() => {});" });
+  await engine.register({
+    name: "served",
+    description,
+    capabilities,
+    source: "export default async (_, { host }) => host.shop.wait({});",
   });
 });
 
@@ -100,6 +119,62 @@ describe("calls with the same key", () => {
     const aborted = await engine.execute(call, { ...options, signal: AbortSignal.abort() });
     expect(aborted.error?.code).toBe("cancelled");
     expect((await engine.execute(call, options)).success).toBe(true);
+  });
+
+  test("are cancelled one by one, and what they share when the last of them is", async () => {
+    const served = { name: "served", arguments: {} };
+    const options = { idempotencyKey: "one leaves" };
+    const first = new AbortController();
+    const started = new Promise<void>((resolve) => (waits = resolve));
+    const leaving = engine.execute(served, { ...options, signal: first.signal });
+    const staying = engine.execute(served, { ...options, signal: new AbortController().signal });
+    await started;
+    first.abort();
+    expect((await leaving).error?.code).toBe("cancelled");
+    release();
+    expect((await staying).output).toBe("served");
+    const last = new AbortController();
+    const again = engine.execute({ name: "patient", arguments: {} }, { ...options, signal: last.signal });
+    last.abort();
+    expect((await again).error?.code).toBe("cancelled");
+  });
+
+  test("run again where the first was cancelled before it had an effect, also while it ends", async () => {
+    const options = { idempotencyKey: "cancelled" };
+    const impatient = { name: "patient", arguments: {} };
+    const first = new AbortController();
+    const seen: string[] = [];
+    const onEnd = ({ result }: { result: { error: unknown } }) => seen.push(JSON.stringify(result.error));
+    engine.on("tool:error", onEnd);
+    const cancelled = engine.execute(impatient, { ...options, signal: first.signal });
+    first.abort();
+    const second = new AbortController();
+    const retried = engine.execute(impatient, { ...options, signal: second.signal });
+    await cancelled;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen).toHaveLength(1);
+    second.abort();
+    expect((await retried).metadata["isRepeated"]).toBeUndefined();
+    expect(seen).toHaveLength(2);
+    engine.off("tool:error", onEnd);
+  });
+
+  test("do not run again where the first was cancelled after an effect, of which they are told", async () => {
+    const served = { name: "served", arguments: {} };
+    const options = { idempotencyKey: "effect" };
+    const first = new AbortController();
+    const started = new Promise<void>((resolve) => (waits = resolve));
+    const cancelled = engine.execute(served, { ...options, signal: first.signal });
+    await started;
+    first.abort();
+    expect((await cancelled).error).toMatchObject({ code: "cancelled", details: { effects: 1 } });
+    const { error, metadata } = await engine.execute(served, options);
+    expect([error?.code, metadata["isRepeated"]]).toEqual(["cancelled", true]);
+  });
+
+  test("are refused with what is no signal", async () => {
+    const { error } = await engine.execute(call, { idempotencyKey: "signal", signal: {} as AbortSignal });
+    expect(error?.code).toBe("invalid_arguments");
   });
 
   test.each([

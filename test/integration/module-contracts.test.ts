@@ -52,6 +52,16 @@ describe("an Amplifier module", () => {
     expect(engine.get("left_hand")?.contract).toBe("amplifier");
   });
 
+  test("that mounts a name again runs what it mounted last", async () => {
+    const one = (output: string, description: string) =>
+      `{ name: "twice", description: "${description}", async execute() { return { output: "${output}" }; } }`;
+    await register(`export async function mount(coordinator) {
+      await coordinator.mount("tools", ${one("old", "The old one.")}, { name: "twice" });
+      await coordinator.mount("tools", ${one("new", "The new one.")}, { name: "twice" });
+    }`);
+    expect([engine.get("twice")?.description, (await run("twice")).output]).toEqual(["The new one.", "new"]);
+  });
+
   test("is given the config of its place, unchanged, and an empty one without", async () => {
     const text = (name: string) => `export async function mount(coordinator, config) {
       return ${tool(name, "async execute() { return { output: config }; }")};
@@ -130,6 +140,34 @@ describe("an Amplifier module", () => {
   });
 });
 
+describe("tools at one place", () => {
+  const PROVIDER = `export class Provider {
+    async list_tools() { return [{ name: "get_it", description: "Gets it." }, { name: "get_other", description: "Gets." }]; }
+    async execute_tool(name) { return { success: true, result: name }; } }`;
+  const MOUNT = `export const mount = async () => ({ name: "get_it", description: "Gets it.", execute: async () => ({}) });`;
+  const SPEC = `export const spec = { name: "get_it", description: "Gets it." }; export default () => 1;`;
+
+  test.each([
+    ["two providers", PROVIDER, PROVIDER],
+    ["two that mount", MOUNT, MOUNT],
+    ["modules of two contracts", MOUNT, SPEC],
+  ])("may not share a name: of %s neither is registered [A22 E09 E48]", async (what, one, other) => {
+    const place = join(folder, what.replaceAll(" ", "-"));
+    mkdirSync(place);
+    writeFileSync(join(place, "one.js"), one);
+    writeFileSync(join(place, "other.js"), other);
+    const error = await engine.register(place).then(
+      () => Promise.reject(new Error("it was registered")),
+      (reason: unknown) => reason as GloveboxError,
+    );
+    expect([error.code, error.message]).toEqual([
+      "load_error",
+      expect.stringContaining('more than one tool is called "get_it" there, and none is registered'),
+    ]);
+    expect([engine.get("get_it"), engine.get("get_other")]).toEqual([undefined, undefined]);
+  });
+});
+
 describe("an AgentSpace class", () => {
   test("is found in a CommonJS module as well", async () => {
     const [name = ""] = await register(`class AgentSpaceV1Tool { execute() { return { ok: true }; } }
@@ -143,6 +181,46 @@ describe("an AgentSpace class", () => {
       execute() { return {}; }
     }`);
     expect([error.code, error.message]).toEqual(["load_error", expect.stringContaining("key is missing")]);
+  });
+});
+
+describe("a Xaibo module", () => {
+  test("that exports a class and what extends it has the tools of the latter", async () => {
+    const names = await register(`
+      export class Abstract { list_tools() { throw new Error("abstract"); } execute_tool() {} }
+      export class Weather extends Abstract {
+        list_tools() { return [{ name: "sky", description: "Looks up.", parameters: {} }]; }
+        execute_tool(name) { return { success: true, result: name }; }
+      }`);
+    expect(names).toEqual(["sky"]);
+    expect((await run("sky")).output).toBe("sky");
+  });
+});
+
+describe("a module of many tools", () => {
+  const many = (prefix: string, count: number) => `export class Many {
+    list_tools() {
+      return Array.from({ length: ${count} }, (_, at) => ({ name: "${prefix}" + at, description: "One.", parameters: {} }));
+    }
+    execute_tool(name) { return { success: true, result: name }; }
+  }`;
+
+  test("is registered with all of them, or with none where there is no room for all", async () => {
+    await using full = await createEngine({ workers: 1, executor: "threads" });
+    for (let at = 0; at < 10; at++) {
+      const path = join(folder, `many${at}.js`);
+      writeFileSync(path, many(`many${at}_`, at === 0 ? 998 : 1_000));
+      await full.register(path);
+    }
+    const path = join(folder, "too-many.js");
+    writeFileSync(path, many("more", 3));
+    await expect(full.register(path)).rejects.toMatchObject({ code: "load_error" });
+    expect([full.stats().tools, full.get("more0")]).toEqual([9_998, undefined]);
+    writeFileSync(path, many("more", 2));
+    await full.register(path);
+    expect(full.stats().tools).toBe(10_000);
+    // Those that replace others need no room.
+    expect((await full.register(path)).name).toBe("more0");
   });
 });
 
@@ -168,13 +246,15 @@ describe("a module of our own", () => {
     expect((await run(name)).output).toBeNull();
   });
 
-  test("says what it is before whoever registers it does", async () => {
+  test("is what whoever registers it says, before what it says itself", async () => {
     const [name = ""] = await register(
-      `export const spec = { description: "Waits.", limits: { wallMs: 100 } }; export default () => 1;`,
+      `export const spec = { description: "Waits.", limits: { wallMs: 100, queueMs: 77 }, tags: ["own"] };
+      export default () => 1;`,
       { limits: { wallMs: 50, cpuMs: 20 }, tags: ["slow"] },
     );
     const info = engine.get(name);
-    expect([info?.tags, info?.limits.wallMs]).toEqual([["slow"], 100]);
+    expect(info?.tags).toEqual(["slow"]);
+    expect(info?.limits).toMatchObject({ wallMs: 50, cpuMs: 20, queueMs: 77 });
   });
 
   test("is refused where its place says what there is not", async () => {
@@ -207,6 +287,17 @@ describe("a long text", () => {
     expect([output, metadata.truncated?.output]).toEqual([expected, cut]);
     expect(metadata["originalChars"]).toBe(cut === undefined ? undefined : text.length);
   });
+});
+
+test("a record's timeout holds beside the limits that its place gives a package", async () => {
+  const record = {
+    tool_id: "timed",
+    tool_runtime_type: "javascript",
+    tool_source_code_link: "./timed.js",
+    tools_api_spec: { input: {}, output: {}, management: { timeout: { type: "number", default: 3 } } },
+  };
+  await register(`export class AgentSpaceV1Tool { execute() { return {}; } }`, { record, limits: { memoryMb: 64 } });
+  expect(engine.get("timed")?.limits).toMatchObject({ wallMs: 3_000, memoryMb: 64 });
 });
 
 describe("what an AgentSpace tool is configured with", () => {

@@ -96,6 +96,20 @@ describe("a package is registered and called", () => {
     expect(server.connections()).toBe(0);
   });
 
+  test.each(["ünïcode top", "weather-forecast-v1.0"])("with its code/ in the top folder %j [C09]", async (top) => {
+    await using engine = await open();
+    const tree = { [`${top}/code/function.js`]: GREETING, [`${top}/tool.json`]: RECORD };
+    await engine.register(path.join(await newTree({ "greet.zip": zipped(tree) }), "greet.zip"));
+    await greets(engine);
+  });
+
+  test("with its code/ at the root of the archive [C10]", async () => {
+    await using engine = await open();
+    const entries = [{ name: "code/", data: "" }, ...entriesOf(TREE)];
+    await engine.register(path.join(await newTree({ "greet.zip": buildZip(entries) }), "greet.zip"));
+    await greets(engine);
+  });
+
   test("with others in a folder of tools", async () => {
     const folder = await newTree({
       "greet/code/function.js": GREETING,
@@ -212,6 +226,87 @@ describe("an engine that is closed", () => {
   });
 });
 
+describe("a package that is none", () => {
+  test.each(["tool.rar", "tool.tar", "tool.gz", "tool"])(
+    "as %s is refused with the forms that are read [C08]",
+    async (name) => {
+      await using engine = await open();
+      const error = await refusalOf(engine.register(path.join(await newTree({ [name]: "" }), name)));
+      expect(error.code).toBe("load_error");
+      expect(error.message).toContain("a folder with code/, or one packed as .zip, .tar.gz or .tgz");
+      const far = await refusalOf(engine.register(`https://assets.example.com/${name}`));
+      expect(far.message).toContain("an archive that ends in .zip, .tar.gz or .tgz");
+      expect(engine.list()).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["without code/", { "src/function.js": GREETING }, "it has no folder code/"],
+    ["with code/ too deep", { "a/b/code/function.js": GREETING }, "it has no folder code/"],
+  ])("%s is refused [C11]", async (_what, tree, problem) => {
+    await using engine = await open();
+    const file = path.join(await newTree({ "greet.zip": zipped(tree) }), "greet.zip");
+    const packed = await refusalOf(engine.register(file));
+    expect(packed).toMatchObject({ code: "load_error", message: expect.stringContaining(problem) });
+    expect(packed.details).toMatchObject({ step: "extract" });
+    expect((await refusalOf(engine.register(await newTree(tree)))).code).toBe("load_error");
+    expect(engine.list()).toEqual([]);
+  });
+
+  test.each([
+    ["nothing else", { "code/requirements.txt": "" }, "and no other file either"],
+    ["two others", { "code/main.js": GREETING, "code/other.js": GREETING }, "it has 2 entries"],
+    ["a folder", { "code/bin/increment": "\x7fELF" }, '"bin" is none'],
+  ])(
+    "with code/ that has no function.* but %s is refused by that file's name [C12 C63]",
+    async (_what, tree, problem) => {
+      await using engine = await open();
+      const file = path.join(await newTree({ "greet.zip": zipped(tree) }), "greet.zip");
+      for (const place of [file, await newTree(tree)]) {
+        const error = await refusalOf(engine.register(place));
+        expect(error.details).toMatchObject({ step: "extract" });
+        expect(error.message).toContain("code/ has no file function.ts, function.mjs or function.js");
+        expect(error.message).toContain(problem);
+      }
+    },
+  );
+});
+
+describe("a package that is hostile", () => {
+  const link = { name: "code/link.js", data: "/etc/hostname", central: { attributes: (0o120777 << 16) >>> 0 } };
+  const bomb = { name: "code/zeros.js", data: Buffer.alloc(32 * 1024 * 1024) };
+  const tarLink = { name: "code/link.js", type: "2", link: "/etc/hostname" };
+
+  test.each([
+    ["a.zip", "that leads out", buildZip([...entriesOf(TREE), { name: "code/../../x.js", data: "" }]), "leads out"],
+    [
+      "a.zip",
+      "that is absolute",
+      buildZip([...entriesOf(TREE), { name: "/tmp/x.js", data: "" }]),
+      "has an absolute path",
+    ],
+    ["a.zip", "that is a link", buildZip([...entriesOf(TREE), link]), "link"],
+    ["a.zip", "that is a bomb", buildZip([...entriesOf(TREE), bomb]), "too much for its size"],
+    ["a.tar.gz", "that leads out", buildTarGz([...entriesOf(TREE), { name: "../x.js", data: "" }]), "leads out"],
+    [
+      "a.tar.gz",
+      "that is absolute",
+      buildTarGz([...entriesOf(TREE), { name: "/tmp/x.js", data: "" }]),
+      "has an absolute path",
+    ],
+    ["a.tar.gz", "that is a link", buildTarGz([...entriesOf(TREE), tarLink]), "link"],
+    ["a.tar.gz", "that is a bomb", buildTarGz([...entriesOf(TREE), bomb]), "too much for its size"],
+  ])("as %s with an entry %s is refused whole, and leaves nothing [C78]", async (name, _what, bytes, problem) => {
+    const left = await watchTemporary();
+    await using engine = await open();
+    const file = path.join(await newTree({ [name]: bytes }), name);
+    const error = await refusalOf(engine.register(file));
+    expect(error).toMatchObject({ code: "load_error", message: expect.stringContaining(problem) });
+    expect(error.details).toMatchObject({ step: "extract" });
+    expect([engine.list(), await left()]).toEqual([[], []]);
+  });
+});
+
 describe("a package that cannot run here", () => {
   test("because it is Python's is refused with its runtime [F14]", async () => {
     await using engine = await open();
@@ -264,7 +359,7 @@ describe("what a package imports", () => {
 
   const importing = main("import outer from 'outer'", "outer");
 
-  test("is what it lists, and what that imports itself [C14]", async () => {
+  test("is what it lists, comments and blank lines aside, and what that imports itself [C14 C15]", async () => {
     const listed = { "code/requirements.txt": "# mine\n\nouter==1.0.0\n" };
     expect(await outputOf({ "code/function.js": importing, ...listed })).toBe("outer and inner");
     const manifest = { "code/package.json": '{"type":"module","dependencies":{"outer":"^1.0.0"}}' };

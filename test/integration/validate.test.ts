@@ -14,19 +14,16 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs `glovebox validate` to its end, with no configuration around. */
-async function validate(...args: string[]): Promise<Ended> {
+const validate = (...args: string[]): Promise<Ended> => glovebox("validate", ...args);
+
+/** Runs the command to its end, with no configuration around. */
+async function glovebox(...args: string[]): Promise<Ended> {
   const cwd = await temporaryFolder({});
   const flags = ["--no-node-snapshot", "--no-warnings"];
   return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [...flags, MAIN, "validate", ...args],
-      { cwd },
-      (_error, stdout, stderr) => {
-        resolve({ code: child.exitCode ?? -1, stdout, stderr });
-      },
-    );
+    const child = execFile(process.execPath, [...flags, MAIN, ...args], { cwd }, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
   });
 }
 
@@ -45,6 +42,18 @@ describe("glovebox validate", () => {
     expect(code).toBe(3);
     expect(stdout).toMatch(/^error {4}throws unlucky {2}execute: given no input, throws: TypeError: it went wrong/m);
     expect(stdout).toMatch(/^not valid: error 2, /m);
+  });
+
+  test("is `module validate` as well, as the contract writes it, with the same codes [A52 A57]", async () => {
+    const good = await glovebox("module", "validate", join(MODULES, "my_tool.js"), "--type", "tool");
+    expect([good.code, good.stderr]).toEqual([0, ""]);
+    expect(good.stdout).toMatch(/^valid: error 0, /m);
+    expect((await glovebox("module", "validate", join(MODULES, "throws.js"), "--type", "tool")).code).toBe(3);
+    const hook = await glovebox("module", "validate", MODULES, "--type", "hook");
+    expect([hook.code, hook.stderr]).toEqual([2, expect.stringContaining("Allowed choices are tool.")]);
+    const nowhere = await glovebox("module", "validate", join(MODULES, "nowhere.js"), "--type", "tool");
+    expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringMatching(/^glovebox: there is nothing at /)]);
+    expect((await glovebox("module")).code).toBe(2);
   });
 
   test("says the same as JSON", async () => {

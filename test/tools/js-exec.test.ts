@@ -42,8 +42,8 @@ describe("code that ends well", () => {
   });
 
   test("leaves nothing to the next one", async () => {
-    await run("Object.prototype.left = 1; Array.prototype.join = () => 'spoilt'; print(1)");
-    expect(await printed("print(({}).left, [1, 2].join())")).toBe("undefined 1,2\n");
+    await run("range.left = 1; print(1)");
+    expect(await printed("print(range.left)")).toBe("undefined\n");
   });
 });
 
@@ -150,6 +150,82 @@ describe("code sees", () => {
         typeof queueMicrotask, typeof crypto, typeof URL, typeof WebAssembly, typeof process, typeof require, typeof structuredClone,
         typeof Atomics, typeof Intl, typeof performance, typeof self, typeof window, typeof global].filter((kind) => kind !== "undefined"));`;
     expect(await printed(code)).toBe('["what there is"]\n[]\n');
+  });
+
+  test("of all globals that there are in an isolate those that are listed, and no others [D36]", async () => {
+    const source = `export default () => {
+      const names = new Set();
+      for (let at = globalThis; at !== null; at = Object.getPrototypeOf(at)) {
+        for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+      }
+      return [...names];
+    }`;
+    await engine.register({ name: "all_globals", description: "Lists all globals.", source });
+    const { output } = await engine.execute({ name: "all_globals", arguments: {} });
+    const others = [
+      ...Object.getOwnPropertyNames(globalThis),
+      "window",
+      "self",
+      "require",
+      "module",
+      "exports",
+      "arguments",
+      "input",
+    ];
+    const names = new Set([...(output as string[]), ...others].filter((name) => /^[A-Za-z_$][\w$]*$/.test(name)));
+    expect(names.size).toBeGreaterThan(100);
+    const looks = [...names].map(
+      (name) => `try { if (typeof ${name} !== "undefined") seen.push("${name}"); } catch {}`,
+    );
+    const seen = await printed(`const seen = [];\n${looks.join("\n")}\nprint(sorted(seen));`);
+    expect((JSON.parse(String(seen)) as string[]).filter((name) => name !== "arguments")).toEqual(
+      (
+        "Array BigInt Boolean Date Map Number Object Promise RegExp Set String Symbol console JSON Math " +
+        "Error EvalError RangeError ReferenceError SyntaxError TypeError URIError isFinite isNaN parseFloat parseInt Infinity NaN"
+      )
+        .split(" ")
+        .toSorted(),
+    );
+    await engine.unregister("all_globals");
+  });
+
+  test("built-in functions that it cannot change, so that it cannot see what others do with them [D36]", async () => {
+    const code = `
+      const seen = [];
+      const spy = (owner, key) => {
+        try {
+          const old = owner[key];
+          Object.defineProperty(owner, key, { value: function (...args) { seen[seen.length] = key; return old.apply(this, args); } });
+          seen[seen.length] = "changed " + key;
+        } catch {}
+      };
+      for (const owner of [Map, Set, Array, Promise, Object, String, RegExp, Error, Number].map((made) => made.prototype)) {
+        for (const key of Object.getOwnPropertyNames(owner)) spy(owner, key);
+      }
+      for (const made of [[].values(), new Map().values(), "".matchAll(/x/g), (function* () {})(), async () => {}]) {
+        for (let at = Object.getPrototypeOf(made); at !== null; at = Object.getPrototypeOf(at)) for (const key of Object.getOwnPropertyNames(at)) spy(at, key);
+      }
+      for (const owner of [Object, Array, Promise, JSON, Math, Error, print, console]) for (const key of Object.getOwnPropertyNames(owner)) spy(owner, key);
+      try { Object.prototype.extra = 1; seen[seen.length] = "extended"; } catch {}
+      print("x"); console.log({ a: [1] }); await null;
+      print(seen);`;
+    expect(await printed(code)).toBe('x\n{"a":[1]}\n[]\n');
+  });
+
+  test("objects of its own that are as they always are", async () => {
+    const code = `
+      class Odd extends Error { constructor(message) { super(message); this.name = "Odd"; } toString() { return "odd"; } }
+      function Old() {} Old.prototype.toString = function () { return "old"; }; Old.prototype.constructor = Old;
+      const plain = {}; plain.toString = () => "plain"; plain.valueOf = () => 7; plain.name = "n";
+      class Stack extends Array { peek() { return this[this.length - 1]; } }
+      const stack = new Stack(); stack.push(1, 2);
+      print(String(new Old()), String(plain), plain + 1, stack.peek(), stack.length, Object.keys(plain));
+      throw new Odd("strange");`;
+    const { output, error } = await run(code);
+    expect([output, error?.message]).toEqual([
+      'old plain 8 2 2 ["toString","valueOf","name"]\n',
+      "Execution failed: Odd: strange",
+    ]);
   });
 
   test("no module, and nothing around the function that it is put into [D36]", async () => {

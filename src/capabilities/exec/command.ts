@@ -32,12 +32,16 @@ type Ending = "time" | "call" | NonNullable<CommandResult["excess"]>;
 
 /** Runs a command to its end, or to the end of its time or its call. Rejects where it was not even started. */
 export async function runCommand(
-  start: (inside: Inside) => Jailed,
-  command: Command,
+  start: (inside: Inside) => Promise<Jailed>,
+  { stdin, outputBytes, ...inside }: Command,
   signal: AbortSignal,
 ): Promise<CommandResult> {
   signal.throwIfAborted();
-  return new Run(start, command).end(signal);
+  const jailed = await start(inside).catch((error: unknown) => {
+    throw notStarted(error);
+  });
+  jailed.stdin.end(stdin);
+  return new Run(jailed, inside.wallMs, outputBytes).end(signal);
 }
 
 class Run {
@@ -49,16 +53,11 @@ class Run {
   #watch: Watch | null = null;
   #ended: Ending | null = null;
 
-  constructor(start: (inside: Inside) => Jailed, { stdin, outputBytes, ...inside }: Command) {
-    this.#wallMs = inside.wallMs;
+  constructor(jailed: Jailed, wallMs: number, outputBytes: number) {
+    this.#jailed = jailed;
+    this.#wallMs = wallMs;
     this.#stdout = new Output(outputBytes);
     this.#stderr = new Output(outputBytes);
-    try {
-      this.#jailed = start(inside);
-    } catch (error) {
-      throw notStarted(error);
-    }
-    this.#jailed.stdin.end(stdin);
     for (const name of ["stdout", "stderr"] as const) {
       const output = name === "stdout" ? this.#stdout : this.#stderr;
       this.#jailed[name].on("data", (chunk: Uint8Array) => this.#take(output, chunk));
@@ -70,8 +69,11 @@ class Run {
     const timer = setTimeout(() => this.#kill("time"), this.#wallMs);
     const onAbort = () => this.#kill("call");
     signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
     try {
-      await this.#closed();
+      await this.#jailed.closed.catch((error: unknown) => {
+        throw notStarted(error);
+      });
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
@@ -79,14 +81,6 @@ class Run {
     }
     signal.throwIfAborted();
     return this.#result();
-  }
-
-  /** Resolves when nobody holds its pipes any more. */
-  #closed(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#jailed.process.once("error", (error) => reject(notStarted(error)));
-      this.#jailed.process.once("close", () => resolve());
-    });
   }
 
   #result(): CommandResult {

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { findBubblewrap, ISOLATION } from "../../bubblewrap.ts";
@@ -6,6 +7,7 @@ import { Descriptors } from "../../descriptors.ts";
 import { commandFilter } from "./filter.ts";
 import type { ExecMount } from "./grants.ts";
 import { EXEC_LIMITS } from "./limits.ts";
+import { closeOutlets, makeOutlets, type Outlet } from "./outlet.ts";
 
 const PROBE_MS = 10_000;
 const SAID_MAX = 4_096;
@@ -14,7 +16,6 @@ const SAID_MAX = 4_096;
 const STATUS_FD = 3;
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
-const STDIO = Array.from({ length: 6 }, () => "pipe" as const);
 
 /** All that commands see of the host, and only to read: its programs and their libraries. */
 const SYSTEM = [
@@ -68,10 +69,14 @@ export interface Jailed {
   readonly stdout: Duplex;
   readonly stderr: Duplex;
   readonly status: Duplex;
+  /** Resolves when nobody holds its pipes any more; rejects where it was not even started. */
+  readonly closed: Promise<void>;
 }
 
+type Start = (inside: Inside) => Promise<Jailed>;
+
 /** Where commands run: a sandbox of the operating system that works, or why there is none. */
-export type Jail = { readonly start: (inside: Inside) => Jailed } | { readonly reason: string };
+export type Jail = { readonly start: Start } | { readonly reason: string };
 
 /** What was seen to work in this process: what has failed may be mended, and is tried again. */
 const known = new Map<string, Promise<Jail>>();
@@ -93,9 +98,10 @@ export function findJail(): Promise<Jail> {
 }
 
 /** Runs a command as all are run: it starts another process, and says one word. */
-function probe(startInside: (inside: Inside) => Jailed): Promise<Jail> {
-  return new Promise((resolve) => {
-    const jailed = startInside({ command: `${SHELL} -c 'echo works'`, wallMs: PROBE_MS, mounts: new Map() });
+async function probe(startInside: Start): Promise<Jail> {
+  try {
+    const jailed = await startInside({ command: `${SHELL} -c 'echo works'`, wallMs: PROBE_MS, mounts: new Map() });
+    const timer = setTimeout(() => jailed.process.kill("SIGKILL"), PROBE_MS);
     const said = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) {
       jailed[name].setEncoding("utf8").on("data", (text: string) => {
@@ -104,36 +110,53 @@ function probe(startInside: (inside: Inside) => Jailed): Promise<Jail> {
     }
     jailed.stdin.end();
     jailed.status.resume();
-    const timer = setTimeout(() => jailed.process.kill("SIGKILL"), PROBE_MS);
-    jailed.process.once("error", (error) => {
-      clearTimeout(timer);
-      resolve({ reason: error.message });
-    });
-    jailed.process.once("close", (code) => {
-      clearTimeout(timer);
-      if (code === 0 && said.stdout.trim() === "works") return resolve({ start: startInside });
-      resolve({ reason: said.stderr.trim().split("\n").at(-1) || `bubblewrap ended with exit code ${code}` });
-    });
-  });
+    await jailed.closed.finally(() => clearTimeout(timer));
+    if (said.stdout.trim() === "works") return { start: startInside };
+    return { reason: said.stderr.trim().split("\n").at(-1) || "a command that was tried said nothing" };
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
 }
 
-function start(bubblewrap: string, filter: Uint8Array, { command, wallMs, mounts }: Inside): Jailed {
-  const seconds = String(Math.ceil(wallMs / 1000));
-  // A command can read the arguments of the process above it, so those that name the host's folders are not among them.
-  const inside = [SHELL, "-c", INSIDE, SHELL, command, seconds];
-  const args = ["-c", OUTSIDE, SHELL, bubblewrap, "--args", String(ARGUMENTS_FD), "--", ...inside];
-  using descriptors = new Descriptors(STDIO);
-  const process = spawn(SHELL, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
-  // Of the pipes each is a socket, whatever its type says; who ends before all is written, ends.
-  const pipes = process.stdio.slice(0, STDIO.length).map((pipe) => (pipe as Duplex).on("error", () => undefined));
-  const [stdin, stdout, stderr, status, told, filtered] = pipes as [Duplex, Duplex, Duplex, Duplex, Duplex, Duplex];
-  told.end(
-    walls(mounts)
-      .map((argument) => `${argument}\0`)
-      .join(""),
-  );
-  filtered.end(filter);
-  return { process, stdin, stdout, stderr, status };
+async function start(bubblewrap: string, filter: Uint8Array, inside: Inside): Promise<Jailed> {
+  const options = walls(inside.mounts).map((argument) => `${argument}\0`);
+  const outlets = await makeOutlets(2);
+  const [out, err] = outlets as [Outlet, Outlet];
+  try {
+    using descriptors = new Descriptors(["pipe", out.fd, err.fd, "pipe", "pipe", "pipe"]);
+    const process = spawn(SHELL, argumentsFor(bubblewrap, inside), { stdio: descriptors.stdio, env: ENVIRONMENT });
+    const pipes = [process.stdio[0], ...process.stdio.slice(STATUS_FD, FILTER_FD + 1)];
+    const [stdin, status, told, filtered] = pipes as unknown as [Duplex, Duplex, Duplex, Duplex];
+    // Who ends before all is written, ends.
+    for (const pipe of [stdin, out.stream, err.stream, status, told, filtered]) pipe.on("error", () => undefined);
+    told.end(options.join(""));
+    filtered.end(filter);
+    const closed = closing(process, [out, err]);
+    return { process, stdin, stdout: out.stream, stderr: err.stream, status, closed };
+  } catch (error) {
+    for (const { stream } of outlets) stream.destroy();
+    throw error;
+  } finally {
+    closeOutlets(outlets);
+  }
+}
+
+/** A command can read the arguments of the process above it, so those that name the host's folders are not among them. */
+function argumentsFor(bubblewrap: string, { command, wallMs }: Inside): string[] {
+  const inside = [SHELL, "-c", INSIDE, SHELL, command, String(Math.ceil(wallMs / 1000))];
+  return ["-c", OUTSIDE, SHELL, bubblewrap, "--args", String(ARGUMENTS_FD), "--", ...inside];
+}
+
+async function closing(process: ChildProcess, outlets: readonly Outlet[]): Promise<void> {
+  const ends = outlets.map(({ stream }) => new Promise<void>((resolve) => stream.once("close", resolve)));
+  try {
+    await once(process, "close");
+  } catch (error) {
+    for (const { stream } of outlets) stream.destroy();
+    throw error;
+  } finally {
+    await Promise.all(ends);
+  }
 }
 
 /** Further namespaces are forbidden: in those, a process would have rights that make more of the kernel reachable. */

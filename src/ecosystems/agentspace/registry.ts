@@ -65,8 +65,8 @@ export class Registry implements AsyncDisposable {
   readonly #records: Records;
   readonly #folder: string;
   readonly #loaded = new Map<string, Loaded>();
-  /** Tools of this registry that the engine has. */
-  readonly #given = new Set<string>();
+  /** Tools of this registry that the engine was given, as it has them as long as nobody else has a hand in it. */
+  readonly #given = new Map<string, ToolInfo | undefined>();
   /** What is last in line for each tool. */
   readonly #working = new Map<string, Promise<unknown>>();
   #index: { readonly state: string; readonly index: RecordIndex } | null = null;
@@ -123,7 +123,8 @@ export class Registry implements AsyncDisposable {
   async load(toolId: string): Promise<ToolInfo> {
     this.#requireOpen();
     const loaded = this.#loaded.get(toolId);
-    if (loaded !== undefined && loaded.revision === this.#records.revision(toolId)) return loaded.info;
+    const isInForce = loaded !== undefined && loaded.revision === this.#records.revision(toolId);
+    if (isInForce && !this.#isTakenAway(toolId)) return loaded.info;
     const kept = this.#find(toolId);
     if (kept !== undefined) return this.#load(kept);
     await this.#unload(toolId);
@@ -168,7 +169,7 @@ export class Registry implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.all([...this.#loaded.keys(), ...this.#given].map((toolId) => this.#unload(toolId)));
+    await Promise.all([...this.#loaded.keys(), ...this.#given.keys()].map((toolId) => this.#unload(toolId)));
     this.#database[Symbol.dispose]();
   }
 
@@ -193,7 +194,7 @@ export class Registry implements AsyncDisposable {
       try {
         // In any other contract a module names its tools itself, and could take another tool's place.
         const registered = await this.#engine.register({ ...grants, path, record, contract: "agentspace" });
-        this.#given.add(toolId);
+        this.#given.set(toolId, this.#engine.get(toolId));
         return registered;
       } catch (error) {
         throw inTermsOf(record, path, error);
@@ -211,8 +212,10 @@ export class Registry implements AsyncDisposable {
     this.#loaded.delete(toolId);
     await this.#inOrder(toolId, async () => {
       // Somebody may have asked for it again meanwhile.
-      if (this.#loaded.has(toolId) || !this.#given.delete(toolId)) return;
-      await this.#engine.unregister(toolId);
+      if (this.#loaded.has(toolId) || !this.#given.has(toolId)) return;
+      const isOurs = this.#engine.get(toolId) === this.#given.get(toolId);
+      this.#given.delete(toolId);
+      if (isOurs) await this.#engine.unregister(toolId);
     });
   }
 
@@ -228,7 +231,14 @@ export class Registry implements AsyncDisposable {
   }
 
   #isForeign(toolId: string): boolean {
-    return !this.#loaded.has(toolId) && !this.#given.has(toolId) && this.#engine.get(toolId) !== undefined;
+    if (this.#engine.get(toolId) === undefined) return false;
+    return this.#given.has(toolId) ? this.#isTakenAway(toolId) : !this.#loaded.has(toolId);
+  }
+
+  /** Whether somebody else has unregistered what the engine was given, or has given it another tool of that name. */
+  #isTakenAway(toolId: string): boolean {
+    if (!this.#given.has(toolId) || this.#working.has(toolId)) return false;
+    return this.#engine.get(toolId) !== this.#given.get(toolId);
   }
 
   #pathOf({ tool_source_code_link: link }: RegistrationRecord): string {

@@ -9,7 +9,10 @@ import { type MountPlan, type MountPlanEntry, readMountPlan } from "./mount-plan
 
 /** How a module of a plan is to be run, besides what the plan says; as for `engine.register`. */
 export interface MountOptions
-  extends SourceOptions, Pick<ToolLocation, "capabilities" | "isolation" | "limits" | "tags"> {}
+  extends SourceOptions, Pick<ToolLocation, "capabilities" | "isolation" | "limits" | "tags"> {
+  /** Whether modules may take the names of tools that the engine has already, as a plan does that is mounted again: default `false`. */
+  readonly replace?: boolean;
+}
 
 /** What became of a module of a plan. Others are mounted whatever becomes of one. */
 export interface MountedModule {
@@ -48,7 +51,7 @@ export async function mountPlan(
 async function mountModule(
   engine: Engine,
   entry: MountPlanEntry,
-  { folder, roots, git, ...location }: MountOptions,
+  { folder, roots, git, replace = false, ...location }: MountOptions,
   owners: ReadonlyMap<string, string>,
 ): Promise<MountedModule> {
   const { module, config } = entry;
@@ -65,12 +68,9 @@ async function mountModule(
     if (tools.length === 0) return { module, state: "skipped", tools, events, error: null };
     for (const tool of tools) {
       const owner = owners.get(tool);
-      if (owner === undefined) continue;
-      throw new ContractError(
-        "amplifier",
-        "",
-        `module "${module}" mounts "${tool}", as module "${owner}" does already`,
-      );
+      const others = owner === undefined ? "which the engine has already" : `as module "${owner}" does already`;
+      if (owner === undefined && (replace || engine.get(tool) === undefined)) continue;
+      throw new ContractError("amplifier", "", `module "${module}" mounts "${tool}", ${others}`);
     }
     // It is loaded once more, and may say something else then.
     await engine.register({ ...location, path, config, names: tools });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { toolPointer } from "./load-spec.ts";
+import { pointerSegment } from "../../json.ts";
 import { PROVIDERS } from "./providers.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";
@@ -73,13 +73,19 @@ function toolIssues({ tools }: Workflow, registry: ToolRegistry): CapabilityIssu
   return Object.entries(tools).flatMap(([kind, entries]): CapabilityIssue[] => {
     if (!TOOL_KINDS.includes(kind)) {
       const remediation = `List native tools under tools.${TOOL_KINDS.join(" or tools.")}`;
-      return [{ pointer: `/tools/${kind}`, reason: `Tools of the kind '${kind}' are not supported`, remediation }];
+      return [
+        {
+          pointer: `/tools${pointerSegment(kind)}`,
+          reason: `Tools of the kind '${kind}' are not supported`,
+          remediation,
+        },
+      ];
     }
     return entries.flatMap(({ callable }, index): CapabilityIssue[] => {
       if (allowed.has(callable)) return [];
       const reason = `${LANGUAGES[kind] ?? kind} callable '${callable}' not in allowlist`;
       const remediation = `Use an existing native tool or add one under ${registry.place}`;
-      return [{ pointer: toolPointer(kind, index), reason, remediation }];
+      return [{ pointer: `/tools${pointerSegment(kind)}/${index}/callable`, reason, remediation }];
     });
   });
 }
@@ -95,6 +101,6 @@ function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
     const sorted = Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1));
-    return Object.assign(Object.create(null) as object, Object.fromEntries(sorted));
+    return Object.fromEntries(sorted);
   });
 }

@@ -26,7 +26,8 @@ function writeMessage(message: ModelMessage): unknown {
       return {
         role: "assistant",
         content: message.text,
-        tool_calls: message.calls.map((call) => openaiChat.writeCall(call)),
+        // An empty list is refused.
+        ...(message.calls.length === 0 ? {} : { tool_calls: message.calls.map((call) => openaiChat.writeCall(call)) }),
       };
     case "tool":
       return openaiChat.writeResult(message.result);

@@ -1,6 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { pointerSegment } from "../../json.ts";
 import { compileSchema } from "../../tool/schema.ts";
 import { readYaml, YamlError } from "../../yaml-text.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
@@ -107,9 +106,4 @@ function unreadableTemplates({ pattern, outputs }: Workflow): SpecProblem[] {
     const problem = describeTemplate(text);
     return problem === null ? [] : [{ pointer, message: `${pointer} is no template: ${problem}` }];
   });
-}
-
-/** The place of a tool in a workflow, as reports name it. */
-export function toolPointer(kind: string, index: number): string {
-  return `/tools${pointerSegment(kind)}/${index}/callable`;
 }

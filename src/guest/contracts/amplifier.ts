@@ -32,6 +32,7 @@ export const amplifierAdapter: Adapter = {
       try {
         return await execute(toolNamed(facts.name, coordinator, returned), input, context);
       } finally {
+        // One that lives on ends with its isolate, of which nothing is left: outside of a call there is nothing to clean up.
         if (!lives) await coordinator.end();
       }
     };

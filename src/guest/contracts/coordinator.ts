@@ -27,8 +27,12 @@ export function createCoordinator(config: object): Coordinator {
     config,
     session_id: "",
     async mount(point: unknown, module: unknown, options?: unknown): Promise<void> {
+      const mount = { mount_point: `${point as string}`, name: nameFrom(options, module), module };
+      // Whoever mounts under a name again replaces what was there.
+      const known = mounted.findIndex((one) => one.mount_point === mount.mount_point && one.name === mount.name);
+      if (known >= 0) mounted.splice(known, 1);
       if (mounted.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} things are mounted`);
-      mounted.push({ mount_point: `${point as string}`, name: nameFrom(options, module), module });
+      mounted.push(mount);
     },
     async unmount(point: unknown, options?: unknown): Promise<void> {
       const name = nameFrom(options, undefined);

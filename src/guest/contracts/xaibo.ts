@@ -1,4 +1,4 @@
-import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
+import { type Adapter, configOf, type Exports, methodOf } from "./adapter.ts";
 
 /** Xaibo: a class of tool providers, with `list_tools` and `execute_tool`. */
 export const xaiboAdapter: Adapter = {
@@ -23,14 +23,19 @@ function create(exports: Exports, facts: Parameters<Adapter["open"]>[1]): unknow
   return new Class(configOf(facts));
 }
 
+/** The first of the classes that no other one of them extends. */
 function providerIn(exports: Exports): Provider | undefined {
-  for (const name of Object.keys(exports)) {
-    const value = exports[name];
-    const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
-    if (!isObject(prototype)) continue;
-    if (methodOf(prototype, "list_tools") !== undefined && methodOf(prototype, "execute_tool") !== undefined) {
-      return value as Provider;
-    }
-  }
-  return undefined;
+  const found = Object.keys(exports)
+    .map((name) => exports[name])
+    .filter(isProvider);
+  return found.find((one) => !found.some((other) => extendsClass(other, one)));
+}
+
+function isProvider(value: unknown): value is Provider {
+  const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
+  return methodOf(prototype, "list_tools") !== undefined && methodOf(prototype, "execute_tool") !== undefined;
+}
+
+function extendsClass(value: Provider, base: Provider): boolean {
+  return Reflect.apply(Object.prototype.isPrototypeOf, base, [value]) as boolean;
 }

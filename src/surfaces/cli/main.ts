@@ -14,7 +14,7 @@ import { planCommand } from "./plan.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
-import { validateCommand } from "./validate.ts";
+import { moduleCommand, validateCommand } from "./validate.ts";
 import { versionCommand } from "./version.ts";
 
 const program = new Command("glovebox")
@@ -32,6 +32,7 @@ const commands = [
   explainCommand(),
   replayCommand(),
   validateCommand(),
+  moduleCommand(),
   doctorCommand(),
   versionCommand(),
 ];
@@ -39,7 +40,7 @@ for (const command of commands) {
   program.addCommand(command.copyInheritedSettings(program));
 }
 // Settings are inherited when a command is made, so this one reaches the others by hand.
-for (const command of [program, ...program.commands]) command.exitOverride();
+for (const command of withCommands(program)) command.exitOverride();
 
 // A reader that has seen enough, such as `head`, is no failure.
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? EXIT.OK : EXIT.FAILED));
@@ -48,6 +49,11 @@ try {
   await program.parseAsync();
 } catch (error) {
   process.exitCode = exitCodeOf(error);
+}
+
+/** A command, and those below it. */
+function withCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withCommands)];
 }
 
 function exitCodeOf(error: unknown): number {

@@ -59,7 +59,8 @@ async function run(tool: string, options: Options): Promise<void> {
     });
   }
   if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
-  if (input === undefined) throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified");
+  if (input === undefined)
+    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (add --help for all that there is)");
   await runTool(tool, input, options);
 }
 
@@ -104,7 +105,7 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 }
 
 async function open(tool: string, { tools, config }: Options): Promise<Opened> {
-  const isPath = tools === undefined && (/[\\/]|\.[jt]s$|\.mjs$/.test(tool) || tool === ".");
+  const isPath = tools === undefined && (/[\\/]|\.(?:[jt]s|mjs|zip|tar\.gz|tgz)$/.test(tool) || tool === ".");
   const engine = await openEngine({ tools: isPath ? tool : tools }, await readConfig(config), ENGINE);
   const names = engine.list().map(({ name }) => name);
   const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);

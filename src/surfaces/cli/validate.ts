@@ -25,6 +25,11 @@ export function validateCommand(): Command {
     .action(validate);
 }
 
+/** `glovebox module validate`: the same, as Amplifier's command line has it. */
+export function moduleCommand(): Command {
+  return new Command("module").description("what is done with modules").addCommand(validateCommand());
+}
+
 async function validate(given: string, { json }: Options): Promise<void> {
   const isThere = await stat(given).then(Boolean, () => false);
   if (!isThere) throw new CliError(EXIT.USAGE, `there is nothing at ${given}`);

@@ -47,6 +47,8 @@ test("the table of the two runtimes compares what the guide compares [C77]", () 
     "Dynamic import support",
     "Cross-platform portability",
     "Supports custom commands",
+    "Use cases",
+    "Execution speed",
     "Flexibility",
     "Deployment overhead",
     "Error logging",

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
@@ -96,6 +96,29 @@ describe("a registry", () => {
     expect(engine.list()).toEqual([]);
     expect((await registry.execute(call)).error?.code).toBe("tool_not_found");
     expect(await registry.remove(GREETING.tool_id)).toBe(false);
+  });
+
+  test("runs no module of another contract, which could take the name of anybody's tool", async () => {
+    const { engine, registry } = await startBench();
+    await engine.register({ name: "add", description: "Ours.", source: "export default () => 'ours'" });
+    const text = `export const spec = { name: "add", description: "Theirs." }; export default () => "theirs";`;
+    registry.register(named("innocent", { tool_source_code_link: await moduleFile(text) }));
+    const { error } = await registry.execute({ name: "innocent", arguments: {} });
+    expect(error).toMatchObject({ code: "load_error", message: expect.stringContaining("agentspace") });
+    expect((await engine.execute({ name: "add", arguments: {} })).output).toBe("ours");
+  });
+
+  test("loads a tool again that somebody else took from the engine, and leaves alone what somebody else gave it", async () => {
+    const { engine, registry } = await startBench();
+    registry.register(GREETING);
+    const call = { name: GREETING.tool_id, arguments: { name: "Ann" } };
+    await registry.execute(call);
+    await engine.unregister(GREETING.tool_id);
+    expect((await registry.execute(call)).success).toBe(true);
+    await engine.register({ name: GREETING.tool_id, description: "Ours.", source: "export default () => 'ours'" });
+    expect((await registry.execute(call)).error?.message).toContain("not of this registry");
+    await registry.remove(GREETING.tool_id);
+    expect((await engine.execute(call)).output).toBe("ours");
   });
 
   test("gives the engine one version after the other, however long each takes", async () => {
@@ -214,6 +237,102 @@ describe("a registry", () => {
       code: "load_error",
       message: "the registry is closed",
     });
+  });
+});
+
+describe("a record", () => {
+  test("has to have what is required, and may leave out the rest, whose data is empty [C29 C38 C39]", async () => {
+    const { registry } = await startBench();
+    const source =
+      "export class AgentSpaceV1Tool { constructor(...given) { this.given = given; } execute() { return { given: this.given }; } }";
+    const least = {
+      tool_id: "least",
+      tool_runtime_type: "python",
+      tool_source_code_link: await moduleFile(source),
+      tools_api_spec: { input: {}, output: {} },
+    };
+    for (const name of Object.keys(least)) {
+      const refused = refusalOf(() => registry.register({ ...least, [name]: undefined }));
+      expect(refused).toMatchObject({ name: "ContractError", pointer: `/${name}` });
+    }
+    for (const name of ["input", "output"]) {
+      const refused = refusalOf(() =>
+        registry.register({ ...least, tools_api_spec: { ...least.tools_api_spec, [name]: undefined } }),
+      );
+      expect(refused).toMatchObject({ name: "ContractError", pointer: `/tools_api_spec/${name}` });
+    }
+    expect(registry.list()).toEqual([]);
+    registry.register(least);
+    expect((await registry.execute({ name: "least", arguments: {} })).output).toEqual({ given: ["least", {}] });
+  });
+
+  test("has fields of every type, whose bounds and defaults hold for calls, and of no other [C30 C31]", async () => {
+    const { engine, registry } = await startBench();
+    const input = {
+      text: { type: "string", description: "A text.", default: "none" },
+      whole: { type: "integer", min: 1, max: 3 },
+      real: { type: "number", min: 0.5 },
+      flag: { type: "boolean" },
+      thing: { type: "object" },
+      list: { type: "array" },
+    } as const;
+    const link = await moduleFile("export class AgentSpaceV1Tool { execute(input) { return { input }; } }");
+    registry.register(named("typed", { tool_source_code_link: link, tools_api_spec: { input, output: {} } }));
+    const run = (args: Record<string, unknown>) => registry.execute({ name: "typed", arguments: args });
+    const good = { text: "a", whole: 3, real: 0.5, flag: true, thing: { a: 1 }, list: [1] };
+    expect((await run(good)).output).toEqual({ input: good });
+    expect((await run({})).output).toEqual({ input: { text: "none" } });
+    const wrong = { text: 1, whole: 4, real: 0.4, flag: "true", thing: [], list: {} };
+    for (const [name, value] of Object.entries(wrong)) {
+      const { error } = await run({ [name]: value });
+      expect([error?.code, error?.message]).toEqual(["invalid_arguments", expect.stringMatching(`^/${name} must be `)]);
+    }
+    expect(engine.get("typed")?.inputSchema).toMatchObject({ properties: { whole: { minimum: 1, maximum: 3 } } });
+    const odd = named("odd", { tools_api_spec: { input: { a: { type: "date" as "string" } }, output: {} } });
+    expect(refusalOf(() => registry.register(odd))).toMatchObject({ pointer: "/tools_api_spec/input/a/type" });
+  });
+
+  test("of the guide's binary is refused by its runtime, and nothing of it is kept [C02]", async () => {
+    const { registry } = await startBench();
+    const record = sample("binary-increment-tool");
+    expect(refusalOf(() => registry.register(record))).toMatchObject({
+      name: "ContractError",
+      message: "agentspace /tool_runtime_type: is binary, a runtime that is not available here",
+    });
+    expect(registry.list()).toEqual([]);
+  });
+
+  test("is chosen from what is said of all, by words or by whoever chooses better [C03]", async () => {
+    const { registry } = await startBench();
+    registry.register(GREETING);
+    registry.register(WEATHER);
+    expect((await registry.search("what will the weather be tomorrow")).hits[0]?.tool_id).toBe("weather-forecast-v1");
+    const seen: string[] = [];
+    const chosen = await registry.search("be polite to the visitor about the weather", {
+      rank: async (query, candidates) => {
+        seen.push(query, ...candidates.map((hit) => hit.tool_id).toSorted());
+        return ["greeting-tool-v1"];
+      },
+    });
+    expect(seen).toEqual(["be polite to the visitor about the weather", "greeting-tool-v1", "weather-forecast-v1"]);
+    expect([chosen.rankedBy, chosen.hits.map((hit) => hit.tool_id)]).toEqual(["ranking", ["greeting-tool-v1"]]);
+    const call = { name: chosen.hits[0]?.tool_id ?? "", arguments: { name: "Ann" } };
+    expect((await registry.execute(call)).output).toEqual({ message: "Hello, Ann from tool greeting-tool-v1" });
+  });
+
+  test("whose link leads to a folder without code/ is refused, whatever modules lie there [C09 C11]", async () => {
+    const { engine, registry } = await startBench();
+    const folder = join(await temporaryFolder(), "bare");
+    mkdirSync(folder);
+    const text = "export class AgentSpaceV1Tool { execute() { return { message: 'bare' }; } }";
+    for (const name of ["index.js", "function.js", "other.js"]) writeFileSync(join(folder, name), text);
+    registry.register(named("bare", { tool_source_code_link: folder }));
+    expect((await registry.execute({ name: "bare", arguments: {} })).error).toMatchObject({
+      code: "load_error",
+      message: expect.stringContaining("it has no folder code/"),
+      details: { step: "extract" },
+    });
+    expect(engine.list()).toEqual([]);
   });
 });
 

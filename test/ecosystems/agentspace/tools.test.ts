@@ -54,6 +54,29 @@ describe("the class", () => {
     expect(error).toMatchObject({ code: "load_error" });
   });
 
+  test.each([
+    ["glovebox", 'export const spec = { name: "own", description: "Ours." }; export default () => "theirs";'],
+    [
+      "strands",
+      'export const TOOL_SPEC = { name: "own" }; export const own = () => ({ status: "success", content: [] });',
+    ],
+    [
+      "amplifier",
+      'export const mount = async () => ({ name: "own", description: "Own.", execute: async () => ({}) });',
+    ],
+  ])("is what a record is about: a module of %s becomes no tool, under no name [C16]", async (contract, text) => {
+    await engine.register({ name: "own", description: "The embedder's.", source: "export default () => 'mine';" });
+    const { toolId, call } = await tool(text);
+    expect((await call()).error).toMatchObject({
+      code: "load_error",
+      message: expect.stringContaining("is not written in the contract agentspace"),
+      details: { contract },
+    });
+    expect(engine.get(toolId)).toBeUndefined();
+    expect((await engine.execute({ name: "own", arguments: {} })).output).toBe("mine");
+    await engine.unregister("own");
+  });
+
   test("is made with the tool's id and its data [C17]", async () => {
     const body = "constructor(...given) { this.given = given; } execute() { return { given: this.given }; }";
     const { toolId, call } = await tool(`export class AgentSpaceV1Tool { ${body} }`, {}, { days: 7 });
@@ -84,6 +107,7 @@ describe("the class", () => {
     expect((await call({}, { command: "any" })).error).toMatchObject({
       code: "tool_error",
       type: "NotImplementedError",
+      message: expect.stringMatching(/^tool "tool-\d+" has no commands$/),
     });
   });
 
@@ -145,6 +169,26 @@ describe("management", () => {
     expect((await registry.load(hour.toolId)).limits.wallMs).toBe(90_000);
   });
 
+  test("is what counts, and not what the module says of itself, beside what it has no place for [C43]", async () => {
+    const said = "export const spec = { version: '9.9.9', tags: ['own'], limits: { wallMs: 20_000, memoryMb: 32 } };";
+    const toolId = `tool-${++last}`;
+    const record = sample("greeting-tool-v1", {
+      tool_id: toolId,
+      tool_tags: ["theirs"],
+      tool_metadata: { version: "1.0.0" },
+      tool_source_code_link: await moduleFile(`${said} ${SLOW}`),
+      tools_api_spec: { input: {}, output: {}, management: { timeout: preset("number", 0.05) } },
+    });
+    registry.register(record, { limits: { cpuMs: 123 } });
+    const { error } = await registry.execute({ name: toolId, arguments: {} });
+    expect([error?.code, error?.message]).toEqual(["wall_limit", expect.stringContaining("50 ms")]);
+    expect(engine.get(toolId)).toMatchObject({
+      version: "1.0.0",
+      tags: ["theirs"],
+      limits: { wallMs: 50, memoryMb: 32, cpuMs: 123 },
+    });
+  });
+
   test("is a default: a call may say less, or more [C44]", async () => {
     const slow = await tool(SLOW, { management: { timeout: preset("number", 60) } });
     expect((await slow.call({}, {}, { limits: { wallMs: 50 } })).error?.code).toBe("wall_limit");
@@ -158,6 +202,18 @@ describe("management", () => {
     const attempts = async (retries: number) => (await twice.call({}, {}, { retries })).metadata.attempts;
     expect([await attempts(0), await attempts(1), await attempts(4)]).toEqual([1, 2, 5]);
     expect((await twice.call({}, {}, { retries: 6 })).error?.code).toBe("invalid_arguments");
+  });
+
+  test("is a default within the engine's ceiling, whatever a call says [C44]", async () => {
+    await using small = await createEngine({ workers: 1, executor: "threads", maxLimits: { wallMs: 100 } });
+    await using other = await createRegistry(small, { path: ":memory:" });
+    const link = await moduleFile(SLOW);
+    const management = { timeout: preset("number", 60) };
+    const spec: ToolsApiSpec = { input: {}, output: {}, management };
+    other.register(sample("greeting-tool-v1", { tool_source_code_link: link, tools_api_spec: spec }));
+    const call = { name: "greeting-tool-v1", arguments: {} };
+    const { error } = await other.execute(call, { limits: { wallMs: 60_000 } });
+    expect([error?.code, error?.message]).toEqual(["wall_limit", expect.stringContaining("100 ms")]);
   });
 
   test("says how often a tool that fails is tried again; where it says nothing, never [C45]", async () => {

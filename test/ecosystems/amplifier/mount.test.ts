@@ -114,6 +114,20 @@ describe("a mount plan", () => {
     expect(mounted?.error?.message).toContain("none of the tools that it may hold");
   });
 
+  test("leaves a tool alone that the engine has already, unless it is told to replace it [A22]", async () => {
+    await engine.register({ name: "pay", description: "The embedder's.", source: "export default () => 'mine'" });
+    const folder = await temporaryFolder({ "pay.js": moduleOf("pay", OUTPUT("theirs")) });
+    const plan = { tools: [{ module: "pay", source: "./pay.js" }] };
+    const [refused] = await mountPlan(engine, plan, { folder });
+    expect(refused).toMatchObject({ state: "failed", tools: [] });
+    expect(refused?.error?.message).toBe('amplifier: module "pay" mounts "pay", which the engine has already');
+    expect((await engine.execute({ name: "pay", arguments: {} })).output).toBe("mine");
+    for (let times = 0; times < 2; times++) {
+      expect(await mountPlan(engine, plan, { folder, replace: true })).toMatchObject([{ state: "mounted" }]);
+    }
+    expect((await engine.execute({ name: "pay", arguments: {} })).output).toBe("theirs");
+  });
+
   test("lists the events of modules one of whose contributors throws [A38]", async () => {
     const contributors = `
       coordinator.register_contributor("observability.events", "broken", () => { throw new Error("no"); });

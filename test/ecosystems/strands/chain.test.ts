@@ -16,6 +16,7 @@ import {
   TurnLimitError,
   UnsupportedError,
 } from "../../../src/ecosystems/strands/index.ts";
+import { writeArtifact } from "../../../src/ecosystems/strands/artifacts.ts";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { type Change, Folder, SAMPLES, workflow } from "./folder.ts";
 
@@ -258,6 +259,16 @@ describe("an artifact", () => {
     await expect(run([turn])).rejects.toThrow("it exists already");
     expect(written()).toBe("mine");
     expect(readdirSync(folder.path).sort()).toEqual(["flow.yaml", "result.txt"]);
+  });
+
+  test("is written once where several are written there at once", async () => {
+    const writing = Array.from({ length: 20 }, (_none, n) => {
+      return writeArtifact("result.txt", `${n}`, { folder: folder.path, force: false });
+    });
+    const ended = await Promise.allSettled(writing);
+    expect(ended.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(written()).toBe(`${ended.findIndex(({ status }) => status === "fulfilled")}`);
+    expect(readdirSync(folder.path)).toEqual(["result.txt"]);
   });
 
   test("replaces a file where that is asked for [D66]", async () => {

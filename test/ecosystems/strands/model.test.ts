@@ -108,6 +108,13 @@ describe("a model behind chat completions", () => {
     ]);
   });
 
+  test("is sent what it said without calls as a message that has none", async () => {
+    answer = (response) => say(response, { role: "assistant", content: "Bye" });
+    await ask({}, [...USER, { role: "assistant", text: "Hello", calls: [] }, { role: "user", text: "And now?" }]);
+    const messages = requests[0]?.body["messages"] as readonly unknown[];
+    expect(messages[1]).toEqual({ role: "assistant", content: "Hello" });
+  });
+
   test("whose arguments are no JSON has the call answered with that", async () => {
     const calls = ["{", "[1]", '"a"', "null"].map((args, n) => ({
       id: `${n}`,
@@ -198,7 +205,7 @@ describe("a model behind chat completions", () => {
   });
 
   test("does not carry a key on to where it points", async () => {
-    answer = (response) => fail(response, 307, "", { location: "http://127.0.0.1:1/steal" });
+    answer = (response) => fail(response, 307, "", { location: "/steal" });
     expect(await problem({ apiKey: "sk-correct-horse" })).toContain("cannot be reached");
     expect(requests).toHaveLength(1);
   });

@@ -42,7 +42,7 @@ describe("discovery", () => {
     expect(registry.warnings).toEqual([]);
   });
 
-  test("skips a module without TOOL_SPEC, says so, and goes on [D03]", async () => {
+  test("skips a module without TOOL_SPEC, says so, and goes on [D02 D03]", async () => {
     const { ids, warnings } = await discoverModule("export const other = 1;");
     expect(ids).toEqual(["good"]);
     expect(warnings).toEqual([{ message: "Tool module missing TOOL_SPEC, skipping", module_name: "tool" }]);

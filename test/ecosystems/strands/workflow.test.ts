@@ -218,7 +218,11 @@ describe("the capability checker", () => {
     expect(report.spec_fingerprint).toMatch(/^[0-9a-f]{64}$/);
     expect((await check()).spec_fingerprint).toBe(report.spec_fingerprint);
     expect((await check(["Test assistant", "Best assistant"])).spec_fingerprint).not.toBe(report.spec_fingerprint);
-    const moved = workflow(["version: 0\n", ""]);
+    const moved = workflow(
+      ["version: 0\n", ""],
+      ["  provider: ollama\n", ""],
+      ["  host:", "  provider: ollama\n  host:"],
+    );
     expect((await check_capability(await load(`${moved}\nversion: 0\n`), registry)).spec_fingerprint).toBe(
       report.spec_fingerprint,
     );

@@ -49,6 +49,41 @@ describe("a provider as a module", () => {
     expect((await run("get_two", { b: [2] })).output).toEqual(["get_two", { b: [2] }]);
   });
 
+  test("is made with the config of its place, and an empty one without [E29]", async () => {
+    const text = (name: string) => `export class Provider {
+      constructor(config) { this.config = config; }
+      async list_tools() { return [${tool(name)}]; }
+      async execute_tool() { return { success: true, result: this.config }; }
+    }`;
+    for (const name of ["get_config", "get_nothing"]) writeFileSync(join(folder, `${name}.js`), text(name));
+    const config = { api_key: "k", base_url: "https://w.example" };
+    await engine.register({ path: join(folder, "get_config.js"), config });
+    await engine.register(join(folder, "get_nothing.js"));
+    expect([(await run("get_config")).output, (await run("get_nothing")).output]).toEqual([config, {}]);
+  });
+
+  test("has parameters of six types, none of which it has to be given or described [E10 E11 E12 E16]", async () => {
+    const types = ["string", "number", "integer", "boolean", "object", "array"];
+    const parameters = `{ ${types.map((type) => `${type}: { type: "${type}" }`).join(", ")} }`;
+    await register(`[${tool("take_all", parameters)}]`, "{ success: true, result: parameters }");
+    expect((await run("take_all")).output).toEqual({});
+    const taken = [
+      { string: "x", number: 42, integer: 42, boolean: true, object: { a: 1 }, array: [1] },
+      { string: "", number: 3.14, integer: -10, boolean: false, object: {}, array: ["a", "b"] },
+      { number: -10 },
+    ];
+    for (const args of taken) expect((await run("take_all", args)).output).toEqual(args);
+    const refused = { string: 1, number: "42", integer: 4.2, boolean: "true", object: [1], array: { 0: 1 } };
+    for (const [type, value] of Object.entries(refused)) {
+      const { error, metadata } = await run("take_all", { [type]: value });
+      expect([error?.code, metadata.attempts]).toEqual(["invalid_arguments", 0]);
+      expect(error?.message).toMatch(`/${type} must be ${type}`);
+    }
+    expect((await refusalOf(`[${tool("get_it", '{ p: { description: "What?" } }')}]`)).message).toMatch(
+      "/tools/0/parameters/p/type",
+    );
+  });
+
   test("is made anew for each call: what it keeps is gone", async () => {
     await register(`[${tool("count_calls")}]`, "{ success: true, result: ++this.calls }");
     expect([(await run("count_calls")).output, (await run("count_calls")).output]).toEqual([1, 1]);

@@ -114,6 +114,16 @@ describe("a result", () => {
     expect(outcome).toMatchObject({ ok: true, output: ["a", [1]] });
   });
 
+  test.each([
+    ["a JSON text", [{ json: "a" }]],
+    ["JSON's null", [{ json: null }]],
+    ["JSON that looks like an image", [{ json: { image: { base64: "AAEC" } } }]],
+    ["no block", []],
+    ["a list of blocks", [{ json: "a" }, { text: "a" }]],
+  ])("with %s is written as it was", (_what, content) => {
+    expect(again(message(content))).toEqual(message(content));
+  });
+
   test("that is a list is one block where it was never several", () => {
     expect(strands.writeResult(resultOf({ ok: true, output: ["a", "b"] })).content).toEqual([{ json: ["a", "b"] }]);
   });

@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createExec } from "../../../../src/capabilities/exec/exec.ts";
 import { EXEC_LIMITS } from "../../../../src/capabilities/exec/limits.ts";
@@ -31,6 +33,26 @@ describe.skipIf(noJail !== undefined)(`a command (${noJail ?? "in bubblewrap"})`
     expect((await run("sort", { stdin: "b\na\n" })).stdout).toBe("a\nb\n");
     expect((await run("wc -c")).stdout.trim()).toBe("0");
     expect((await run("exit 0", { stdin: "x".repeat(500_000) })).exitCode).toBe(0);
+  });
+
+  test("finds its stdout and its stderr by their names as well", async () => {
+    const answer = await opened().run(
+      "echo out >/dev/stdout; echo err | tee /dev/stderr >/dev/null; echo more >/dev/fd/2",
+    );
+    expect(answer).toMatchObject({ stdout: "out\n", stderr: "err\nmore\n", exitCode: 0 });
+  });
+
+  test("leaves neither descriptors nor folders in the host", async () => {
+    const { run } = opened();
+    const left = () => [
+      readdirSync("/proc/self/fd").length,
+      readdirSync(tmpdir()).filter((name) => name.startsWith(`glovebox-pipes-${process.pid}-`)).length,
+    ];
+    await run("true");
+    const before = left();
+    for (const command of ["echo x", "yes", "exit 1", "kill -9 $$"]) await run(command);
+    await run("sleep 60", { timeoutMs: 200 });
+    await expect.poll(left).toEqual(before);
   });
 
   test("that a signal ends has the exit code that shells give it", async () => {
@@ -143,9 +165,7 @@ describe("a command is refused", () => {
   test("in no words of the host's where it cannot be started", async () => {
     const findJail = () =>
       Promise.resolve({
-        start: () => {
-          throw new Error("spawn /opt/secret EAGAIN");
-        },
+        start: () => Promise.reject(new Error("spawn /opt/secret EAGAIN")),
       });
     expect(await refusedWith(opened(true, { findJail }).run("echo hi"))).toBe("the command could not be started");
   });

@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process";
+import { closeSync, constants, openSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const MAKE_MS = 10_000;
+
+/** A pipe: what is written to the descriptor is read from the stream. */
+export interface Outlet {
+  readonly stream: Socket;
+  /** Is its maker's to close once somebody else has it. */
+  readonly fd: number;
+}
+
+/**
+ * Pipes of the system's. What Node makes between processes are sockets, which nobody can open by name: a command that
+ * writes to `/dev/stderr` would fail. Rejects where there can be none.
+ */
+export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), `glovebox-pipes-${process.pid}-`));
+  try {
+    const names = Array.from({ length: count }, (_, at) => path.join(folder, `${at}`));
+    await run("mkfifo", ["-m", "600", ...names], { timeout: MAKE_MS });
+    return names.map(open);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Reading comes first: whoever opens such a pipe to write waits for a reader. */
+function open(name: string): Outlet {
+  const stream = new Socket({ fd: openSync(name, constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
+  return { stream, fd: openSync(name, constants.O_WRONLY) };
+}
+
+/** Gives up the writing ends. */
+export function closeOutlets(outlets: readonly Outlet[]): void {
+  for (const { fd } of outlets) closeSync(fd);
+}
