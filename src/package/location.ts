@@ -26,6 +26,11 @@ export function isArchiveName(name: string): boolean {
   return ARCHIVE.test(name);
 }
 
+/** The name of a package's folder or archive without what says how it is packed. */
+export function packageStem(name: string): string {
+  return name.replace(ARCHIVE, "");
+}
+
 /** Reads where a package lies. Rejects with a `GloveboxError` that names the forms that are read. */
 export async function readLocation(given: string): Promise<PackageLocation> {
   if (isUrl(given)) return readUrl(given);
@@ -49,7 +54,7 @@ function formatOf(base: string): ArchiveFormat {
 }
 
 function nameOf(base: string): string {
-  return shortName(base.replace(ARCHIVE, ""));
+  return shortName(packageStem(base));
 }
 
 /** As a tool may be called, so that a package can be called as its file is. */

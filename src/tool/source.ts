@@ -2,7 +2,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
 import { hasCode, looksLikePackage } from "../package/layout.ts";
-import { isArchiveName, isUrl } from "../package/location.ts";
+import { isArchiveName, isUrl, packageStem } from "../package/location.ts";
 
 /** A module on disk, or a package. */
 export type ToolSource =
@@ -69,7 +69,16 @@ async function findInFolder(folder: string, given: string): Promise<readonly Too
       `holds no tools; put modules (${EXTENSIONS.join(", ")}) folders with an index file, or packages into it`,
     );
   }
-  return sources.sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
+  return withoutCopies(sources).sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
+}
+
+/** Without the archives of packages that lie beside them as a folder, or packed in another way: they are one tool. */
+function withoutCopies(sources: readonly ToolSource[]): ToolSource[] {
+  const packages = sources.filter(({ kind }) => kind === "package").sort((a, b) => order(a.path, b.path));
+  const stems = new Set<string>();
+  // A folder's name is shorter than its archives', and so comes first.
+  const copies = packages.filter(({ name }) => stems.size === stems.add(packageStem(name)).size);
+  return sources.filter((source) => !copies.includes(source));
 }
 
 async function sourceOf(entry: string): Promise<ToolSource | undefined> {

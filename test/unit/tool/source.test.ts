@@ -75,6 +75,19 @@ describe("packages are found", () => {
     expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
   });
 
+  test("once, where a package lies there as a folder, and packed beside it", async () => {
+    const folder = await temporaryFolder({
+      "greeting/code/function.js": "",
+      "greeting.zip": "",
+      "greeting.tar.gz": "",
+      "other.zip": "",
+      "other.tar.gz": "",
+      "other.js": "",
+    });
+    const found = await findSources(folder);
+    expect(found.map(({ path: place }) => path.basename(place))).toEqual(["greeting", "other.js", "other.tar.gz"]);
+  });
+
   test("at a URL, which is not looked at before it is opened [C07]", async () => {
     const given = "https://assets.example.com/tools/weather.zip?signature=abc";
     expect(await findSources(given)).toEqual([
