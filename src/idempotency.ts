@@ -11,12 +11,21 @@ const UNITS_MAX = 64 * 1024 * 1024;
 interface Kept {
   /** What was asked for: another thing under the same key is a mistake. */
   readonly asked: string;
+  readonly tenant: string;
   readonly result: Promise<ToolResult>;
   readonly sinceMs: number;
   /** Ends the call, once nobody waits for it any more. */
   readonly cancel: AbortController;
   waiting: number;
+  /** A call that still runs is not forgotten. */
   isOver: boolean;
+  units: number;
+}
+
+/** What one tenant has of the room that there is. */
+interface Share {
+  /** Of calls that have ended, the first to end first. */
+  readonly keys: Set<string>;
   units: number;
 }
 
@@ -27,6 +36,8 @@ interface Kept {
 export class Idempotency {
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
+  readonly #shares = new Map<string, Share>();
+  #ended = 0;
   #units = 0;
 
   /** Runs a call, or answers with the result of the one that had its key before. */
@@ -41,7 +52,8 @@ export class Idempotency {
     if (asked === null || (signal !== undefined && !(signal instanceof AbortSignal))) return run(options);
     const nowMs = performance.now();
     this.#forgetOld(nowMs);
-    const key = JSON.stringify([options.tenant ?? "", call.name, options.idempotencyKey]);
+    const { tenant = "", idempotencyKey } = options;
+    const key = JSON.stringify([tenant, call.name, idempotencyKey]);
     const known = this.#kept.get(key);
     if (known !== undefined && known.asked !== asked) return conflict(call);
     if (known?.cancel.signal.aborted === true && !known.isOver) {
@@ -54,39 +66,61 @@ export class Idempotency {
     if (signal?.aborted === true) cancel.abort();
     const running = run({ ...options, signal: cancel.signal });
     const result = running.then((ended) => this.#end(key, kept, ended));
-    const kept: Kept = { asked, result, sinceMs: nowMs, cancel, waiting: 0, isOver: false, units: asked.length };
+    const kept: Kept = { asked, tenant, result, sinceMs: nowMs, cancel, waiting: 0, isOver: false, units: 0 };
     this.#kept.set(key, kept);
-    this.#units += kept.units;
     return resultFor(call, signal, kept);
   }
 
   #end(key: string, kept: Kept, result: ToolResult): ToolResult {
     kept.isOver = true;
-    if (isStillToBe(result)) this.#forget(key, kept);
-    else this.#weigh(kept, result);
+    if (isStillToBe(result)) this.#kept.delete(key);
+    else this.#keep(key, kept, kept.asked.length + unitsOf(result));
     return result;
   }
 
-  #weigh(kept: Kept, result: ToolResult): void {
-    const units = unitsOf(result);
-    kept.units += units;
+  #keep(key: string, kept: Kept, units: number): void {
+    kept.units = units;
+    const share = this.#shares.get(kept.tenant) ?? { keys: new Set(), units: 0 };
+    this.#shares.set(kept.tenant, share);
+    share.keys.add(key);
+    share.units += units;
+    this.#ended++;
     this.#units += units;
-    this.#forgetOld(performance.now());
+    while (this.#ended > KEPT_MAX || this.#units > UNITS_MAX) this.#forgetOne();
+  }
+
+  /** Whose calls take most of the room makes room: no tenant can have another one's calls run twice. */
+  #forgetOne(): void {
+    let heaviest: Share | null = null;
+    for (const share of this.#shares.values()) {
+      if (heaviest === null || weightOf(share) > weightOf(heaviest)) heaviest = share;
+    }
+    const [oldest] = heaviest?.keys ?? [];
+    if (oldest !== undefined) this.#forget(oldest);
   }
 
   #forgetOld(nowMs: number): void {
-    for (const [key, kept] of this.#kept) {
-      const isOver = this.#kept.size > KEPT_MAX || this.#units > UNITS_MAX;
-      if (!isOver && nowMs - kept.sinceMs < KEPT_MS) return;
-      this.#forget(key, kept);
+    for (const [key, { sinceMs, isOver }] of this.#kept) {
+      if (nowMs - sinceMs < KEPT_MS) return;
+      if (isOver) this.#forget(key);
     }
   }
 
-  #forget(key: string, kept: Kept): void {
-    if (this.#kept.get(key) !== kept) return;
+  #forget(key: string): void {
+    const { tenant = "", units = 0 } = this.#kept.get(key) ?? {};
+    const share = this.#shares.get(tenant);
     this.#kept.delete(key);
-    this.#units -= kept.units;
+    this.#ended--;
+    this.#units -= units;
+    if (share === undefined) return;
+    share.keys.delete(key);
+    share.units -= units;
+    if (share.keys.size === 0) this.#shares.delete(tenant);
   }
+}
+
+function weightOf({ keys, units }: Share): number {
+  return Math.max(keys.size / KEPT_MAX, units / UNITS_MAX);
 }
 
 /** What a caller waits for: the call's result, unless nobody else waits, or it is not to be waited for any more. */

@@ -85,6 +85,19 @@ describe("calls with the same key", () => {
     expect(other.error?.code).toBe("capability_failed");
   });
 
+  test("are still one after ten thousand of another tenant's, which make room for each other", async () => {
+    const before = ordered;
+    const options = { idempotencyKey: "mine", tenant: "careful" };
+    await engine.execute(call, options);
+    const idle = { name: "idle", arguments: {} };
+    await engine.register({ name: "idle", description: "Does nothing.", source: "export default () => null" });
+    const others = (at: number) => engine.execute(idle, { idempotencyKey: `${at}`, tenant: "busy" });
+    for (let at = 0; at <= 10_000; at += 100) await Promise.all(Array.from({ length: 100 }, (_, i) => others(at + i)));
+    expect((await engine.execute(call, options)).metadata["isRepeated"]).toBe(true);
+    expect(ordered - before).toBe(1);
+    expect((await others(0)).metadata["isRepeated"]).toBeUndefined();
+  });
+
   test("are refused where they ask for something else", async () => {
     const options = { idempotencyKey: "mistake" };
     await engine.execute(call, options);

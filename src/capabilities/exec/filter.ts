@@ -11,6 +11,8 @@ const FORBIDDEN: { readonly [name: string]: Numbers } = {
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
+  // What the kernel says of the machine; not every host keeps it to itself.
+  syslog: [103, 116],
   // Large parts of the kernel that commands do without.
   bpf: [321, 280],
   perf_event_open: [298, 241],
@@ -18,10 +20,11 @@ const FORBIDDEN: { readonly [name: string]: Numbers } = {
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
-  // Other processes' memory: bubblewrap's own is beside them.
+  // Other processes' memory and descriptors: bubblewrap's own is beside them.
   ptrace: [101, 117],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
+  pidfd_getfd: [438, 438],
   // Namespaces and mounts, which need rights that nobody inside has.
   unshare: [272, 97],
   setns: [308, 268],

@@ -137,8 +137,10 @@ export class Registry implements AsyncDisposable {
     try {
       if (typeof name === "string") await this.load(name);
     } catch (error) {
-      // Of a tool that there is not the engine says so in its own words, and tells its listeners.
-      if (!(error instanceof RegistryError) || error.code !== "not_found") return loadFailure(call, error);
+      // Of a tool that there is not the engine says so in its own words, and tells its listeners. One that it has all
+      // the same is somebody else's, and not to be had from here.
+      const isNowhere = error instanceof RegistryError && error.code === "not_found" && !this.#engine.get(String(name));
+      if (!isNowhere) return loadFailure(call, error);
     }
     return this.#engine.execute(call, options);
   }
@@ -262,5 +264,6 @@ function loadFailure({ id, name }: ToolCall, error: unknown): ToolResult {
   if (error instanceof GloveboxError) return failure(toolError(error.code, error.message, error.details), metadata);
   // What else is thrown may name a path of the host.
   const message = error instanceof RegistryError ? error.message : "the tool's record could not be read";
-  return failure(toolError("load_error", message), metadata);
+  const isMissing = error instanceof RegistryError && error.code === "not_found";
+  return failure(toolError(isMissing ? "tool_not_found" : "load_error", message), metadata);
 }

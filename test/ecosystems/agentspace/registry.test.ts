@@ -439,3 +439,11 @@ test("a package that is written in another contract takes no other tool's place"
   expect(error).toMatchObject({ code: "load_error", message: expect.stringContaining("contract agentspace") });
   expect((await engine.execute({ name: "pay", arguments: {} })).output).toBe("paid");
 });
+
+test("a tool of the engine's that has no record is not to be had from the registry", async () => {
+  const { engine, registry } = await startBench();
+  await engine.register({ name: "private", description: "Nobody else's.", source: "export default () => 'private'" });
+  const { output, error } = await registry.execute({ name: "private", arguments: {} });
+  expect([output, error?.code]).toEqual([null, "tool_not_found"]);
+  expect((await engine.execute({ name: "private", arguments: {} })).output).toBe("private");
+});
