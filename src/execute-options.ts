@@ -22,7 +22,8 @@ export interface ExecuteOptions {
   readonly record?: boolean;
   /**
    * Calls of one tenant to one tool with the same key are one call: later ones get the result of the first, while it
-   * runs and for some minutes after. At most 256 characters.
+   * runs and for some minutes after. It is cancelled when all who wait for it are, and runs again for the next one
+   * where it had no effect by then. At most 256 characters.
    */
   readonly idempotencyKey?: string;
   /** How often the call is tried again, instead of what its tool says of that: 0 to 5. */

@@ -156,10 +156,16 @@ function isStillToBe({ error, metadata }: ToolResult): boolean {
 function writeAsked(call: ToolCall): string | null {
   try {
     const { name, arguments: args, command } = call;
-    return JSON.stringify([name, args ?? {}, command ?? null]);
+    return JSON.stringify([name, args ?? {}, command ?? null], (_key, value: unknown) => inOrder(value));
   } catch {
     return null;
   }
+}
+
+/** Objects are the same in whatever order their members come. */
+function inOrder(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function unitsOf(result: ToolResult): number {

@@ -105,6 +105,13 @@ describe("calls with the same key", () => {
     expect(error).toMatchObject({ code: "invalid_arguments", message: expect.stringContaining("idempotencyKey") });
   });
 
+  test("ask for the same in whatever order their arguments come", async () => {
+    const options = { idempotencyKey: "order" };
+    const first = await engine.execute({ name: "order", arguments: { item: "tea", to: { a: 1, b: [2] } } }, options);
+    const again = await engine.execute({ name: "order", arguments: { to: { b: [2], a: 1 }, item: "tea" } }, options);
+    expect(again.output).toEqual(first.output);
+  });
+
   test("run again after a failure that may pass", async () => {
     const before = failing;
     const options = { idempotencyKey: "again" };

@@ -46,6 +46,8 @@ export async function askAgent(prompt: string, input: string, options: AgentOpti
   const made: { name: string; success: boolean }[] = [];
   for (let turns = 1; turns <= maxTurns; turns++) {
     const answer: ModelAnswer = await provider.generate(messages, { tools: tools.descriptions, model, signal });
+    // A provider may have answered all the same.
+    signal?.throwIfAborted();
     if (answer.calls.length === 0) return { text: answer.text, turns, calls: made };
     messages.push({ role: "assistant", ...answer });
     const results = await Promise.all(answer.calls.map((call, index) => answerCall(call, index, tools, signal)));

@@ -77,6 +77,7 @@ export async function run_chain(
     path,
     content: render(from, values(), `/outputs/artifacts/${index}/from`),
   }));
+  signal?.throwIfAborted();
   for (const { path, content } of rendered) await writeArtifact(path, content, place);
   return { last_response: steps.at(-1)?.response ?? "", steps, artifacts: rendered.map(({ path }) => path) };
 }

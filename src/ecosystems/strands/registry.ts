@@ -44,6 +44,8 @@ const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
 const NOT_LOADED = "Failed to import tool module, skipping";
 const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
+const TAKEN = "Tool name is that of another tool of the engine, skipping";
+
 const OWN_TOOLS = ["calculator", "echo", "js_exec"] as const;
 const ELSEWHERE = "a tools folder of your own";
 
@@ -166,7 +168,11 @@ export class ToolRegistry implements AsyncDisposable {
 
   async #read({ location, name }: ToolModule): Promise<ToolInfo | { message: string; error?: string }> {
     try {
-      const info = await this.engine.register({ ...location, contract: "strands" });
+      const found = await this.#nameBeside(location);
+      if (found !== undefined && this.#isOthers(found)) return { message: TAKEN, error: found };
+      // It is loaded once more, and may say something else then.
+      const names = found === undefined ? {} : { names: [found] };
+      const info = await this.engine.register({ ...location, contract: "strands", ...names });
       // The engine gives a tool without a description its name.
       const description = info.description === info.name ? "" : info.description;
       const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
@@ -178,5 +184,18 @@ export class ToolRegistry implements AsyncDisposable {
       if (pointer === "/TOOL_SPEC" || pointer === "/TOOL_SPEC/name") return { message: BAD_SPEC };
       return { message: NOT_LOADED, error: error.message };
     }
+  }
+
+  /** The name of a module's tool, where the engine has tools of somebody else: who drops a module in may take none over. */
+  async #nameBeside(location: ToolModule["location"]): Promise<string | undefined> {
+    if (this.engine.list().every(({ contract }) => contract === "strands")) return undefined;
+    const [report] = await this.engine.describe({ ...location, contract: "strands" });
+    const { TOOL_SPEC } = (report?.described ?? {}) as { readonly TOOL_SPEC?: { readonly name?: unknown } | null };
+    return typeof TOOL_SPEC?.name === "string" ? TOOL_SPEC.name : undefined;
+  }
+
+  #isOthers(name: string): boolean {
+    const tool = this.engine.get(name);
+    return tool !== undefined && tool.contract !== "strands";
   }
 }

@@ -171,6 +171,16 @@ describe("a chain", () => {
     await expect(run([turn, "never"], { signal: stop.signal })).rejects.toThrow("enough");
   });
 
+  test("writes nothing where it is told to end while the model gives its last answer", async () => {
+    const stop = new AbortController();
+    const turn = (): ScriptedTurn => {
+      stop.abort(new Error("enough"));
+      return "the answer";
+    };
+    await expect(run([turn], { signal: stop.signal })).rejects.toThrow("enough");
+    expect(existsSync(folder.at("result.txt"))).toBe(false);
+  });
+
   test("refuses a tool outside of the allowlist, though nobody has checked the workflow [D70]", async () => {
     const provider = scriptedProvider(["never"]);
     const running = run([], { changes: [["- echo", "- os.system"]], provider });

@@ -57,6 +57,18 @@ describe("discovery", () => {
     expect((await engine.execute({ name: "greet", arguments: {} })).output).toBe("mine");
   });
 
+  test("lets no module take the name of a tool that the engine has from somebody else", async () => {
+    const source = 'export default () => "mine"';
+    await engine.register({ name: "pay", description: "Pays.", source });
+    const { ids, warnings } = await discoverModule(toolModule("pay"));
+    expect(ids).toEqual(["good"]);
+    const message = "Tool name is that of another tool of the engine, skipping";
+    expect(warnings).toEqual([{ message, module_name: "tool", error: "pay" }]);
+    expect((await engine.execute({ name: "pay", arguments: {} })).output).toBe("mine");
+    await engine.unregister("pay");
+    expect((await discoverModule(toolModule("pay"))).ids).toEqual(["good", "pay"]);
+  });
+
   test.each([
     ["is no object", "export const TOOL_SPEC = 5;"],
     ["is null", "export const TOOL_SPEC = null;"],
