@@ -36,7 +36,12 @@ export async function receive(source: Readable, file: string, folder: string, ma
     );
   }
   const path = join(folder, randomUUID());
-  const remove = () => rm(path, { force: true });
+  const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  const remove = async (): Promise<void> => {
+    // A file that is still being opened would be there after it was removed.
+    if (!target.closed) await new Promise((resolve) => target.once("close", resolve));
+    await rm(path, { force: true });
+  };
   const hash = createHash("sha256");
   let bytes = 0;
   let head = Buffer.alloc(0);
@@ -52,7 +57,7 @@ export async function receive(source: Readable, file: string, folder: string, ma
           yield chunk;
         }
       },
-      createWriteStream(path, { flags: "wx", mode: 0o600 }),
+      target,
     );
     if (!head.subarray(0, HEAD_BYTES).equals(kind.begins)) {
       throw new AssetError("wrong_type", `the file is named as ${kind.type}, and its bytes are something else`);
