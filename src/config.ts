@@ -20,8 +20,6 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
 export const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
 
 const FILE_MAX_BYTES = 1024 * 1024;
-/** Few: each may stand for many. */
-const ALIASES_MAX = 100;
 const OBJECT = { type: "object" };
 const PATH = { type: "string", minLength: 1 };
 const TEXTS = { type: "array", items: { type: "string" } };
@@ -150,15 +148,11 @@ async function parse(file: string, shown: string): Promise<unknown> {
   });
   if (size > FILE_MAX_BYTES) throw new ConfigError(`${shown}: it has more than ${FILE_MAX_BYTES} bytes`);
   const text = await readFile(file, "utf8");
-  const { parseDocument } = await import("yaml");
-  // JSON is YAML as well.
-  const document = parseDocument(text, { uniqueKeys: true });
-  const [error] = document.errors;
-  if (error !== undefined) throw new ConfigError(`${shown}: ${error.message}`);
+  const { readYaml, YamlError } = await import("./yaml-text.ts");
   try {
-    return document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
-  } catch {
-    throw new ConfigError(`${shown}: its aliases stand for too much`);
+    return readYaml(text) ?? {};
+  } catch (error) {
+    throw error instanceof YamlError ? new ConfigError(`${shown}: ${error.message}`) : error;
   }
 }
 
