@@ -168,6 +168,23 @@ describe("tools at one place", () => {
   });
 });
 
+describe("a Xaibo module", () => {
+  const provider = (name: string) => `class ${name} {
+    async list_tools() { return [{ name: "${name.toLowerCase()}_tool", description: "One.", parameters: {} }]; }
+    async execute_tool() { return { success: true, result: 1 }; }
+  }`;
+
+  test("with two providers is refused, as nobody could tell which is meant", async () => {
+    const error = await refusal(`export ${provider("One")} export ${provider("Two")}`);
+    expect(error.message).toContain("exports two classes of providers");
+  });
+
+  test("may export its provider under two names", async () => {
+    const names = await register(`export ${provider("Same")} export default Same;`);
+    expect(names).toEqual(["same_tool"]);
+  });
+});
+
 describe("an AgentSpace class", () => {
   test("is found in a CommonJS module as well", async () => {
     const [name = ""] = await register(`class AgentSpaceV1Tool { execute() { return { ok: true }; } }

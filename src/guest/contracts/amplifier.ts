@@ -28,7 +28,12 @@ export const amplifierAdapter: Adapter = {
   open: (exports, facts, lives) => {
     let mounting: ReturnType<typeof mount> | null = null;
     return async (input, context) => {
-      const { coordinator, returned } = await (mounting ??= mount(exports, facts));
+      mounting ??= mount(exports, facts);
+      const { coordinator, returned } = await mounting.catch((error: unknown) => {
+        // Where calls share the module, the next one tries again.
+        mounting = null;
+        throw error;
+      });
       try {
         return await execute(toolNamed(facts.name, coordinator, returned), input, context);
       } finally {

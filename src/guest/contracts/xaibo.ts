@@ -23,12 +23,16 @@ function create(exports: Exports, facts: Parameters<Adapter["open"]>[1]): unknow
   return new Class(configOf(facts));
 }
 
-/** The first of the classes that no other one of them extends. */
+/** The class that no other one extends. Throws where there are two: nobody could tell whose tools are meant. */
 function providerIn(exports: Exports): Provider | undefined {
-  const found = Object.keys(exports)
-    .map((name) => exports[name])
-    .filter(isProvider);
-  return found.find((one) => !found.some((other) => extendsClass(other, one)));
+  const found = new Set(
+    Object.keys(exports)
+      .map((name) => exports[name])
+      .filter(isProvider),
+  );
+  const [provider, other] = [...found].filter((one) => ![...found].some((more) => extendsClass(more, one)));
+  if (other !== undefined) throw new TypeError("the module exports two classes of providers; export one of them");
+  return provider;
 }
 
 function isProvider(value: unknown): value is Provider {
