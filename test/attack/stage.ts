@@ -1,6 +1,6 @@
 import { createEngine, defineCapability, type Engine, GloveboxError, type ToolResult } from "../../src/index.ts";
 import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
-import { type End, GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
+import { type End, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
 
 /** Calls that are not answered by then never will be: the engine has broken its promise. */
 const PATIENCE_MS = 25_000;
@@ -107,7 +107,7 @@ export class Stage {
     const seen = await settled(this.engine.execute({ name: "witness", arguments: {} }));
     if (seen?.output !== this.#world) harm.push(`another tool sees another world: ${wordsOf(seen)}`);
     const delay = this.#pulse.take();
-    const growth = await settledGrowth(this.#start, GROWTH_MB);
+    const growth = await settledGrowth(this.#start, HOST_GROWTH_MB);
     const run: Run = { name, shape, ms, harm, delay, growth, overdueMs: overdue(outcome, timed), ...describe(outcome) };
     console.log(JSON.stringify(run));
   }
