@@ -1,4 +1,4 @@
-import { type Adapter, configOf, type Exports, methodOf } from "./adapter.ts";
+import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
 
 /** Xaibo: a class of tool providers, with `list_tools` and `execute_tool`. */
 export const xaiboAdapter: Adapter = {
@@ -25,19 +25,32 @@ function create(exports: Exports, facts: Parameters<Adapter["open"]>[1]): unknow
 
 /** The class that no other one extends. Throws where there are two: nobody could tell whose tools are meant. */
 function providerIn(exports: Exports): Provider | undefined {
-  const found = new Set(
-    Object.keys(exports)
-      .map((name) => exports[name])
-      .filter(isProvider),
-  );
-  const [provider, other] = [...found].filter((one) => ![...found].some((more) => extendsClass(more, one)));
+  let provider: Provider | undefined;
+  let others: Provider[] | undefined;
+  for (const name of Object.keys(exports)) {
+    const value = exports[name];
+    if (!isProvider(value) || value === provider) continue;
+    if (provider === undefined) provider = value;
+    else (others ??= []).push(value);
+  }
+  // Every call asks, and most modules have one.
+  return provider === undefined || others === undefined ? provider : lastOf([provider, ...others]);
+}
+
+function lastOf(found: readonly Provider[]): Provider | undefined {
+  const distinct = [...new Set(found)];
+  const [provider, other] = distinct.filter((one) => !distinct.some((more) => extendsClass(more, one)));
   if (other !== undefined) throw new TypeError("the module exports two classes of providers; export one of them");
   return provider;
 }
 
 function isProvider(value: unknown): value is Provider {
   const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
-  return methodOf(prototype, "list_tools") !== undefined && methodOf(prototype, "execute_tool") !== undefined;
+  return isObject(prototype) && hasMethod(prototype, "list_tools") && hasMethod(prototype, "execute_tool");
+}
+
+function hasMethod(value: object, name: string): boolean {
+  return typeof Reflect.get(value, name) === "function";
 }
 
 function extendsClass(value: Provider, base: Provider): boolean {
