@@ -23,6 +23,7 @@ const CHECKSUMS = {
   "kv, quiet": "1d66932b466a7403",
   "fetch, quiet": "173680c39f0af722",
   "contracts, quiet": "9f938ebe962849d2",
+  "modules, quiet": "44ec0b56d3423788",
   "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",

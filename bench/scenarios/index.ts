@@ -13,6 +13,7 @@ import { kv } from "./kv.ts";
 import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
 import { mixedLoad } from "./mixed-load.ts";
+import { modules } from "./modules.ts";
 import { openLoop } from "./open-loop.ts";
 import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
@@ -28,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   kv,
   fetch,
   contracts,
+  modules,
   cpuTool,
   coldStart,
   memory,

@@ -1,5 +1,6 @@
 import { Call, CapabilityError, type CallWorld, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
+import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { harden, removeEscapes } from "./harden.ts";
@@ -31,7 +32,7 @@ export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {
     prepareCallGlobal(realm);
-    harden(realm, [CallGlobal, ToolContext, CapabilityError, CalledToolError, Call, Realm]);
+    harden(realm, [CallGlobal, ToolContext, Coordinator, CapabilityError, CalledToolError, Call, Realm]);
   }
   const world: CallWorld = {
     emit,

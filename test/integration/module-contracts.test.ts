@@ -131,6 +131,17 @@ describe("an Amplifier module", () => {
     );
   });
 
+  test("finds a coordinator that carries nothing from one call to the next", async () => {
+    await register(`export async function mount(coordinator) {
+      const places = [coordinator, Object.getPrototypeOf(coordinator), coordinator.constructor, coordinator.mount];
+      const left = places.map((place) => place.left ?? "nothing");
+      for (const place of places) try { place.left = "something"; } catch {}
+      return ${tool("leaver", "async execute() { return { output: left }; }")};
+    }`);
+    const nothing = ["nothing", "nothing", "nothing", "nothing"];
+    expect([(await run("leaver")).output, (await run("leaver")).output]).toEqual([nothing, nothing]);
+  });
+
   test("that answers with no result is an error of its own, and not of the engine", async () => {
     await register(`export async function mount() { return ${tool("mute", "async execute() { return 3; }")}; }`);
     expect((await run("mute")).error).toMatchObject({

@@ -1,67 +1,77 @@
 import type { ToolContext, ToolFacts } from "../tool-context.ts";
-import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
-import { type Coordinator, createCoordinator } from "./coordinator.ts";
+import { type Adapter, configOf, type Exports, isObject, methodOf, type ToolFunction } from "./adapter.ts";
+import { coordinate, type Coordination, endMounts } from "./coordinator.ts";
 
 /** Amplifier: `mount(coordinator, config)`, which mounts tools or returns one. */
 export const amplifierAdapter: Adapter = {
   name: "amplifier",
   matches: (exports) => typeof exports["mount"] === "function",
   describe: async (exports, facts) => {
-    const { coordinator, returned } = await mount(exports, facts);
+    const { coordination, returned } = await mount(exports, facts);
     const described = {
-      mounts: coordinator.mounted.map(({ mount_point, name, module }) => ({
+      mounts: coordination.mounted.map(({ mount_point, name, module }) => ({
         mount_point,
         name,
         tool: describeTool(module),
       })),
       returned: kindOf(returned),
       ...(kindOf(returned) === "tool" ? { returned_tool: describeTool(returned) } : {}),
-      contributors: coordinator.contributors,
+      contributors: coordination.contributors,
       parameters: parametersOf(exports["mount"]),
       is_async: isAsync(exports["mount"]),
     };
     // It is read before the module has its end, which may change what it was.
     const text = JSON.stringify(described);
-    await coordinator.end();
+    await endMounts(coordination);
     return JSON.parse(text) as unknown;
   },
-  open: (exports, facts, lives) => {
-    let mounting: ReturnType<typeof mount> | null = null;
-    return async (input, context) => {
-      mounting ??= mount(exports, facts);
-      const { coordinator, returned } = await mounting.catch((error: unknown) => {
-        // Where calls share the module, the next one tries again.
-        mounting = null;
-        throw error;
-      });
-      try {
-        return await execute(toolNamed(facts.name, coordinator, returned), input, context);
-      } finally {
-        // One that lives on ends with its isolate, of which nothing is left: outside of a call there is nothing to clean up.
-        if (!lives) await coordinator.end();
-      }
-    };
-  },
+  open: (exports, facts, lives) => (lives ? openShared(exports, facts) : openOnce(exports, facts)),
 };
 
+function openOnce(exports: Exports, facts: ToolFacts): ToolFunction {
+  return async (input, context) => {
+    const { coordination, returned } = await mount(exports, facts);
+    try {
+      return await execute(toolNamed(facts.name, coordination, returned), input, context);
+    } finally {
+      if (coordination.cleanups.length > 0) await endMounts(coordination);
+    }
+  };
+}
+
+/** One that lives on ends with its isolate, of which nothing is left: outside of a call there is nothing to clean up. */
+function openShared(exports: Exports, facts: ToolFacts): ToolFunction {
+  let mounting: Promise<Mounting> | null = null;
+  return async (input, context) => {
+    mounting ??= mount(exports, facts);
+    const { coordination, returned } = await mounting.catch((error: unknown) => {
+      // The next call tries again.
+      mounting = null;
+      throw error;
+    });
+    return execute(toolNamed(facts.name, coordination, returned), input, context);
+  };
+}
+
 interface Mounting {
-  readonly coordinator: Coordinator;
+  readonly coordination: Coordination;
   readonly returned: unknown;
 }
 
 async function mount(exports: Exports, facts: ToolFacts): Promise<Mounting> {
   const config = configOf(facts);
-  const coordinator = createCoordinator(config);
-  const returned = await methodOf(exports, "mount")?.(coordinator.face, config);
-  if (kindOf(returned) === "cleanup") methodOf(coordinator.face, "register_cleanup")?.(returned);
-  return { coordinator, returned };
+  const coordination = coordinate(config);
+  const returned = await methodOf(exports, "mount")?.(coordination.face, config);
+  if (typeof returned === "function") coordination.cleanups.push(returned);
+  return { coordination, returned };
 }
 
-function toolNamed(name: string, { mounted }: Coordinator, returned: unknown): unknown {
-  const tools = [...mounted.filter((one) => one.mount_point === "tools").map((one) => one.module), returned];
-  const found = tools.find((tool) => isObject(tool) && Reflect.get(tool, "name") === name);
-  if (found === undefined) throw new TypeError(`the module mounts no tool "${name}" any more`);
-  return found;
+function toolNamed(name: string, { mounted }: Coordination, returned: unknown): unknown {
+  for (const { mount_point, module } of mounted) {
+    if (mount_point === "tools" && isObject(module) && Reflect.get(module, "name") === name) return module;
+  }
+  if (isObject(returned) && Reflect.get(returned, "name") === name) return returned;
+  throw new TypeError(`the module mounts no tool "${name}" any more`);
 }
 
 /** The result with what it leaves out, so that the host reads one form. The context is beside the contract: it has `host`. */

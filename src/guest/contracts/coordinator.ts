@@ -7,68 +7,95 @@ export interface Mounted {
   readonly module: unknown;
 }
 
-/** Amplifier's coordinator, as a module finds it that is mounted inside an isolate: it remembers what it is told. */
-export interface Coordinator {
-  readonly face: object;
-  readonly mounted: readonly Mounted[];
-  readonly contributors: readonly { readonly channel: string; readonly name: string; readonly values: unknown }[];
-  /** Runs what modules want to be run at their end, the last first. What throws keeps nothing from its end. */
-  end(): Promise<void>;
+/** What a coordinator was told. */
+export interface Coordination {
+  readonly face: Coordinator;
+  readonly mounted: Mounted[];
+  readonly contributors: { readonly channel: string; readonly name: string; readonly values: unknown }[];
+  /** What modules want to be run at their end. */
+  readonly cleanups: unknown[];
 }
 
 const MOUNTS_MAX = 1_000;
 
-export function createCoordinator(config: object): Coordinator {
-  const mounted: Mounted[] = [];
-  const contributors: { channel: string; name: string; values: unknown }[] = [];
-  const cleanups: unknown[] = [];
-  const capabilities = new Map<string, unknown>();
-  const face = {
-    config,
-    session_id: "",
-    async mount(point: unknown, module: unknown, options?: unknown): Promise<void> {
-      const mount = { mount_point: `${point as string}`, name: nameFrom(options, module), module };
-      // Whoever mounts under a name again replaces what was there.
-      const known = mounted.findIndex((one) => one.mount_point === mount.mount_point && one.name === mount.name);
-      if (known >= 0) mounted.splice(known, 1);
-      if (mounted.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} things are mounted`);
-      mounted.push(mount);
-    },
-    async unmount(point: unknown, options?: unknown): Promise<void> {
-      const name = nameFrom(options, undefined);
-      const at = mounted.findIndex((one) => one.mount_point === point && (name === "" || one.name === name));
-      if (at >= 0) mounted.splice(at, 1);
-    },
-    get: (point: unknown, name?: unknown) => {
-      const found = mounted.filter((one) => one.mount_point === point);
-      if (typeof name === "string") return found.find((one) => one.name === name)?.module ?? null;
-      return Object.fromEntries(found.map((one) => [one.name, one.module]));
-    },
-    register_contributor: (channel: unknown, name: unknown, contribute: unknown) => {
-      if (contributors.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} contributors`);
-      contributors.push({ channel: `${channel as string}`, name: `${name as string}`, values: valuesOf(contribute) });
-    },
-    register_cleanup: (cleanup: unknown) => void cleanups.push(cleanup),
-    register_capability: (name: unknown, value: unknown) => void capabilities.set(`${name as string}`, value),
-    get_capability: (name: unknown) => capabilities.get(`${name as string}`) ?? null,
-  };
-  const end = async (): Promise<void> => {
-    for (const cleanup of cleanups.splice(0).toReversed()) {
-      try {
-        if (typeof cleanup === "function") await Reflect.apply(cleanup, undefined, []);
-      } catch {
-        // Its call, or its description, has come to its end already.
-      }
+/** Every call of a tool mounts its module, so what is made for it is little. */
+export function coordinate(config: object): Coordination {
+  const told = { mounted: [], contributors: [], cleanups: [] };
+  return { face: new Coordinator(config, told), ...told };
+}
+
+/** Runs what modules want to be run at their end, the last first. What throws keeps nothing from its end. */
+export async function endMounts({ cleanups }: Coordination): Promise<void> {
+  for (const cleanup of cleanups.splice(0).toReversed()) {
+    try {
+      if (typeof cleanup === "function") await Reflect.apply(cleanup, undefined, []);
+    } catch {
+      // Its call, or its description, has come to its end already.
     }
-  };
-  return { face, mounted, contributors, end };
+  }
+}
+
+/** Amplifier's coordinator, as a module finds it that is mounted inside an isolate: it remembers what it is told. */
+export class Coordinator {
+  readonly config: object;
+  readonly session_id = "";
+  readonly #told: Omit<Coordination, "face">;
+  #capabilities: Map<string, unknown> | null = null;
+
+  constructor(config: object, told: Omit<Coordination, "face">) {
+    this.config = config;
+    this.#told = told;
+  }
+
+  async mount(point: unknown, module: unknown, options?: unknown): Promise<void> {
+    const { mounted } = this.#told;
+    const mount = { mount_point: `${point as string}`, name: nameFrom(options, module), module };
+    // Whoever mounts under a name again replaces what was there.
+    const known = mounted.findIndex((one) => one.mount_point === mount.mount_point && one.name === mount.name);
+    if (known >= 0) mounted.splice(known, 1);
+    if (mounted.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} things are mounted`);
+    mounted.push(mount);
+  }
+
+  async unmount(point: unknown, options?: unknown): Promise<void> {
+    const { mounted } = this.#told;
+    const name = nameFrom(options, undefined);
+    const at = mounted.findIndex((one) => one.mount_point === point && (name === "" || one.name === name));
+    if (at >= 0) mounted.splice(at, 1);
+  }
+
+  get(point: unknown, name?: unknown): unknown {
+    const found = this.#told.mounted.filter((one) => one.mount_point === point);
+    if (typeof name === "string") return found.find((one) => one.name === name)?.module ?? null;
+    return Object.fromEntries(found.map((one) => [one.name, one.module]));
+  }
+
+  register_contributor(channel: unknown, name: unknown, contribute: unknown): void {
+    const { contributors } = this.#told;
+    if (contributors.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} contributors`);
+    contributors.push({ channel: `${channel as string}`, name: `${name as string}`, values: valuesOf(contribute) });
+  }
+
+  register_cleanup(cleanup: unknown): void {
+    this.#told.cleanups.push(cleanup);
+  }
+
+  register_capability(name: unknown, value: unknown): void {
+    this.#capabilities ??= new Map();
+    this.#capabilities.set(`${name as string}`, value);
+  }
+
+  get_capability(name: unknown): unknown {
+    return this.#capabilities?.get(`${name as string}`) ?? null;
+  }
 }
 
 /** `{ name }`, or the name itself; the module's own where none is given. */
 function nameFrom(options: unknown, module: unknown): string {
   const given: unknown = isObject(options) ? Reflect.get(options, "name") : options;
+  if (typeof given === "string") return given;
   const own: unknown = isObject(module) ? Reflect.get(module, "name") : undefined;
-  return typeof given === "string" ? given : typeof own === "string" ? own : "";
+  return typeof own === "string" ? own : "";
 }
 
 /** A contributor that throws has none, and is in nobody's way. */

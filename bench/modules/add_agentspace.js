@@ -1,0 +1,5 @@
+export class AgentSpaceV1Tool {
+  execute({ a, b }) {
+    return { sum: a + b };
+  }
+}

@@ -1,0 +1,3 @@
+export const spec = { description: "Adds two numbers." };
+
+export default async ({ a, b }) => ({ sum: a + b });

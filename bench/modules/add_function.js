@@ -1,0 +1,3 @@
+export const spec = { description: "Adds two numbers." };
+
+export default ({ a, b }) => ({ sum: a + b });
