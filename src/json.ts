@@ -3,6 +3,11 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 /** A JSON Schema; its dialect is read from `$schema` (draft-07 where there is none). */
 export type JsonSchema = boolean | { readonly [key: string]: unknown };
 
+/** Whether a value is an object, and no list. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** One key of a JSON pointer. */
 export function pointerSegment(key: string | number): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;

@@ -1,3 +1,4 @@
+import { isObject } from "./json.ts";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import type { Registry } from "prom-client";
@@ -182,10 +183,6 @@ function checkMembers(name: string, value: unknown, known: readonly string[]): v
 function checkDuration(name: string, value: unknown): void {
   if (value === undefined || (typeof value === "number" && value > 0)) return;
   throw new RangeError(`${name} must be a number above 0`);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function resolveKv({ path = join(".glovebox", "kv.sqlite"), maxBytes }: KvOptions): StoreOptions {

@@ -1,4 +1,4 @@
-import { type JsonValue, pointerSegment } from "../json.ts";
+import { isObject, type JsonValue, pointerSegment } from "../json.ts";
 import { ContractError } from "./contract.ts";
 
 /** A value of a document of AgentSpace, and where it stands: so that whatever is wrong is told with its place. */
@@ -25,12 +25,8 @@ export function memberOf(members: Members, { pointer }: Place, name: string): Pl
   return { value, pointer: `${pointer}${pointerSegment(name)}` };
 }
 
-export function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function readMembers(place: Place): Members {
-  if (isMembers(place.value)) return place.value;
+  if (isObject(place.value)) return place.value;
   throw wrong(place, place.value === undefined ? "is required, an object" : "must be an object");
 }
 

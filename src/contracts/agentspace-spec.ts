@@ -1,6 +1,5 @@
-import type { JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 import {
-  isMembers,
   memberOf,
   type Members,
   type Place,
@@ -130,7 +129,7 @@ function fits(value: unknown, type: FieldType): boolean {
     case "array":
       return Array.isArray(value);
     case "object":
-      return isMembers(value);
+      return isObject(value);
     case "string":
     case "number":
     case "boolean":
@@ -169,7 +168,7 @@ function schemaOf({ min, max, required: _required, properties, items, ...rest }:
  * say more than the schema did.
  */
 export function fieldsOf(schema: unknown, depth = 0): Fields {
-  if (!isMembers(schema) || !isMembers(schema["properties"]) || depth >= DEPTH_MAX) return {};
+  if (!isObject(schema) || !isObject(schema["properties"]) || depth >= DEPTH_MAX) return {};
   const required: readonly unknown[] = Array.isArray(schema["required"]) ? schema["required"] : [];
   const found: [string, FieldSpec][] = [];
   for (const [name, one] of Object.entries(schema["properties"])) {
@@ -181,7 +180,7 @@ export function fieldsOf(schema: unknown, depth = 0): Fields {
 }
 
 function fieldOf(schema: unknown, depth: number): FieldSpec | undefined {
-  if (!isMembers(schema) || depth >= DEPTH_MAX) return undefined;
+  if (!isObject(schema) || depth >= DEPTH_MAX) return undefined;
   const { description } = schema as { description?: unknown };
   const choices = choicesOf(schema);
   const type = typeOf(schema["type"], choices);

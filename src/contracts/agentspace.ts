@@ -1,8 +1,7 @@
-import type { JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 import { isErrorCode } from "../errors.ts";
 import type { ToolCall, ToolResult } from "../result.ts";
 import {
-  isMembers,
   type JsonMembers,
   memberOf,
   type Members,
@@ -144,8 +143,8 @@ function readResult(message: unknown): Outcome {
 
 /** The error of a message that is an `AgentSpaceFailure`, and nothing of one that only looks like it. */
 function failureOf(message: unknown): OutcomeError | undefined {
-  if (!isMembers(message) || message["status"] !== "error" || Object.keys(message).length !== 2) return undefined;
-  if (!isMembers(message["error"])) return undefined;
+  if (!isObject(message) || message["status"] !== "error" || Object.keys(message).length !== 2) return undefined;
+  if (!isObject(message["error"])) return undefined;
   const { type, message: text, code, retryable, details } = message["error"];
   if (typeof text !== "string") return undefined;
   return {
@@ -153,7 +152,7 @@ function failureOf(message: unknown): OutcomeError | undefined {
     ...(typeof type === "string" ? { type } : {}),
     ...(isErrorCode(code) ? { code } : {}),
     ...(typeof retryable === "boolean" ? { retryable } : {}),
-    ...(isMembers(details) ? { details } : {}),
+    ...(isObject(details) ? { details } : {}),
   };
 }
 
@@ -162,7 +161,7 @@ function writeResult({ success, output, error }: ToolResult): unknown {
   const { code, type, message, retryable, details } = error;
   const failure: AgentSpaceFailure = {
     status: "error",
-    error: { type, message, code, retryable, ...(isMembers(details) ? { details } : {}) },
+    error: { type, message, code, retryable, ...(isObject(details) ? { details } : {}) },
   };
   return failure;
 }

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 import { AiSchema } from "./ai-schema.ts";
 import { readAnnotations } from "./annotations.ts";
 import type { Contract } from "./contract.ts";
@@ -6,7 +6,7 @@ import { readError, writeError } from "./error-record.ts";
 import { lost, NO_COMMANDS } from "./losses.ts";
 import { objectSchema } from "./object-schema.ts";
 import { readName, writeName } from "./portable-name.ts";
-import { isObject, Reader } from "./reader.ts";
+import { Reader } from "./reader.ts";
 
 /** A JSON value as the `ai` package's types have it. */
 export type AiJson = null | string | number | boolean | AiJson[] | { [key: string]: AiJson | undefined };

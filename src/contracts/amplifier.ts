@@ -1,5 +1,5 @@
 import { ERRORS, isErrorCode, type ToolError } from "../errors.ts";
-import { type JsonSchema, pointerSegment } from "../json.ts";
+import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 import type { ToolCall, ToolResult } from "../result.ts";
 import {
   ContractError,
@@ -290,10 +290,6 @@ function readMounted(tool: unknown, pointer: string): ToolDescription {
 function objectAt(value: unknown, pointer: string): Fields {
   if (!isObject(value)) throw wrong(pointer, "must be an object");
   return value;
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function wrong(pointer: string, problem: string): ContractError {

@@ -1,3 +1,4 @@
+import { isObject } from "../json.ts";
 import { toolError } from "../errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../result.ts";
 import { anthropic, type AnthropicToolResult } from "./anthropic.ts";
@@ -6,7 +7,6 @@ import { gemini, type GeminiResponsePart } from "./gemini.ts";
 import { openaiChat, type OpenAiToolMessage } from "./openai-chat.ts";
 import { type OpenAiCallOutput, openaiResponses } from "./openai-responses.ts";
 import { findName, readName } from "./portable-name.ts";
-import { isObject } from "./reader.ts";
 import type { RunOptions, ToolRunner } from "./runner.ts";
 
 /** What answers a model's message, by the contract that it is written in: to be put at the end of the conversation. */

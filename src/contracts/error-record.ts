@@ -1,6 +1,6 @@
+import { isObject } from "../json.ts";
 import { isErrorCode, type ToolError } from "../errors.ts";
 import type { OutcomeError } from "./contract.ts";
-import { isObject } from "./reader.ts";
 
 /** An error where a contract takes any JSON for it: all that is known of it. */
 export type ErrorRecord = {

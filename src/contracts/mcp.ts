@@ -1,8 +1,9 @@
+import { isObject } from "../json.ts";
 import type { Contract, Outcome, ToolAnnotations } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
 import { lost, NO_COMMANDS } from "./losses.ts";
 import { objectSchema, type ObjectSchema } from "./object-schema.ts";
-import { isObject, Reader } from "./reader.ts";
+import { Reader } from "./reader.ts";
 import { failureTexts, outputOf, textOf } from "./text-form.ts";
 
 /** A member of what `tools/list` answers. */

@@ -1,9 +1,10 @@
+import { isObject } from "../json.ts";
 import type { Contract } from "./contract.ts";
 import { lost, MODEL_LOSSES, TEXT_LOSSES } from "./losses.ts";
 import { objectSchema } from "./object-schema.ts";
 import { readContent, readFunction } from "./openai-chat.ts";
 import { readName, writeName } from "./portable-name.ts";
-import { isObject, Reader } from "./reader.ts";
+import { Reader } from "./reader.ts";
 import { isStrict } from "./strict-schema.ts";
 import { readTexts, resultTexts } from "./text-form.ts";
 

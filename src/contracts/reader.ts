@@ -1,4 +1,4 @@
-import { describeExcess, type JsonSchema, pointerSegment } from "../json.ts";
+import { describeExcess, isObject, type JsonSchema, pointerSegment } from "../json.ts";
 import { MAX_LIMITS } from "../limits.ts";
 import { ContractError, type ContractName } from "./contract.ts";
 
@@ -92,10 +92,6 @@ export class Reader {
       return this.fail(pointer, `is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
     }
   }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

@@ -1,3 +1,4 @@
+import { isObject } from "../json.ts";
 /** A piece of what a tool answers. Bytes cross every boundary as base64. */
 export type ContentBlock =
   { readonly text: string } | { readonly json: unknown } | { readonly image: { readonly base64: string } };
@@ -14,7 +15,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** What is wrong with a block, in words that follow its place; `null` where nothing is. */
 export function describeMalformedBlock(block: unknown): string | null {
-  if (!isRecord(block) || Object.keys(block).length !== 1) return "must have one of text, json and image";
+  if (!isObject(block) || Object.keys(block).length !== 1) return "must have one of text, json and image";
   if (Object.hasOwn(block, "text")) return typeof block["text"] === "string" ? null : "must have a string as its text";
   if (Object.hasOwn(block, "json")) return block["json"] === undefined ? "must have a JSON value as its json" : null;
   if (Object.hasOwn(block, "image")) return isImage(block) ? null : "must have { base64 } as its image";
@@ -73,13 +74,9 @@ function valueOf(block: ContentBlock): unknown {
 }
 
 function isImage(value: unknown): value is { readonly image: { readonly base64: string } } {
-  if (!isRecord(value) || Object.keys(value).length !== 1) return false;
+  if (!isObject(value) || Object.keys(value).length !== 1) return false;
   const { image } = value;
-  if (!isRecord(image) || Object.keys(image).length !== 1) return false;
+  if (!isObject(image) || Object.keys(image).length !== 1) return false;
   const { base64 } = image;
   return typeof base64 === "string" && base64.length % 4 === 0 && BASE64.test(base64);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

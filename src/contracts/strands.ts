@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 import type { ToolCall, ToolResult } from "../result.ts";
 import { ContractError, type Loss, type ModuleContract, type Outcome, type ToolDescription } from "./contract.ts";
 import { type ContentBlock, describeMalformedBlock, readBlocks, writeBlocks } from "./strands-content.ts";
@@ -65,7 +65,7 @@ function readTool(definition: unknown): ToolDescription {
 }
 
 function readSpec(definition: unknown, place: string): ToolDescription {
-  if (!isRecord(definition)) throw wrong(place, "a TOOL_SPEC must be an object");
+  if (!isObject(definition)) throw wrong(place, "a TOOL_SPEC must be an object");
   const { name, description = "", inputSchema } = definition;
   if (typeof name !== "string" || name === "") throw wrong(`${place}/name`, "must be a string, and not empty");
   if (typeof description !== "string") throw wrong(`${place}/description`, "must be a string");
@@ -74,14 +74,14 @@ function readSpec(definition: unknown, place: string): ToolDescription {
 
 function readInputSchema(given: unknown, place: string): JsonSchema {
   if (given === undefined) return ANYTHING;
-  if (!isRecord(given)) throw wrong(place, "must be an object such as { json: { type: 'object' } }");
+  if (!isObject(given)) throw wrong(place, "must be an object such as { json: { type: 'object' } }");
   const { json } = given;
-  if (!isRecord(json) && typeof json !== "boolean") throw wrong(`${place}/json`, "must be a JSON Schema");
+  if (!isObject(json) && typeof json !== "boolean") throw wrong(`${place}/json`, "must be a JSON Schema");
   return json;
 }
 
 function readModule(described: unknown): readonly ToolDescription[] {
-  if (!isRecord(described) || !Object.hasOwn(described, "TOOL_SPEC"))
+  if (!isObject(described) || !Object.hasOwn(described, "TOOL_SPEC"))
     throw wrong("", "the module exports no TOOL_SPEC");
   const tool = readSpec(described["TOOL_SPEC"], "/TOOL_SPEC");
   if (described["function"] !== true) {
@@ -91,11 +91,11 @@ function readModule(described: unknown): readonly ToolDescription[] {
 }
 
 function readCall(message: unknown): ToolCall {
-  if (!isRecord(message)) throw wrong("", "a tool use must be an object");
+  if (!isObject(message)) throw wrong("", "a tool use must be an object");
   const { toolUseId = "", name, input = {} } = message;
   if (typeof toolUseId !== "string") throw wrong("/toolUseId", "must be a string");
   if (typeof name !== "string" || name === "") throw wrong("/name", "must be a string, and not empty");
-  if (!isRecord(input)) throw wrong("/input", "must be an object");
+  if (!isObject(input)) throw wrong("/input", "must be an object");
   return { ...(toolUseId === "" ? {} : { id: toolUseId }), name, arguments: input };
 }
 
@@ -117,7 +117,7 @@ function readResult(message: unknown): Outcome {
 
 /** What is wrong with a result, in words; `null` where nothing is. */
 function describeMalformed(message: unknown): string | null {
-  if (!isRecord(message)) return "it must be an object { toolUseId, status, content }";
+  if (!isObject(message)) return "it must be an object { toolUseId, status, content }";
   const { status, content } = message;
   if (status !== "success" && status !== "error") return '/status must be "success" or "error"';
   if (!Array.isArray(content)) return "/content must be a list of blocks";
@@ -133,10 +133,6 @@ function writeResult({ success, output, error, metadata }: ToolResult): StrandsR
   const toolUseId = metadata.callId;
   if (success) return { toolUseId, status: "success", content: blocks };
   return { toolUseId, status: "error", content: [{ text: error?.message ?? NO_MESSAGE }, ...blocks] };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function wrong(pointer: string, problem: string): ContractError {

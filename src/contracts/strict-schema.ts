@@ -1,4 +1,4 @@
-import { isObject } from "./reader.ts";
+import { isObject } from "../json.ts";
 
 /** All that a schema may say for OpenAI to hold a model to it. */
 const KEYWORDS: ReadonlySet<string> = new Set(

@@ -1,4 +1,4 @@
-import { type JsonSchema, type JsonValue, pointerSegment } from "../json.ts";
+import { isObject, type JsonSchema, type JsonValue, pointerSegment } from "../json.ts";
 import { ContractError } from "./contract.ts";
 
 /** The six types there are. */
@@ -30,7 +30,7 @@ const ENUM_MAX = 1_000;
  */
 export function readParameters(value: unknown, pointer: string): ToolParameters {
   if (value === undefined || value === null) return {};
-  if (!isFields(value)) throw wrong(pointer, "must be an object of parameters by their names");
+  if (!isObject(value)) throw wrong(pointer, "must be an object of parameters by their names");
   const entries = Object.entries(value);
   if (entries.length > PARAMETERS_MAX) throw wrong(pointer, `has more than ${PARAMETERS_MAX} parameters`);
   return Object.fromEntries(
@@ -39,7 +39,7 @@ export function readParameters(value: unknown, pointer: string): ToolParameters 
 }
 
 function readParameter(value: unknown, pointer: string): ToolParameter {
-  if (!isFields(value)) throw wrong(pointer, "must be an object with a type");
+  if (!isObject(value)) throw wrong(pointer, "must be an object with a type");
   const { type, description = null, required = null, default: fallback = null, enum: allowed = null } = value;
   if (!isParameterType(type)) throw wrong(`${pointer}/type`, `must be one of ${PARAMETER_TYPES.join(", ")}`);
   if (description !== null && typeof description !== "string")
@@ -145,7 +145,7 @@ function fits(value: unknown, type: ParameterType, allowed: readonly string[] | 
     case "array":
       return Array.isArray(value);
     case "object":
-      return isFields(value);
+      return isObject(value);
   }
 }
 
@@ -153,12 +153,8 @@ function isParameterType(value: unknown): value is ParameterType {
   return PARAMETER_TYPES.some((type) => type === value);
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
+  return isObject(value) ? value : {};
 }
 
 function listOf(value: unknown): readonly unknown[] {

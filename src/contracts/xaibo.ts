@@ -1,3 +1,4 @@
+import { isObject } from "../json.ts";
 import type { ToolCall, ToolResult } from "../result.ts";
 import { ContractError, type Loss, type ModuleContract, type Outcome, type ToolDescription } from "./contract.ts";
 import { fromSchema, readParameters, type ToolParameters, toSchema } from "./xaibo-parameters.ts";
@@ -69,7 +70,7 @@ export const xaibo: ModuleContract<XaiboTool, XaiboCall, XaiboResult, never> = {
 };
 
 function readTool(definition: unknown, pointer: string): ToolDescription {
-  if (!isFields(definition)) throw wrong(pointer, "must be an object with a name, a description and parameters");
+  if (!isObject(definition)) throw wrong(pointer, "must be an object with a name, a description and parameters");
   const { name, description, parameters } = definition;
   if (typeof name !== "string" || !NAME.test(name)) {
     throw wrong(`${pointer}/name`, "must be 1 to 128 of A-Z a-z 0-9 _ . -");
@@ -81,18 +82,18 @@ function readTool(definition: unknown, pointer: string): ToolDescription {
 }
 
 function readCall(message: unknown): ToolCall {
-  if (!isFields(message)) throw wrong("", "must be an object with a name and arguments");
+  if (!isObject(message)) throw wrong("", "must be an object with a name and arguments");
   const { id = null, name, arguments: args } = message;
   if (id !== null && (typeof id !== "string" || id === "" || id.length > ID_LENGTH_MAX)) {
     throw wrong("/id", `must be a string of 1 to ${ID_LENGTH_MAX} characters`);
   }
   if (typeof name !== "string" || name === "") throw wrong("/name", "must be the name of a tool");
-  if (!isFields(args)) throw wrong("/arguments", "must be an object of values by the names of parameters");
+  if (!isObject(args)) throw wrong("/arguments", "must be an object of values by the names of parameters");
   return { ...(id === null ? {} : { id }), name, arguments: { ...args } };
 }
 
 function readResult(message: unknown): Outcome {
-  if (!isFields(message)) throw wrong("", "must be an object with success, and result or error");
+  if (!isObject(message)) throw wrong("", "must be an object with success, and result or error");
   const { success, result = null, error = null } = message;
   if (typeof success !== "boolean") throw wrong("/success", "must be true or false");
   if (error !== null && typeof error !== "string") throw wrong("/error", "must be a string");
@@ -108,7 +109,7 @@ function writeResult({ success, output, error }: ToolResult): XaiboResult {
 
 /** The tools that a provider lists: each name once, since a call has nothing but the name. */
 function readModule(described: unknown): readonly ToolDescription[] {
-  const tools = isFields(described) ? described["tools"] : undefined;
+  const tools = isObject(described) ? described["tools"] : undefined;
   if (!Array.isArray(tools)) throw wrong("/tools", "must be the list that list_tools answers");
   if (tools.length > TOOLS_MAX) throw wrong("/tools", `has more than ${TOOLS_MAX} tools`);
   const seen = new Set<string>();
@@ -118,10 +119,6 @@ function readModule(described: unknown): readonly ToolDescription[] {
     seen.add(tool.name);
     return tool;
   });
-}
-
-function isFields(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function wrong(pointer: string, problem: string): ContractError {

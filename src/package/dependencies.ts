@@ -1,3 +1,4 @@
+import { isObject } from "../json.ts";
 import path from "node:path";
 import { readFileAt } from "./file.ts";
 import { CODE, parseJson } from "./layout.ts";
@@ -101,8 +102,4 @@ async function installedVersion(folder: string): Promise<string | undefined> {
   if (!isObject(manifest)) return undefined;
   const version: unknown = new Map<string, unknown>(Object.entries(manifest)).get("version");
   return typeof version === "string" ? version : "0.0.0";
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

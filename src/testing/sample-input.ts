@@ -1,6 +1,6 @@
 import { ToolParameterError } from "../ecosystems/xaibo/errors.ts";
 import { parameterCheck } from "../ecosystems/xaibo/parameter-check.ts";
-import type { JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 
 type Fields = { readonly [key: string]: unknown };
 type Input = Readonly<Record<string, unknown>>;
@@ -11,7 +11,7 @@ const DEPTH_MAX = 8;
 /** Arguments that fit a schema, as far as its types, defaults, examples and least sizes tell; `null` where they do not. */
 export function sampleInput(schema: JsonSchema): Input | null {
   const sample = sampleOf(schema, 0);
-  return isFields(sample) && isFitting(schema, sample) ? sample : null;
+  return isObject(sample) && isFitting(schema, sample) ? sample : null;
 }
 
 /** Arguments that do not fit a schema, or `null` where anything fits. */
@@ -82,10 +82,6 @@ function countOf(value: unknown, fallback: number): number {
   return typeof value === "number" && value >= 0 ? value : fallback;
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
+  return isObject(value) ? value : {};
 }

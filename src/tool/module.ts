@@ -2,7 +2,7 @@ import { agentspace, toolData } from "../contracts/agentspace.ts";
 import { ContractError, type ToolDescription } from "../contracts/contract.ts";
 import { MODULE_CONTRACTS } from "../contracts/modules.ts";
 import { GloveboxError } from "../errors.ts";
-import type { JsonValue } from "../json.ts";
+import { isObject, type JsonValue } from "../json.ts";
 import type { Inspection, ModuleContractName } from "../protocol/script.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition, ToolLocation } from "./definition.ts";
@@ -121,10 +121,6 @@ function reading<Value>(name: string, read: () => Value): Value {
       pointer: error.pointer,
     });
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function loadError(tool: string, problem: string): GloveboxError {

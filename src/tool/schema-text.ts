@@ -1,5 +1,5 @@
 import { GloveboxError } from "../errors.ts";
-import { type JsonSchema, pointerSegment } from "../json.ts";
+import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 
 /** Which schema of a tool an error speaks of. */
 export type SchemaPlace = "inputSchema" | "outputSchema";
@@ -45,7 +45,7 @@ export function readSchema(text: string, where: SchemaPlace): JsonSchema {
 }
 
 function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === "boolean" || (typeof value === "object" && value !== null && !Array.isArray(value));
+  return typeof value === "boolean" || isObject(value);
 }
 
 function checkShape(schema: object, where: SchemaPlace): void {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { describeExcess, type JsonValue, pointerSegment } from "../../json.ts";
+import { describeExcess, isObject, type JsonValue, pointerSegment } from "../../json.ts";
 import { readYaml, YamlError } from "../../yaml-text.ts";
 
 /** A module of a plan: `config` reaches its `mount` as it stands there. */
@@ -127,10 +127,6 @@ function parse(text: string): unknown {
     if (!(failure instanceof YamlError)) throw failure;
     throw new MountPlanError([error("", `cannot be read: ${failure.message}`)]);
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function error(pointer: string, message: string): PlanProblem {

@@ -1,3 +1,4 @@
+import { isObject } from "../../json.ts";
 import type { ToolResult } from "../../result.ts";
 import { type Check, error, info, pass, warning } from "./check.ts";
 
@@ -6,7 +7,7 @@ const TYPES: readonly unknown[] = ["string", "number", "integer", "boolean", "ar
 /** A specification as Strands asks for it: a tool is found with less, but nobody can call it well then. */
 export function checkStrands(described: unknown): readonly Check[] {
   const spec = field(described, "TOOL_SPEC");
-  if (!isRecord(spec)) return [error("TOOL_SPEC", "is not an object with name, description and inputSchema")];
+  if (!isObject(spec)) return [error("TOOL_SPEC", "is not an object with name, description and inputSchema")];
   const name = field(spec, "name");
   return [
     pass("contract", "is written in strands"),
@@ -24,13 +25,13 @@ export function checkStrands(described: unknown): readonly Check[] {
 function checkSchema(inputSchema: unknown): readonly Check[] {
   if (inputSchema === undefined) return [error("inputSchema", "is missing; write { json: { type: 'object', … } }")];
   const json = field(inputSchema, "json");
-  if (!isRecord(json)) return [error("inputSchema", "has no json; write { json: { type: 'object', … } }")];
+  if (!isObject(json)) return [error("inputSchema", "has no json; write { json: { type: 'object', … } }")];
   const found: Check[] = [];
   if (json["type"] !== "object") found.push(error("inputSchema", "is not of the type object"));
-  if (!isRecord(json["properties"])) found.push(warning("inputSchema", "names no properties"));
+  if (!isObject(json["properties"])) found.push(warning("inputSchema", "names no properties"));
   if (!Array.isArray(json["required"]))
     found.push(warning("inputSchema", "does not say which properties are required"));
-  const odd = Object.entries(isRecord(json["properties"]) ? json["properties"] : {}).filter(
+  const odd = Object.entries(isObject(json["properties"]) ? json["properties"] : {}).filter(
     ([, property]) => field(property, "type") !== undefined && !TYPES.includes(field(property, "type")),
   );
   for (const [name] of odd) found.push(warning("inputSchema", `has a property of a type of its own: ${name}`));
@@ -49,10 +50,6 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function field(value: unknown, key: string): unknown {
-  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -1,6 +1,6 @@
 import { ContractError } from "../../contracts/contract.ts";
 import { xaibo } from "../../contracts/xaibo.ts";
-import { pointerSegment } from "../../json.ts";
+import { isObject, pointerSegment } from "../../json.ts";
 
 /** Something about a provider's tools that is wrong, or that a model will stumble over. */
 export interface LintFinding {
@@ -109,5 +109,5 @@ function warning(pointer: string, message: string): LintFinding {
 }
 
 function fieldsOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+  return isObject(value) ? value : {};
 }

@@ -28,6 +28,10 @@ export function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return isObject(value) && typeof Reflect.get(value, "then") === "function";
+}
+
 /** A method of an object of the tool's, bound to it. */
 export function methodOf(value: unknown, name: string): ((...args: unknown[]) => unknown) | undefined {
   if (!isObject(value) && typeof value !== "function") return undefined;

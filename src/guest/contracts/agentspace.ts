@@ -1,4 +1,4 @@
-import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
+import { type Adapter, configOf, type Exports, isObject, isThenable, methodOf } from "./adapter.ts";
 
 const CLASS = "AgentSpaceV1Tool";
 
@@ -44,10 +44,7 @@ function classIn(exports: Exports): (new (...args: unknown[]) => unknown) | unde
 
 /** The contract has objects only. */
 function returned(output: unknown): unknown {
-  if (isObject(output) && typeof Reflect.get(output, "then") === "function") {
-    return Promise.resolve(output as PromiseLike<unknown>).then(requireObject);
-  }
-  return requireObject(output);
+  return isThenable(output) ? Promise.resolve(output).then(requireObject) : requireObject(output);
 }
 
 function requireObject(output: unknown): unknown {

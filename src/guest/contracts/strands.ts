@@ -1,6 +1,6 @@
 import { bytesOf } from "../web/buffer-source.ts";
 import { encodeBase64 } from "../web/base64-bytes.ts";
-import { type Adapter, isObject } from "./adapter.ts";
+import { type Adapter, isObject, isThenable } from "./adapter.ts";
 
 /** Strands: `TOOL_SPEC`, and a function of the name in it, which takes `{ toolUseId, input }` and answers in content blocks. */
 export const strandsAdapter: Adapter = {
@@ -36,8 +36,4 @@ function packed(result: unknown): unknown {
 function packedBlock(block: unknown): unknown {
   const bytes = isObject(block) ? bytesOf(Reflect.get(block, "image")) : undefined;
   return bytes === undefined ? block : { ...(block as object), image: { base64: encodeBase64(bytes) } };
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return isObject(value) && typeof Reflect.get(value, "then") === "function";
 }

@@ -2,6 +2,7 @@ import { stat, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine, ErrorCode, ToolResult } from "../../index.ts";
+import { isObject } from "../../json.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
@@ -100,7 +101,7 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
   } catch {
     throw new CliError(EXIT.INVALID, "the input is not JSON");
   }
-  if (!isArguments(value)) throw new CliError(EXIT.INVALID, 'the input is not an object such as {"a":1,"b":2}');
+  if (!isObject(value)) throw new CliError(EXIT.INVALID, 'the input is not an object such as {"a":1,"b":2}');
   return value;
 }
 
@@ -120,8 +121,4 @@ async function notAmong(names: readonly string[], tool: string): Promise<string>
   const isFile = await stat(tool).then(Boolean, () => false);
   const hint = isFile ? `; write ./${tool} for the one that is here` : "";
   return `there is no tool "${tool}" among ${names.join(", ")}${hint}`;
-}
-
-function isArguments(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

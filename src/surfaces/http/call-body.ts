@@ -1,3 +1,4 @@
+import { isObject } from "../../json.ts";
 import type { CapabilityRequest } from "../../capabilities/capability.ts";
 import type { ExecuteOptions } from "../../execute-options.ts";
 import type { Limits } from "../../limits.ts";
@@ -9,8 +10,6 @@ export interface ParsedCall {
   readonly options: ExecuteOptions;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const TENANT_MAX = 256;
 const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
 
@@ -19,7 +18,7 @@ const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilitie
  * the engine's types promise: what the values mean, the engine says.
  */
 export function parseCall(body: unknown): ParsedCall | string {
-  if (!isFields(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
+  if (!isObject(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
   const { id, name, arguments: args, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"] ?? {});
@@ -30,7 +29,7 @@ export function parseCall(body: unknown): ParsedCall | string {
 }
 
 function parseOptions(options: unknown): ExecuteOptions | string {
-  if (!isFields(options)) return "a call's options are an object";
+  if (!isObject(options)) return "a call's options are an object";
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;
   const { tenant, priority, limits, capabilities, idempotencyKey, retries } = options;
@@ -38,8 +37,8 @@ function parseOptions(options: unknown): ExecuteOptions | string {
     return `options.tenant is a string of at most ${TENANT_MAX} characters`;
   }
   if (priority !== undefined && typeof priority !== "number") return "options.priority is a number";
-  if (limits !== undefined && !isFields(limits)) return "options.limits is an object of numbers";
-  if (capabilities !== undefined && !isFields(capabilities)) return "options.capabilities is an object";
+  if (limits !== undefined && !isObject(limits)) return "options.limits is an object of numbers";
+  if (capabilities !== undefined && !isObject(capabilities)) return "options.capabilities is an object";
   if (idempotencyKey !== undefined && typeof idempotencyKey !== "string") return "options.idempotencyKey is a string";
   if (retries !== undefined && typeof retries !== "number") return "options.retries is a number";
   return {
@@ -50,8 +49,4 @@ function parseOptions(options: unknown): ExecuteOptions | string {
     ...(limits === undefined ? {} : { limits: limits as Partial<Limits> }),
     ...(capabilities === undefined ? {} : { capabilities: capabilities as CapabilityRequest }),
   };
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
