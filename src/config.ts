@@ -3,7 +3,7 @@ import path from "node:path";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { EngineOptions } from "./options.ts";
 import { isUrl } from "./package/location.ts";
-import { MODULE_CONTRACTS } from "./protocol/script.ts";
+import { MODULE_CONTRACT_NAMES } from "./protocol/script.ts";
 import { compileSchema } from "./tool/schema.ts";
 import type { ToolLocation } from "./tool/definition.ts";
 import { describeViolations, type Violation } from "./tool/violation.ts";
@@ -45,7 +45,7 @@ const LOCATION = {
   type: "object",
   properties: {
     path: PATH,
-    contract: { enum: MODULE_CONTRACTS },
+    contract: { enum: MODULE_CONTRACT_NAMES },
     config: true,
     limits: OBJECT,
     isolation: { type: "string" },

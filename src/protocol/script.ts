@@ -11,11 +11,11 @@ import type { ToolError } from "../errors.ts";
 export type Isolation = "instance" | "context" | "isolate" | "shared";
 
 /** The contracts in which modules may be written; what a module has to export is in `guest/contracts`. */
-export type ModuleContractName = (typeof MODULE_CONTRACTS)[number];
-export const MODULE_CONTRACTS = ["glovebox", "amplifier", "agentspace", "strands", "xaibo"] as const;
+export type ModuleContractName = (typeof MODULE_CONTRACT_NAMES)[number];
+export const MODULE_CONTRACT_NAMES = ["glovebox", "amplifier", "agentspace", "strands", "xaibo"] as const;
 
 export function isModuleContract(name: unknown): name is ModuleContractName {
-  return MODULE_CONTRACTS.some((one) => one === name);
+  return MODULE_CONTRACT_NAMES.some((one) => one === name);
 }
 
 /** A tool's code as workers get it: bundled once, then evaluated inside isolates only. */
