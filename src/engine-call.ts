@@ -1,7 +1,7 @@
 import { Allowance } from "./allowance.ts";
 import { readOutput } from "./call-output.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { refusalOf } from "./broker/last-refusal.ts";
+import { describeFailure } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -113,7 +113,7 @@ export class EngineCall implements Entry, Job {
   }
 
   get stream(): boolean {
-    return this.options.onLog !== undefined;
+    return this.options.onLog !== undefined || this.options.onProgress !== undefined;
   }
 
   ask(ask: Ask): Promise<Answer> {
@@ -127,6 +127,7 @@ export class EngineCall implements Entry, Job {
       narrowed: this.options.capabilities,
       limits: this.limits,
       callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
+      onOutcome: this.options.onCapability && ((event) => this.#tell(() => this.options.onCapability?.(event))),
     });
     return this.#session.ask(ask);
   }
@@ -234,8 +235,12 @@ export class EngineCall implements Entry, Job {
 
   onLog(line: string): void {
     const [level = "log", message = ""] = JSON.parse(line) as [string?, string?];
+    this.#tell(() => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
+  }
+
+  #tell(tell: () => void): void {
     try {
-      this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message });
+      tell();
     } catch {
       // A listener's exception is not the call's.
     }
@@ -275,28 +280,16 @@ export class EngineCall implements Entry, Job {
   }
 
   #describe(failure: Failure): ToolError {
-    const { code, message, type, stack } = failure;
-    if (LOST.has(code)) return this.#describeLoss(failure);
-    const refusal = refusalOf(this.#session?.lastRefusal ?? null, message);
-    const place = stack === undefined ? {} : { stack: this.tool.mapStack(stack) };
-    const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...place };
-    return toolError(code, message, details, code === "tool_error" ? type : undefined);
-  }
-
-  /** Its journal ends with it, so nobody but its caller can know whether its effects may be repeated. */
-  #describeLoss({ code, message }: Failure): ToolError {
-    const effects = this.#effects + (this.#session?.effects ?? 0);
     const { tool, tenant } = this;
-    const wait =
-      code === "tool_quarantined" ? { retryAfterMs: this.#host.executor.refusedForMs(tool.info.name, tenant) } : null;
-    if (effects === 0) return toolError(code, message, wait ?? undefined);
-    const said = `${message}; ${effects} of its capability calls had been carried out`;
-    return { ...toolError(code, said, { effects, ...wait }), retryable: false };
+    return describeFailure(failure, {
+      tool,
+      lastRefusal: this.#session?.lastRefusal ?? null,
+      effects: this.#effects + (this.#session?.effects ?? 0),
+      refusedForMs: () => this.#host.executor.refusedForMs(tool.info.name, tenant),
+    });
   }
 }
 
-/** Ends of a call that had started, after which nobody knows how far it had come. */
-const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout", "cancelled"]);
 /** What would only come again if the call were tried again at once. */
 const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
 /** How a call may end that waits for, or does without, what an earlier start of it had asked for. */

@@ -1,34 +1,22 @@
-import { randomBytes } from "node:crypto";
-import { Admission } from "./admission.ts";
 import { tenantOf } from "./arguments.ts";
-import { Audit } from "./audit.ts";
-import { createBroker } from "./authority.ts";
-import type { Broker } from "./broker/broker.ts";
-import { callTool, parentOf } from "./child-call.ts";
-import { type CallHost, EngineCall } from "./engine-call.ts";
+import { type Assembly, assemble } from "./assembly.ts";
+import { parentOf } from "./child-call.ts";
+import { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } from "./explanation.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
 import { Idempotency } from "./idempotency.ts";
-import { type EventName, Events, type Listener } from "./events.ts";
-import { createExecutor } from "./executor/create.ts";
-import type { Executor } from "./executor/executor.ts";
+import type { EventName, Listener } from "./events.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import type { Prelude } from "./protocol/prelude.ts";
-import { logEvents } from "./log.ts";
-import { Metrics } from "./metrics.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
-import { recordCall } from "./recorder.ts";
-import { Registrar } from "./registrar.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
-import { Scheduler } from "./schedule/scheduler.ts";
 import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
 import type { ModuleReport } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
-import { ToolRegistry } from "./tool/registry.ts";
 
 const DRAIN_DEFAULT_MS = 5_000;
 
@@ -55,62 +43,18 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
 /** Runs tools that nobody has to trust. Made by `createEngine`. */
 export class Engine implements AsyncDisposable {
   readonly #options: ResolvedOptions;
-  readonly #events = new Events();
-  readonly #registry = new ToolRegistry();
-  readonly #registrar: Registrar;
-  readonly #scheduler: Scheduler;
-  readonly #executor: Executor;
-  readonly #host: CallHost;
-  readonly #broker: Broker;
-  readonly #admission: Admission;
+  readonly #parts: Assembly;
   readonly #idempotency = new Idempotency();
-  readonly #metrics: Metrics;
-  readonly #audit: Audit | undefined;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
-  #lastRun = 0;
 
   private constructor(options: ResolvedOptions, prelude: Prelude) {
     this.#options = options;
-    this.#scheduler = new Scheduler(options.queue);
-    const entropyKey = randomBytes(32).toString("hex");
-    this.#executor = createExecutor(options.executor, {
-      workers: options.workers,
-      prelude,
-      entropyKey,
-      nextRun: () => ++this.#lastRun,
-      tell: (...told) => this.#events.emit(...told),
-    });
-    const { limits, maxLimits, packages, fetch } = options;
-    this.#registrar = new Registrar({
-      limits,
-      maxLimits,
-      packages,
-      fetch,
-      tell: (event) => this.#events.emit("package:step", event),
+    this.#parts = assemble(options, prelude, {
       requireOpen: () => this.#requireOpen(),
-      inspect: (script) => this.#executor.inspect(script),
-      forget: (key) => this.#executor.forget(key),
-    });
-    this.#broker = createBroker(options, (event) => this.#events.emit("capability:call", event));
-    this.#host = {
-      executor: this.#executor,
-      broker: this.#broker,
-      nextRun: () => ++this.#lastRun,
-      record: (call, result) => recordCall(call, result, entropyKey),
       onEnd: (call, result) => this.#onEnd(call, result),
-      callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => this.#run(...child)),
-    };
-    this.#admission = new Admission(this.#registry, options.maxLimits, this.#host);
-    if (options.logger !== undefined) logEvents(this.#events, options.logger);
-    const names = [...this.#broker.grants.capabilities.keys()];
-    this.#metrics = new Metrics(
-      this.#events,
-      { scheduler: () => this.#scheduler.stats(), executor: () => this.#executor.stats() },
-      names,
-      options.registry,
-    );
-    if (options.audit !== undefined) this.#audit = new Audit(options.audit, this.#events);
+      run: (call, own, parent) => this.#run(call, own, parent),
+    });
   }
 
   /** @internal Use `createEngine`. */
@@ -118,7 +62,7 @@ export class Engine implements AsyncDisposable {
     const engine = new Engine(options, await bundlePrelude());
     open++;
     try {
-      await engine.#executor.start();
+      await engine.#parts.executor.start();
       return engine;
     } catch (error) {
       await engine.close({ drainMs: 0 });
@@ -132,7 +76,7 @@ export class Engine implements AsyncDisposable {
    * either all are registered or none. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
    */
   async register(tool: ToolDefinition | ToolLocation | string): Promise<ToolInfo> {
-    const prepared = await this.#registrar.prepare(tool);
+    const prepared = await this.#parts.registrar.prepare(tool);
     this.#putAll(prepared);
     const [first] = prepared;
     if (first === undefined) throw new GloveboxError("load_error", "there is no tool in it");
@@ -141,7 +85,7 @@ export class Engine implements AsyncDisposable {
 
   /** @internal Registers tools side by side; of those with the same name the last one stays. */
   async registerAll(tools: readonly (ToolDefinition | ToolLocation | string)[]): Promise<void> {
-    const prepared = await Promise.all(tools.map((tool) => this.#registrar.prepare(tool)));
+    const prepared = await Promise.all(tools.map((tool) => this.#parts.registrar.prepare(tool)));
     this.#putAll(prepared.flat());
   }
 
@@ -150,25 +94,25 @@ export class Engine implements AsyncDisposable {
    * want to know what is wrong with them. None is registered. Rejects as `register` does.
    */
   describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
-    return this.#registrar.describe(location);
+    return this.#parts.registrar.describe(location);
   }
 
   /** Removes a tool; calls in flight end as they would. Answers whether there was one. */
   async unregister(name: string): Promise<boolean> {
-    const tool = this.#registry.get(name);
+    const tool = this.#parts.registry.get(name);
     if (tool === undefined) return false;
-    this.#registry.delete(name);
+    this.#parts.registry.delete(name);
     this.#retire(tool);
-    this.#events.emit("tool:unregister", { name });
+    this.#parts.events.emit("tool:unregister", { name });
     return true;
   }
 
   list(): ToolInfo[] {
-    return [...this.#registry.list()];
+    return [...this.#parts.registry.list()];
   }
 
   get(name: string): ToolInfo | undefined {
-    return this.#registry.get(name)?.info;
+    return this.#parts.registry.get(name)?.info;
   }
 
   /**
@@ -176,13 +120,13 @@ export class Engine implements AsyncDisposable {
    * vain; nothing where there is no such tool.
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
-    const tool = this.#registry.get(name);
-    return tool && explainTool(tool, tenant, this.#broker, this.#options.maxLimits);
+    const tool = this.#parts.registry.get(name);
+    return tool && explainTool(tool, tenant, this.#parts.broker, this.#options.maxLimits);
   }
 
   /** What the policy says in vain, and what tools ask for in vain, whoever calls them: known before any of them runs. */
   lint(): readonly ToolFinding[] {
-    return lintAll(this.#registry, this.#broker);
+    return lintAll(this.#parts.registry, this.#parts.broker);
   }
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
@@ -193,25 +137,25 @@ export class Engine implements AsyncDisposable {
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
-    this.#events.on(event, listener);
+    this.#parts.events.on(event, listener);
     return this;
   }
 
   off<Name extends EventName>(event: Name, listener: Listener<Name>): this {
-    this.#events.off(event, listener);
+    this.#parts.events.off(event, listener);
     return this;
   }
 
   /** Prometheus text. */
   metrics(): Promise<string> {
-    return this.#metrics.text();
+    return this.#parts.metrics.text();
   }
 
   stats(): EngineStats {
-    const { queued, running } = this.#scheduler.stats();
-    const { ready, spareReady, rssBytes, isolates, quarantined, sandbox } = this.#executor.stats();
-    const executor = { kind: this.#executor.kind, ready, spareReady, rssBytes, sandbox };
-    return { state: this.#state, tools: this.#registry.size, queued, running, executor, isolates, quarantined };
+    const { queued, running } = this.#parts.scheduler.stats();
+    const { ready, spareReady, rssBytes, isolates, quarantined, sandbox } = this.#parts.executor.stats();
+    const executor = { kind: this.#parts.executor.kind, ready, spareReady, rssBytes, sandbox };
+    return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
   }
 
   /**
@@ -231,7 +175,7 @@ export class Engine implements AsyncDisposable {
     return new Promise((resolve) => {
       // A call that was accepted may still call others while the engine drains.
       const isOpen = this.#state === "open" || (parent !== null && this.#state === "draining");
-      const accepted = this.#admission.admit(call, options, isOpen, parent);
+      const accepted = this.#parts.admission.admit(call, options, isOpen, parent);
       if (!(accepted instanceof EngineCall)) {
         this.#tell(accepted, tenantOf(options), parent);
         return resolve(accepted);
@@ -240,21 +184,21 @@ export class Engine implements AsyncDisposable {
       accepted.onResult = resolve;
       const blocked = this.#announce(accepted, call);
       if (blocked !== null) return accepted.fail(toolError("blocked", blocked), 0);
-      if (parent !== null) return accepted.start(this.#scheduler.lend(), 0);
+      if (parent !== null) return accepted.start(this.#parts.scheduler.lend(), 0);
       const { tool, tenant, limits } = accepted;
       const { signal, priority = 0 } = options;
-      this.#scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
+      this.#parts.scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
     });
   }
 
   /** Tells `tool:pre`; answers the reason of a listener that refuses. */
   #announce({ callId, tool, tenant, parent }: EngineCall, call: ToolCall): string | null {
-    if (!this.#events.has("tool:pre")) return null;
+    if (!this.#parts.events.has("tool:pre")) return null;
     let reason: string | null = null;
     const block = (why: string) => {
       reason ??= String(why).slice(0, 1_000);
     };
-    this.#events.emit("tool:pre", { callId, tool: tool.info.name, tenant, ...parentOf(parent), call, block });
+    this.#parts.events.emit("tool:pre", { callId, tool: tool.info.name, tenant, ...parentOf(parent), call, block });
     return reason;
   }
 
@@ -262,12 +206,12 @@ export class Engine implements AsyncDisposable {
     this.#tell(result, tenant, parent);
     const { usage } = tool;
     usage.calls--;
-    if (usage.retired && usage.calls === 0) this.#executor.forget(tool.script.key);
+    if (usage.retired && usage.calls === 0) this.#parts.executor.forget(tool.script.key);
   }
 
   #tell(result: ToolResult, tenant: string, parent: EngineCall | null): void {
     const { callId, tool } = result.metadata;
-    this.#events.emit(result.success ? "tool:post" : "tool:error", {
+    this.#parts.events.emit(result.success ? "tool:post" : "tool:error", {
       callId,
       tool,
       tenant,
@@ -278,35 +222,35 @@ export class Engine implements AsyncDisposable {
 
   #putAll(tools: readonly RegisteredTool[]): void {
     this.#requireOpen();
-    this.#registry.requireRoom(tools);
+    this.#parts.registry.requireRoom(tools);
     for (const tool of tools) this.#put(tool);
   }
 
   #put(tool: RegisteredTool): void {
     const { name } = tool.info;
-    const old = this.#registry.get(name);
-    this.#registry.set(tool);
+    const old = this.#parts.registry.get(name);
+    this.#parts.registry.set(tool);
     if (old !== undefined) this.#retire(old);
-    const findings = lintTool(tool, this.#broker);
-    this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
+    const findings = lintTool(tool, this.#parts.broker);
+    this.#parts.events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
   }
 
   /** Drops a version's script from the workers once its last call has ended. */
   #retire(tool: RegisteredTool): void {
     tool.usage.retired = true;
-    if (tool.usage.calls === 0) this.#executor.forget(tool.script.key);
+    if (tool.usage.calls === 0) this.#parts.executor.forget(tool.script.key);
   }
 
   async #close(drainMs: number): Promise<void> {
     this.#state = "draining";
-    this.#events.emit("engine:close");
-    this.#scheduler.close({ refuseWaiting: drainMs === 0 });
-    await within(drainMs, this.#scheduler.idle());
-    this.#scheduler.close({ refuseWaiting: true });
-    await this.#executor.close();
-    await this.#registrar.close();
-    await this.#broker.close();
-    await this.#audit?.close();
+    this.#parts.events.emit("engine:close");
+    this.#parts.scheduler.close({ refuseWaiting: drainMs === 0 });
+    await within(drainMs, this.#parts.scheduler.idle());
+    this.#parts.scheduler.close({ refuseWaiting: true });
+    await this.#parts.executor.close();
+    await this.#parts.registrar.close();
+    await this.#parts.broker.close();
+    await this.#parts.audit?.close();
     this.#state = "closed";
     open--;
     if (open === 0) await stopBundler();

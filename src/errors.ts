@@ -41,6 +41,20 @@ export const ERRORS = {
     blame: "caller",
     advice: "Send less, or raise `limits.inputBytes` of the tool.",
   },
+  unauthorized: {
+    type: "UnauthorizedError",
+    http: 401,
+    retryable: false,
+    blame: "caller",
+    advice: "Send a key that the server knows: `Authorization: Bearer KEY`.",
+  },
+  forbidden: {
+    type: "ForbiddenError",
+    http: 403,
+    retryable: false,
+    blame: "caller",
+    advice: "Use a key with the role that the message names, or what yours may use.",
+  },
   blocked: {
     type: "BlockedError",
     http: 403,

@@ -1,6 +1,7 @@
 import type { CapabilityRequest } from "./capabilities/capability.ts";
 import type { Limits } from "./limits.ts";
-import type { LogLine } from "./result.ts";
+import type { CapabilityEvent } from "./broker/capability-event.ts";
+import type { LogLine, Progress } from "./result.ts";
 
 /** What a call may be given besides its arguments. */
 export interface ExecuteOptions {
@@ -30,4 +31,8 @@ export interface ExecuteOptions {
   readonly retries?: number;
   /** Gets console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
+  /** Gets what the tool says of how far it has come. */
+  readonly onProgress?: (progress: Progress) => void;
+  /** Gets what the tool asks the host for, once it has its answer. */
+  readonly onCapability?: (event: CapabilityEvent) => void;
 }

@@ -16,6 +16,14 @@ export interface LogLine {
   readonly message: string;
 }
 
+/** How far a tool says that it has come. */
+export interface Progress {
+  readonly progress: number;
+  /** What `progress` is when it is done, where that is known. */
+  readonly total?: number;
+  readonly message?: string;
+}
+
 /** What a call cost and how it went. Times in milliseconds. */
 export interface ResultMetadata {
   readonly callId: string;

@@ -59,7 +59,9 @@ export class Broker implements SessionHost {
   }
 
   note(subject: BrokerSubject, ask: Ask, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void {
-    this.#onOutcome(new CapabilityEvent(subject, ask, outcome, cost));
+    const event = new CapabilityEvent(subject, ask, outcome, cost);
+    this.#onOutcome(event);
+    subject.onOutcome?.(event);
   }
 
   /** Waits, when the broker closes, for what an ended call gives back. */

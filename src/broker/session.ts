@@ -10,6 +10,7 @@ import { describeExcess } from "../json.ts";
 import type { Limits } from "../limits.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
 import { describeViolations } from "../tool/violation.ts";
+import type { CapabilityEvent } from "./capability-event.ts";
 import type { Decision, GrantSubject } from "./grants.ts";
 import { Journal } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";
@@ -28,6 +29,8 @@ export interface BrokerSubject extends GrantSubject {
   readonly parentId?: string | undefined;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+  /** Is told of each ask as the host is. */
+  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
 }
 
 /** An answer before its time is known. */

@@ -6,6 +6,7 @@ import { fastify } from "fastify";
 import { Gauge, Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { Gate } from "../../src/access/gate.ts";
 import { addRoutes } from "../../src/surfaces/http/routes.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
 
@@ -446,7 +447,7 @@ describe("a server that closes", () => {
     await using bench = await startBench();
     await using app = fastify();
     let isDraining = false;
-    addRoutes(app, bench.engine, () => isDraining);
+    addRoutes(app, { engine: bench.engine, gate: new Gate(bench.engine), isDraining: () => isDraining });
     expect((await app.inject("/readyz")).statusCode).toBe(200);
     isDraining = true;
     const { statusCode, body } = await app.inject("/readyz");

@@ -34,6 +34,7 @@ export async function addAssets(app: FastifyInstance, store: AssetStore, publicU
 
 function addUpload(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): void {
   app.post("/upload_asset", {
+    config: { role: "admin" },
     // Before the body is read: a page of another site may send a form without asking.
     onRequest: async (request) => {
       checkOrigin(request, publicUrl);
@@ -78,6 +79,7 @@ async function take(request: FastifyRequest, store: AssetStore) {
 function addDownload(app: FastifyInstance, store: AssetStore): void {
   app.get<{ Params: { name: string; version: string; file: string } }>(
     "/assets/:name/:version/:file",
+    { config: { role: "anybody" } },
     async ({ params, headers }, reply) => {
       const asset = store.find(params.name, params.version);
       if (asset === undefined || asset.file !== params.file) return sendNotFound(reply);

@@ -1,0 +1,28 @@
+import type { Engine } from "../engine.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
+import type { ToolCall, ToolResult } from "../result.ts";
+import type { ToolInfo } from "../tool/definition.ts";
+import type { Caller } from "./caller.ts";
+
+/** What doors ask of an engine on behalf of a caller: only what that caller may have. */
+export class Gate {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Runs a call as the caller may. Never rejects. */
+  execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    const tenant = caller.tenant ?? options.tenant;
+    return this.#engine.execute(call, tenant === undefined ? options : { ...options, tenant });
+  }
+
+  list(_caller: Caller): readonly ToolInfo[] {
+    return this.#engine.list();
+  }
+
+  get(_caller: Caller, name: string): ToolInfo | undefined {
+    return this.#engine.get(name);
+  }
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from "node:crypto";
+import { Admission } from "./admission.ts";
+import { Audit } from "./audit.ts";
+import { createBroker } from "./authority.ts";
+import type { Broker } from "./broker/broker.ts";
+import { callTool } from "./child-call.ts";
+import type { CallHost, EngineCall } from "./engine-call.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
+import { Events } from "./events.ts";
+import { createExecutor } from "./executor/create.ts";
+import type { Executor } from "./executor/executor.ts";
+import { logEvents } from "./log.ts";
+import { Metrics } from "./metrics.ts";
+import type { ResolvedOptions } from "./options.ts";
+import type { Prelude } from "./protocol/prelude.ts";
+import { recordCall } from "./recorder.ts";
+import { Registrar } from "./registrar.ts";
+import type { ToolCall, ToolResult } from "./result.ts";
+import { Scheduler } from "./schedule/scheduler.ts";
+import { ToolRegistry } from "./tool/registry.ts";
+
+/** What an engine is made of. */
+export interface Assembly {
+  readonly events: Events;
+  readonly registry: ToolRegistry;
+  readonly registrar: Registrar;
+  readonly scheduler: Scheduler;
+  readonly executor: Executor;
+  readonly broker: Broker;
+  readonly admission: Admission;
+  readonly metrics: Metrics;
+  readonly audit: Audit | undefined;
+}
+
+/** What the parts need of the engine that they are parts of. */
+export interface EngineFace {
+  /** Throws where no tool is taken any more. */
+  requireOpen(): void;
+  /** A call has ended. */
+  onEnd(call: EngineCall, result: ToolResult): void;
+  /** Runs a call on behalf of another. */
+  run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
+}
+
+/** Makes the parts of an engine, and ties them together. Nothing is started. */
+export function assemble(options: ResolvedOptions, prelude: Prelude, engine: EngineFace): Assembly {
+  const events = new Events();
+  const registry = new ToolRegistry();
+  const scheduler = new Scheduler(options.queue);
+  const entropyKey = randomBytes(32).toString("hex");
+  let lastRun = 0;
+  const nextRun = (): number => ++lastRun;
+  const executor = createExecutor(options.executor, {
+    workers: options.workers,
+    prelude,
+    entropyKey,
+    nextRun,
+    tell: (...told) => events.emit(...told),
+  });
+  const { limits, maxLimits, packages, fetch } = options;
+  const registrar = new Registrar({
+    limits,
+    maxLimits,
+    packages,
+    fetch,
+    tell: (event) => events.emit("package:step", event),
+    requireOpen: () => engine.requireOpen(),
+    inspect: (script) => executor.inspect(script),
+    forget: (key) => executor.forget(key),
+  });
+  const broker = createBroker(options, (event) => events.emit("capability:call", event));
+  const host: CallHost = {
+    executor,
+    broker,
+    nextRun,
+    record: (call, result) => recordCall(call, result, entropyKey),
+    onEnd: (call, result) => engine.onEnd(call, result),
+    callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
+  };
+  const admission = new Admission(registry, maxLimits, host);
+  if (options.logger !== undefined) logEvents(events, options.logger);
+  const metrics = new Metrics(
+    events,
+    { scheduler: () => scheduler.stats(), executor: () => executor.stats() },
+    [...broker.grants.capabilities.keys()],
+    options.registry,
+  );
+  const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
+  return { events, registry, registrar, scheduler, executor, broker, admission, metrics, audit };
+}
