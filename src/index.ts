@@ -14,7 +14,8 @@ export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./explanati
 export type { Policy, PolicyRule } from "./broker/policy.ts";
 export type { LastRefusal } from "./broker/last-refusal.ts";
 export type { RateLimit } from "./capabilities/rate-limit.ts";
-export { type Config, ConfigError, loadConfig } from "./config.ts";
+export { ConfigError, loadConfig } from "./config/load.ts";
+export type { Config } from "./config/schema.ts";
 export { type Replayed, replayCall } from "./replay-call.ts";
 export {
   readRecording,

@@ -26,10 +26,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   broker: ["root", "protocol", "capabilities", "executor", "tool"],
   engine: ["root", "protocol", "capabilities", "contracts", "package", "tool", "schedule", "executor", "broker"],
   debug: ["root", "protocol", "guest", "worker", "executor", "broker", "engine"],
-  ecosystems: ["root", "capabilities", "contracts", "package", "tool", "broker", "engine"],
-  testing: ["root", "contracts", "engine", "ecosystems"],
+  ecosystems: ["index", "root", "capabilities", "contracts", "package", "tool", "broker", "engine"],
+  testing: ["index", "root", "contracts", "engine", "ecosystems"],
+  config: ["root", "protocol", "capabilities", "package", "tool", "access", "engine"],
+  index: ["root", "protocol", "capabilities", "contracts", "package", "tool", "executor", "broker", "engine", "config"],
   access: ["root", "contracts", "tool", "engine"],
   surfaces: [
+    "config",
+    "index",
     "access",
     "root",
     "contracts",
@@ -52,7 +56,6 @@ const ENGINE_FILES = [
   "call-output.ts",
   "authority.ts",
   "child-call.ts",
-  "config.ts",
   "engine.ts",
   "engine-call.ts",
   "engine-stats.ts",
@@ -61,7 +64,6 @@ const ENGINE_FILES = [
   "execute-options.ts",
   "explanation.ts",
   "idempotency.ts",
-  "index.ts",
   "log.ts",
   "metrics.ts",
   "options.ts",
@@ -80,6 +82,7 @@ const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
 function partOf(file: string): string {
   const [first = ""] = file.split("/");
   if (first !== file) return first;
+  if (file === "index.ts") return "index";
   return ENGINE_FILES.includes(file) ? "engine" : "root";
 }
 

@@ -12,7 +12,7 @@ export interface Sources {
 
 /** Reads the configuration that a command uses: the one that it names, else the one that is here, else none. */
 export async function readConfig(file: string | undefined): Promise<Config> {
-  const { ConfigError, findConfig, loadConfig } = await import("../../config.ts");
+  const { ConfigError, findConfig, loadConfig } = await import("../../config/load.ts");
   const found = file ?? (await findConfig(process.cwd()));
   if (found === undefined) return {};
   try {

@@ -10,7 +10,7 @@ export interface Door {
   /** Through it go all calls, and all that a caller is shown of tools. */
   readonly gate: Gate;
   /** Whether the server is about to stop. */
-  isDraining(): boolean;
+  readonly isDraining: () => boolean;
 }
 
 declare module "fastify" {
