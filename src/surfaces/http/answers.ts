@@ -7,7 +7,7 @@ const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON
 
 /** Answers with a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
-  return sendText(reply, status, JSON.stringify(value));
+  return sendJsonText(reply, status, JSON.stringify(value));
 }
 
 /** Answers with a result; the status is its error's, by the table. */
@@ -15,7 +15,7 @@ export function sendResult(reply: FastifyReply, result: ToolResult): FastifyRepl
   const { error, text } = writeResult(result);
   const retryAfterMs = retryAfter(error?.details);
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
-  return sendText(reply, error === null ? 200 : ERRORS[error.code].http, text);
+  return sendJsonText(reply, error === null ? 200 : ERRORS[error.code].http, text);
 }
 
 /**
@@ -38,8 +38,12 @@ export function sendRefusal(
   message: string,
   { status, tool = "" }: { readonly status?: number; readonly tool?: string } = {},
 ): FastifyReply {
-  const result = failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
-  return sendJson(reply, status ?? ERRORS[code].http, result);
+  return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, tool));
+}
+
+/** The result of what never became a call. */
+export function refusal(code: ErrorCode, message: string, tool = ""): ToolResult {
+  return failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
 }
 
 /** Answers where there is nothing. */
@@ -67,7 +71,8 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
   }
 }
 
-function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
+/** Answers with what is JSON already. */
+export function sendJsonText(reply: FastifyReply, status: number, json: string): FastifyReply {
   reply.code(status);
   reply.header("content-type", "application/json; charset=utf-8");
   // What tools wrote is in it: no browser shall take it for a page.

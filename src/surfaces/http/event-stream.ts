@@ -51,6 +51,11 @@ export class EventStream {
     else this.#write(text);
   }
 
+  /** Sends an event, whatever waits before it. */
+  keep(event: string, data: string): void {
+    if (!this.#isEnded) this.#write(frame(event, String(++this.#events), data));
+  }
+
   /**
    * Sends the last event, whatever waits before it; a client that does not read it loses the connection. `goodbye`: it
    * loses it anyhow, as the headers that could have said so are gone.
@@ -75,7 +80,9 @@ export class EventStream {
     const response = this.#response;
     if (response.writableCorked === 0) {
       response.cork();
-      process.nextTick(() => response.uncork());
+      process.nextTick(() => {
+        if (!response.writableEnded) response.uncork();
+      });
     }
     response.write(text);
   }
