@@ -11,6 +11,8 @@ export interface Door {
   readonly gate: Gate;
   /** Whether the server is about to stop. */
   readonly isDraining: () => boolean;
+  /** How many calls a batch may have. Default 256. */
+  readonly batchCalls?: number;
 }
 
 declare module "fastify" {

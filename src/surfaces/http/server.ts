@@ -14,6 +14,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
   readonly bodyBytes?: number;
+  /** The calls that a batch may have. Default 256. */
+  readonly batchCalls?: number;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
@@ -52,7 +54,9 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
   const app = createApp(bodyBytes);
-  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining });
+  const { batchCalls } = options;
+  const door = { engine, gate: new Gate(engine), isDraining: () => isDraining };
+  addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
   try {
     await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
