@@ -1,7 +1,7 @@
 import { Allowance } from "./allowance.ts";
 import { readOutput } from "./call-output.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { describeFailure } from "./call-failure.ts";
+import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -9,7 +9,15 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
-import { emptyMetadata, failure, type LogLine, NO_LOGS, type ResultMetadata, type ToolResult } from "./result.ts";
+import {
+  emptyMetadata,
+  failure,
+  type LogLine,
+  NO_LOGS,
+  type Progress,
+  type ResultMetadata,
+  type ToolResult,
+} from "./result.ts";
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
@@ -82,6 +90,8 @@ export class EngineCall implements Entry, Job {
   #retries = 0;
   /** Effects of earlier tries. */
   #effects = 0;
+  /** How far it has come, as far as its caller was told. */
+  #progress = Number.NEGATIVE_INFINITY;
   #resolve: (result: ToolResult) => void = () => undefined;
 
   constructor({ callId, tool, args, command, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
@@ -238,6 +248,14 @@ export class EngineCall implements Entry, Job {
     this.#tell(() => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
   }
 
+  /** What goes back is not told: a call that starts again says once more what it has said before. */
+  onProgress({ message, ...progress }: Progress): void {
+    if (progress.progress < this.#progress) return;
+    this.#progress = progress.progress;
+    const said = message === undefined ? {} : { message: this.tool.redactor?.text(message) ?? message };
+    this.#tell(() => this.options.onProgress?.({ ...progress, ...said }));
+  }
+
   #tell(tell: () => void): void {
     try {
       tell();
@@ -289,20 +307,6 @@ export class EngineCall implements Entry, Job {
     });
   }
 }
-
-/** What would only come again if the call were tried again at once. */
-const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
-/** How a call may end that waits for, or does without, what an earlier start of it had asked for. */
-const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
-
-/** An effect that the first run had and the last one did not ask for: what came of it is not what has happened. */
-const FELL_BEHIND = {
-  ok: false,
-  failure: {
-    code: "executor_lost",
-    message: "the call was run again after its executor was lost and asked for less than before",
-  },
-} as const;
 
 function readLogs(logs: string): LogLine[] {
   return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));
