@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { addCalls } from "./calls.ts";
 import type { Door } from "./door.ts";
 import { addHealth } from "./health.ts";
+import { addStats } from "./stats.ts";
 import { addTools } from "./tools.ts";
 
 /** Adds all routes of an engine. */
@@ -9,4 +10,5 @@ export function addRoutes(app: FastifyInstance, door: Door): void {
   addCalls(app, door);
   addTools(app, door);
   addHealth(app, door);
+  addStats(app, door);
 }
