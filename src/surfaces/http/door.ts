@@ -11,6 +11,8 @@ export interface Door {
   readonly gate: Gate;
   /** Whether the server is about to stop. */
   readonly isDraining: () => boolean;
+  /** Whether `/metrics` has those of this process as well. Default: true. */
+  readonly processMetrics?: boolean;
 }
 
 declare module "fastify" {

@@ -18,6 +18,11 @@ export interface ServerOptions {
   readonly drainMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
   readonly assets?: ServedAssets;
+  /**
+   * Whether `/metrics` tells of this process as well: its memory, files, processor time, and the delay of its event loop.
+   * Default: true, unless the engine's registry does.
+   */
+  readonly processMetrics?: boolean;
 }
 
 /** Assets, and where clients find them. */
@@ -52,7 +57,8 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
   const app = createApp(bodyBytes);
-  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining });
+  const { processMetrics = true } = options;
+  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining, processMetrics });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
   try {
     await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
