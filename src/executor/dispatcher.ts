@@ -141,6 +141,7 @@ export class Dispatcher implements LaneListener {
     }
     if (flight === undefined) return this.#inspector.restart(run);
     this.#owner.tell("call:restart", { callId: flight.job.callId, tool: flight.job.script.name, attempts });
+    flight.job.onRestart?.(attempts);
     flight.startAgain(performance.now());
     this.#batcher.add(flight);
   }

@@ -53,6 +53,8 @@ export interface Job {
   readonly nowMs?: number | undefined;
   /** It went to a worker for the first time: when by `performance.now()`, and what the call's clock showed. */
   onStart?(startMs: number, nowMs: number): void;
+  /** It lost its executor after so many starts, and waits for another one. */
+  onRestart?(attempts: number): void;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

@@ -13,6 +13,8 @@ export interface Door {
   readonly isDraining: () => boolean;
   /** How many calls a batch may have. Default 256. */
   readonly batchCalls?: number;
+  /** Whether `/metrics` has those of this process as well. Default: true. */
+  readonly processMetrics?: boolean;
 }
 
 declare module "fastify" {

@@ -20,6 +20,11 @@ export interface ServerOptions {
   readonly drainMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
   readonly assets?: ServedAssets;
+  /**
+   * Whether `/metrics` tells of this process as well: its memory, files, processor time, and the delay of its event loop.
+   * Default: true, unless the engine's registry does.
+   */
+  readonly processMetrics?: boolean;
 }
 
 /** Assets, and where clients find them. */
@@ -54,8 +59,8 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
   const app = createApp(bodyBytes);
-  const { batchCalls } = options;
-  const door = { engine, gate: new Gate(engine), isDraining: () => isDraining };
+  const { batchCalls, processMetrics = true } = options;
+  const door = { engine, gate: new Gate(engine), isDraining: () => isDraining, processMetrics };
   addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
   try {
