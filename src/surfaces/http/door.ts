@@ -3,6 +3,7 @@ import { ANYBODY, type Caller, type Role } from "../../access/caller.ts";
 import type { Gate } from "../../access/gate.ts";
 import type { Engine } from "../../engine.ts";
 import { sendRefusal } from "./answers.ts";
+import type { RouteDescription } from "./api/route-description.ts";
 
 /** What routes are added to an app with. */
 export interface Door {
@@ -21,6 +22,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** What a caller must be to use the route. Each route says so, or the server does not start. */
     role?: Role | "anybody";
+    /** What `/openapi.json` says of the route; `none` where it only says which methods there are not. */
+    api?: RouteDescription | "none";
   }
   interface FastifyRequest {
     caller: Caller | null;
@@ -53,7 +56,7 @@ export function refuseOthers(app: FastifyInstance, url: string, allowed: readonl
   app.route({
     url,
     method: METHODS.filter((method) => !allowed.includes(method)),
-    config: { role: "anybody" },
+    config: { role: "anybody", api: "none" },
     onRequest: async (_request, reply) => {
       reply.header("allow", allow);
       return sendRefusal(reply, "invalid_arguments", `this address takes ${allow}`, { status: 405 });

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { sendJson, sendRefusal } from "./answers.ts";
+import { GET_STATS } from "./api/watch-routes.ts";
 import { type Door, refuseOthers } from "./door.ts";
 import { Sampler, type StatsSnapshot } from "./sampler.ts";
 import { StatsStreams } from "./stats-streams.ts";
@@ -16,7 +17,7 @@ export function addStats(app: FastifyInstance, { engine, isDraining }: Door): vo
   const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });
   const streams = new StatsStreams(sampler);
 
-  app.get("/v1/stats", { config: { role: "metrics" } }, async (request, reply) => {
+  app.get("/v1/stats", { config: { role: "metrics", api: GET_STATS } }, async (request, reply) => {
     const isStream = request.method === "GET" && request.headers.accept?.includes("text/event-stream") === true;
     if ((isStream ? streams.size : sampler.watchers) >= CLIENTS_MAX) {
       return sendRefusal(reply, "rate_limited", `${CLIENTS_MAX} clients watch already: there is no room for more`);
