@@ -261,7 +261,8 @@ describe("glovebox serve", () => {
     server.signal("SIGINT");
     expect(await server.exit).toBe(0);
     expect(server.lines).toHaveLength(1);
-    const [sandbox, ...others] = server.errors;
+    const [open, sandbox, ...others] = server.errors;
+    expect(open).toContain("there are no keys: only this machine reaches the server");
     expect(sandbox).toMatch(/^glovebox: executors run (?:inside bubblewrap$|without a sandbox)/);
     expect(others).toEqual(["glovebox: stopping; once more stops at once"]);
   });
@@ -337,10 +338,10 @@ describe("glovebox serve", () => {
     await gone(children);
   });
 
-  test("warns where others than this machine may call", async () => {
-    await using server = await serve("--tools", folder, "--host", "0.0.0.0");
-    expect(server.errors.join("\n")).toContain("there is no authentication yet");
-    expect((await execute(server.url, "sleep", { ms: 0 })).success).toBe(true);
+  test("ends with 2 where others than this machine could call without a key, and says what to do", async () => {
+    const { code, stdout, stderr } = await glovebox(["serve", "--tools", folder, "--port", "0", "--host", "0.0.0.0"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^glovebox: other machines reach 0\.0\.0\.0, and there are no keys: .*glovebox keys new/);
   });
 
   test("ends with 2 where the port is taken", async () => {

@@ -5,6 +5,14 @@ import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
 
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
+/** What an answer to a request that never became a call says beside its code. */
+interface Refusal {
+  /** Default: its code's. */
+  readonly status?: number;
+  readonly tool?: string;
+  readonly details?: { readonly retryAfterMs: number };
+}
+
 /** Answers with a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
   return sendText(reply, status, JSON.stringify(value));
@@ -27,9 +35,10 @@ export function sendRefusal(
   reply: FastifyReply,
   code: ErrorCode,
   message: string,
-  { status, tool = "" }: { readonly status?: number; readonly tool?: string } = {},
+  { status, tool = "", details }: Refusal = {},
 ): FastifyReply {
-  const result = failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
+  const result = failure(toolError(code, message, details), emptyMetadata(randomUUID(), tool, 0));
+  if (details !== undefined) reply.header("retry-after", Math.ceil(details.retryAfterMs / 1_000));
   return sendJson(reply, status ?? ERRORS[code].http, result);
 }
 

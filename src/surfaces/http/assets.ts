@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ASSET_REFUSALS, AssetError } from "../../ecosystems/agentspace/asset-error.ts";
@@ -35,11 +34,8 @@ export async function addAssets(app: FastifyInstance, store: AssetStore, publicU
 function addUpload(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): void {
   app.post("/upload_asset", {
     config: { role: "admin" },
-    // Before the body is read: a page of another site may send a form without asking.
-    onRequest: async (request) => {
-      checkOrigin(request, publicUrl);
-      checkLength(request, store.maxBytes);
-    },
+    // Before the body is read.
+    onRequest: async (request) => checkLength(request, store.maxBytes),
     handler: async (request, reply) => {
       if (!request.isMultipart()) throw new AssetError("not_multipart", "an upload is multipart/form-data");
       const { asset, isNew, metadata } = await take(request, store);
@@ -104,21 +100,6 @@ function addDownload(app: FastifyInstance, store: AssetStore): void {
 /** The part of an asset's address that follows the server's. Names are made of nothing that would have to be written otherwise. */
 function pathOf({ name, version, file }: Asset): string {
   return `/assets/${name}/${version}/${file}`;
-}
-
-/**
- * Refuses what pages of other sites send. Browsers say where a form comes from; other clients say nothing. That a page
- * has the address by which it was asked is no proof where that is a name, as its owner may let it mean this machine.
- */
-function checkOrigin({ headers, host, hostname }: FastifyRequest, publicUrl: URL | null): void {
-  const { origin } = headers;
-  const site = headers["sec-fetch-site"];
-  const isOwn =
-    origin === undefined ||
-    origin === publicUrl?.origin ||
-    (origin === `http://${host}` && (hostname === "localhost" || isIP(hostname.replace(/^\[|\]$/g, "")) > 0));
-  if (isOwn && (site === undefined || site === "same-origin" || site === "none")) return;
-  throw new AssetError("other_origin", "pages of other sites may not upload assets");
 }
 
 function checkLength({ headers }: FastifyRequest, maxBytes: number): void {
