@@ -1,7 +1,7 @@
 import { Allowance } from "./allowance.ts";
 import { readMetadata, readOutput } from "./call-output.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND } from "./call-failure.ts";
+import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -195,6 +195,7 @@ export class EngineCall implements Entry, Job {
     if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
     const { outcome, attempts } = reply;
+    if (this.options.onCpu !== undefined) this.#tell(() => this.options.onCpu?.(spentBy(given, this.limits)));
     if (!outcome.ok && this.#mayRetry(outcome.failure)) {
       this.trace?.note("glovebox.retry", { "error.type": outcome.failure.code });
       this.#attempts += attempts;

@@ -45,6 +45,8 @@ export function sendRefusal(
   message: string,
   { status, ...more }: RefusalOptions & { readonly status?: number } = {},
 ): FastifyReply {
+  const retryAfterMs = retryAfter(more.details);
+  if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
   return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, more));
 }
 

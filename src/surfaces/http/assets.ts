@@ -5,7 +5,6 @@ import { readAssetMetadata } from "../../ecosystems/agentspace/asset-metadata.ts
 import type { Asset, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import { sendJson, sendNotFound } from "./answers.ts";
 import { GET_ASSET, UPLOAD_ASSET } from "./api/asset-routes.ts";
-import { isForeign } from "./origin.ts";
 
 const METADATA_MAX_BYTES = 64 * 1024;
 /** The file, what is said of it, and what a form may have beside. */
@@ -36,11 +35,8 @@ export async function addAssets(app: FastifyInstance, store: AssetStore, publicU
 function addUpload(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): void {
   app.post("/upload_asset", {
     config: { role: "admin", api: UPLOAD_ASSET },
-    // Before the body is read: a page of another site may send a form without asking.
-    onRequest: async (request) => {
-      checkOrigin(request, publicUrl);
-      checkLength(request, store.maxBytes);
-    },
+    // Before the body is read.
+    onRequest: async (request) => checkLength(request, store.maxBytes),
     handler: async (request, reply) => {
       if (!request.isMultipart()) throw new AssetError("not_multipart", "an upload is multipart/form-data");
       const { asset, isNew, metadata } = await take(request, store);
@@ -105,13 +101,6 @@ function addDownload(app: FastifyInstance, store: AssetStore): void {
 /** The part of an asset's address that follows the server's. Names are made of nothing that would have to be written otherwise. */
 function pathOf({ name, version, file }: Asset): string {
   return `/assets/${name}/${version}/${file}`;
-}
-
-/** Refuses what pages of other sites send. */
-function checkOrigin(request: FastifyRequest, publicUrl: URL | null): void {
-  if (isForeign(request, publicUrl?.origin)) {
-    throw new AssetError("other_origin", "pages of other sites may not upload assets");
-  }
 }
 
 function checkLength({ headers }: FastifyRequest, maxBytes: number): void {

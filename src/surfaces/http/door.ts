@@ -1,9 +1,9 @@
-import type { FastifyInstance, FastifyRequest, HTTPMethods } from "fastify";
-import { ANYBODY, type Caller, type Role } from "../../access/caller.ts";
+import type { FastifyInstance, HTTPMethods } from "fastify";
 import type { Gate } from "../../access/gate.ts";
 import type { Engine } from "../../engine.ts";
 import { sendRefusal } from "./answers.ts";
-import type { RouteDescription } from "./api/route-description.ts";
+
+export { callerOf } from "./access.ts";
 
 /** What routes are added to an app with. */
 export interface Door {
@@ -18,37 +18,7 @@ export interface Door {
   readonly processMetrics?: boolean;
 }
 
-declare module "fastify" {
-  interface FastifyContextConfig {
-    /** What a caller must be to use the route. Each route says so, or the server does not start. */
-    role?: Role | "anybody";
-    /** What `/openapi.json` says of the route; `none` where it only says which methods there are not. */
-    api?: RouteDescription | "none";
-  }
-  interface FastifyRequest {
-    caller: Caller | null;
-  }
-}
-
 const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
-
-/** Finds out who asks, before anything else of a request is looked at. */
-export function addAccess(app: FastifyInstance): void {
-  app.decorateRequest("caller", null);
-  app.addHook("onRoute", ({ url, config }) => {
-    if (config?.role === undefined) throw new TypeError(`the route ${url} does not say who may use it`);
-  });
-  app.addHook("onRequest", (request, _reply, next) => {
-    request.caller = ANYBODY;
-    next();
-  });
-}
-
-/** Who sent a request. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw new TypeError("nobody has found out who sent the request");
-  return request.caller;
-}
 
 /** Answers the methods that an address does not have: before the body is read, which nobody asked for. */
 export function refuseOthers(app: FastifyInstance, url: string, allowed: readonly HTTPMethods[]): void {

@@ -10,7 +10,6 @@ import { DELETE_TOOL, PUT_TOOL } from "./api/tool-routes.ts";
 import { SCHEMAS } from "./api/schemas.ts";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
 import type { Door } from "./door.ts";
-import { isForeign } from "./origin.ts";
 
 /** What names files: those of a server are not for its clients to name. */
 const FILES: readonly string[] = ["entry", "path", "record"];
@@ -37,38 +36,25 @@ let definitions: Validator | undefined;
 export function addToolAdmin(app: FastifyInstance, { engine }: Door): void {
   const underWay = new Set<string>();
 
-  app.put<ToolRoute>(
-    "/v1/tools/:name",
-    { config: { role: "admin", api: PUT_TOOL }, onRequest: refuseForeign },
-    async (request, reply) => {
-      const { name } = request.params;
-      const definition = readDefinition(request.body, name);
-      if ("message" in definition) return refuse(reply, definition, name);
-      const before = engine.get(name);
-      const obstacle = underWay.has(name) ? UNDER_WAY : findObstacle(request, before);
-      if (obstacle !== null) return refuse(reply, obstacle, name);
-      underWay.add(name);
-      const registered = await register(engine, definition).finally(() => underWay.delete(name));
-      if (registered instanceof GloveboxError) return sendFailure(reply, registered, name);
-      return sendJson(reply.header("etag", etagOf(registered)), before === undefined ? 201 : 200, registered);
-    },
-  );
+  app.put<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: PUT_TOOL } }, async (request, reply) => {
+    const { name } = request.params;
+    const definition = readDefinition(request.body, name);
+    if ("message" in definition) return refuse(reply, definition, name);
+    const before = engine.get(name);
+    const obstacle = underWay.has(name) ? UNDER_WAY : findObstacle(request, before);
+    if (obstacle !== null) return refuse(reply, obstacle, name);
+    underWay.add(name);
+    const registered = await register(engine, definition).finally(() => underWay.delete(name));
+    if (registered instanceof GloveboxError) return sendFailure(reply, registered, name);
+    return sendJson(reply.header("etag", etagOf(registered)), before === undefined ? 201 : 200, registered);
+  });
 
-  app.delete<ToolRoute>(
-    "/v1/tools/:name",
-    { config: { role: "admin", api: DELETE_TOOL }, onRequest: refuseForeign },
-    async (request, reply) => {
-      const { name } = request.params;
-      const obstacle = findObstacle(request, engine.get(name));
-      if (obstacle !== null) return refuse(reply, obstacle, name);
-      return (await engine.unregister(name)) ? reply.code(204).send() : sendUnregistered(reply, name);
-    },
-  );
-}
-
-/** Browsers ask before they send such requests from pages of other sites, but not where a name was made to mean this machine. */
-async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (isForeign(request)) await sendRefusal(reply, "forbidden", "pages of other sites may not change tools");
+  app.delete<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: DELETE_TOOL } }, async (request, reply) => {
+    const { name } = request.params;
+    const obstacle = findObstacle(request, engine.get(name));
+    if (obstacle !== null) return refuse(reply, obstacle, name);
+    return (await engine.unregister(name)) ? reply.code(204).send() : sendUnregistered(reply, name);
+  });
 }
 
 function refuse(reply: FastifyReply, { status, message, details }: Refused, tool: string): FastifyReply {
