@@ -24,6 +24,8 @@ export interface EventMap extends ExecutorEvents {
   "tool:unregister": [event: { readonly name: string }];
   /** A package was fetched, unpacked, given what it depends on, or evaluated, or failed in that. */
   "package:step": [event: PackageEvent];
+  /** Other options are in force. */
+  "engine:reconfigure": [event: Reconfigured];
   /** No call is taken any more. */
   "engine:close": [];
 }
@@ -37,6 +39,18 @@ export interface PreEvent {
   readonly call: ToolCall;
   /** Refuses the call: its result is `blocked` with this reason. */
   block(reason: string): void;
+}
+
+/** What changed when other options were put in force. */
+export interface Reconfigured {
+  /** Names of tools that were not there before, that are others now, and that are gone. */
+  readonly registered: readonly string[];
+  readonly replaced: readonly string[];
+  readonly removed: readonly string[];
+  readonly isPolicyChanged: boolean;
+  readonly areLimitsChanged: boolean;
+  /** Options that say something else than before, and are in force only in an engine that is started with them. */
+  readonly needRestart: readonly string[];
 }
 
 /** Entries of the audit that nobody will read. */

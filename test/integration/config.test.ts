@@ -105,7 +105,7 @@ describe("a configuration", () => {
   });
 
   test.each([
-    ["that is no YAML", "a: [", "config.yaml: "],
+    ["that is no YAML", "a: [", "config.yaml:1:5: "],
     ["with an option that there is not", "tool: [x]", "tool"],
     ["with a value that is none", "workers: many", "/workers"],
     ["with an option of fetch that there is not", "fetch: { lookup: x }", "/fetch/lookup"],

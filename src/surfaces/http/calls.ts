@@ -5,14 +5,12 @@ import { parseCall } from "./call-body.ts";
 import { callerOf, type Door, refuseOthers } from "./door.ts";
 
 /** Adds the routes that run tools. */
-export function addCalls(app: FastifyInstance, { gate, isDraining }: Door): void {
+export function addCalls(app: FastifyInstance, { gate }: Door): void {
   app.post("/v1/execute", { config: { role: "execute" } }, async (request, reply) => {
     const parsed = parseCall(request.body);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
     const signal = disconnection(reply.raw);
     const result = await gate.execute(callerOf(request), parsed.call, { ...parsed.options, signal });
-    // Where the server began to stop while the call ran, its client has to send the next one elsewhere.
-    if (isDraining()) reply.header("connection", "close");
     return sendResult(reply, result);
   });
   refuseOthers(app, "/v1/execute", ["POST"]);

@@ -1,10 +1,14 @@
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import type { Server as HttpServer } from "node:http";
+import { type AddressInfo, Server as NetServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { Gate } from "../../access/gate.ts";
 import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine.ts";
 import { MAX_LIMITS } from "../../limits.ts";
 import { createApp } from "./app.ts";
+import { Connections } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
 
 export interface ServerOptions {
@@ -14,8 +18,17 @@ export interface ServerOptions {
   readonly port?: number;
   /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
   readonly bodyBytes?: number;
+  /** A socket that listens already, by its descriptor, instead of an address of its own. */
+  readonly fd?: number;
+  /** Whether other processes may listen on the same port beside this one. Default false. */
+  readonly reusePort?: boolean;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
+  /**
+   * How long the server says that it will close, in `/readyz` and by closing each connection after an answer, while it still
+   * takes connections: as long as a load balancer needs to notice. Default 0.
+   */
+  readonly drainDelayMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
   readonly assets?: ServedAssets;
 }
@@ -31,8 +44,9 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /**
-   * Stops: `/readyz` says so, no connection is taken any more, calls in flight end or are ended after `drainMs`, the
-   * engine is closed. Resolves when nothing is left.
+   * Stops: `/readyz` says so, for `drainDelayMs` before anything else happens; no connection is taken any more, and each
+   * that there is takes one more request; calls in flight end or are ended after `drainMs`; the engine is closed.
+   * Resolves when nothing is left.
    */
   close(): Promise<void>;
 }
@@ -49,30 +63,57 @@ const LAST_ANSWERS_MS = 1_000;
  * `StoreError` where the folder of assets cannot be used.
  */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
-  const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
+  const { bodyBytes = BODY_BYTES_DEFAULT } = options;
   let isDraining = false;
   const app = createApp(bodyBytes);
+  const connections = new Connections(app);
+  app.addHook("onRequest", (request, reply, next) => {
+    if (connections.isBeyond(request.raw, reply.raw)) reply.hijack();
+    else next();
+  });
   addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
   try {
-    await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
+    await app.ready();
+    await listen(app.server, options);
   } catch (error) {
     assets?.[Symbol.dispose]();
     throw error;
   }
-  const address = app.server.address() as AddressInfo;
   const shutDown = async (): Promise<void> => {
     isDraining = true;
-    const closed = app.close();
-    await engine.close({ drainMs });
-    const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS_MS);
-    await closed;
-    clearTimeout(timer);
+    await stop(app, connections, engine, options);
     assets?.[Symbol.dispose]();
   };
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= shutDown());
-  return { url: urlOf(address), port: address.port, close, [Symbol.asyncDispose]: close };
+  return { ...placeOf(app.server.address()), close, [Symbol.asyncDispose]: close };
+}
+
+/** Stops in an order in which no request is lost that was taken. */
+async function stop(
+  app: FastifyInstance,
+  connections: Connections,
+  engine: Engine,
+  { drainMs = DRAIN_DEFAULT_MS, drainDelayMs = 0 }: ServerOptions,
+): Promise<void> {
+  connections.end();
+  if (drainDelayMs > 0) await delay(drainDelayMs);
+  const untilMs = performance.now() + drainMs;
+  // The server's own way to close would cut connections on which a request is on its way.
+  NetServer.prototype.close.call(app.server);
+  await connections.drain(drainMs);
+  await engine.close({ drainMs: Math.max(0, untilMs - performance.now()) });
+  await connections.drain(LAST_ANSWERS_MS);
+  app.server.closeAllConnections();
+  await app.close();
+}
+
+async function listen(server: HttpServer, { host, port = PORT_DEFAULT, fd, reusePort }: ServerOptions): Promise<void> {
+  const listening = once(server, "listening");
+  if (fd !== undefined) server.listen({ fd });
+  else server.listen({ host: oneAddress(host ?? HOST_DEFAULT), port, ...(reusePort === true ? { reusePort } : {}) });
+  await listening;
 }
 
 async function openAssets(app: FastifyInstance, { publicUrl, ...options }: ServedAssets): Promise<AssetStore> {
@@ -87,11 +128,14 @@ async function openAssets(app: FastifyInstance, { publicUrl, ...options }: Serve
   return store;
 }
 
-/** The framework would open a second listener for the other address of this name, which close() could not empty. */
+/** The system may mean another address by this name. */
 function oneAddress(host: string): string {
   return host === "localhost" ? HOST_DEFAULT : host;
 }
 
-function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+/** Where a server listens. A socket of this machine's own has no port. */
+function placeOf(bound: AddressInfo | string | null): Pick<Server, "url" | "port"> {
+  if (bound === null || typeof bound === "string") return { url: `unix:${bound ?? ""}`, port: 0 };
+  const { address, family, port } = bound;
+  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`, port };
 }
