@@ -21,9 +21,9 @@ export class YamlError extends Error {
 export interface YamlText {
   readonly value: unknown;
   /** Where the value at a path stands, or else the nearest one around it. `key`: where its name does. */
-  positionOf(path: readonly string[], part?: "value" | "key"): Position;
+  readonly positionOf: (path: readonly string[], part?: "value" | "key") => Position;
   /** The last line of the value at a path; nothing where there is none. */
-  lastLineOf(path: readonly string[]): number | undefined;
+  readonly lastLineOf: (path: readonly string[]) => number | undefined;
 }
 
 /** Few: each may stand for many. */

@@ -19,9 +19,9 @@ export interface ConfigFile {
   /** The folder that its paths start from. */
   readonly folder: string;
   readonly value: unknown;
-  positionOf: YamlText["positionOf"];
+  readonly positionOf: YamlText["positionOf"];
   /** Names a place, and shows its line where no secret can stand in it. */
-  pointOut(position: Position, problem: string): string;
+  readonly pointOut: (position: Position, problem: string) => string;
 }
 
 /** The configuration of a folder, where there is one. */

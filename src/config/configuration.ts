@@ -27,7 +27,7 @@ export interface Configuration {
   readonly values: Config;
   /** The file, where there is one. */
   readonly file: string | undefined;
-  sourceOf(path: readonly string[]): Source;
+  readonly sourceOf: (path: readonly string[]) => Source;
 }
 
 /**

@@ -62,10 +62,10 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
 /** How many characters have to be changed, added or left out. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (const [at, character] of [...a].entries()) {
+  for (let at = 0; at < a.length; at++) {
     const next = [at + 1];
-    for (const [to, other] of [...b].entries()) {
-      const changed = (row[to] ?? 0) + (character === other ? 0 : 1);
+    for (let to = 0; to < b.length; to++) {
+      const changed = (row[to] ?? 0) + (a[at] === b[to] ? 0 : 1);
       next.push(Math.min(changed, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
     }
     row = next;

@@ -9,9 +9,9 @@ export interface Reloadable {
   readonly engine: Engine;
   readonly logger: { level: string };
   /** Reads the configuration again, from where it came from. Rejects where it cannot be used. */
-  read(): Promise<Configuration>;
+  readonly read: () => Promise<Configuration>;
   /** What the engine has besides what the configuration says. */
-  complete(options: EngineOptions): EngineOptions;
+  readonly complete: (options: EngineOptions) => EngineOptions;
 }
 
 /** Settings of the server, which is made once. */
