@@ -17,8 +17,10 @@ export interface ReconfiguredEngine {
 export class Reconfiguration {
   readonly #parts: Assembly;
   readonly #engine: ReconfiguredEngine;
-  #given: EngineOptions;
-  #resolved: ResolvedOptions;
+  /** What the engine was started with. */
+  readonly #given: EngineOptions;
+  readonly #resolved: ResolvedOptions;
+  #policy: Policy;
   /** Names of the tools that the options brought: only these go with them. */
   #own: ReadonlySet<string> = new Set();
   /** One after the other: each compares with what the last one left. */
@@ -27,6 +29,7 @@ export class Reconfiguration {
   constructor(given: EngineOptions, resolved: ResolvedOptions, parts: Assembly, engine: ReconfiguredEngine) {
     this.#given = given;
     this.#resolved = resolved;
+    this.#policy = resolved.policy;
     this.#parts = parts;
     this.#engine = engine;
   }
@@ -44,19 +47,14 @@ export class Reconfiguration {
     const tools = await this.#prepareAll(options, resolved);
     // From here on nothing waits and nothing fails: calls see all of it or nothing.
     const changed = this.#putAll(tools);
-    const report = {
-      ...changed,
-      ...this.#putRest(resolved, grants),
-      needRestart: this.#needRestart(options, resolved),
-    };
-    [this.#given, this.#resolved] = [options, resolved];
-    return report;
+    const needRestart = this.#needRestart(options, resolved);
+    return { ...changed, ...this.#putRest(resolved, grants), needRestart };
   }
 
   /** Puts another policy in force. Throws a `TypeError` where it is none. */
   setPolicy(policy: Policy): void {
     this.#parts.broker.use(this.#parts.broker.grantsOf(policy));
-    this.#resolved = { ...this.#resolved, policy };
+    this.#policy = policy;
   }
 
   async #prepareAll({ tools = [] }: EngineOptions, resolved: ResolvedOptions): Promise<readonly RegisteredTool[]> {
@@ -96,9 +94,10 @@ export class Reconfiguration {
 
   #putRest(resolved: ResolvedOptions, grants: Grants): Pick<Reconfigured, "isPolicyChanged" | "areLimitsChanged"> {
     const { broker, bounds } = this.#parts;
-    const isPolicyChanged = differ(this.#resolved.policy, resolved.policy);
+    const isPolicyChanged = differ(this.#policy, resolved.policy);
     const areLimitsChanged = differ(bounds.limits, resolved.limits) || differ(bounds.maxLimits, resolved.maxLimits);
     if (isPolicyChanged) broker.use(grants);
+    this.#policy = resolved.policy;
     bounds.limits = resolved.limits;
     bounds.maxLimits = resolved.maxLimits;
     return { isPolicyChanged, areLimitsChanged };

@@ -1,7 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
+import { isObject } from "../json.ts";
 import type { Position, YamlText } from "../yaml-text.ts";
 import { ConfigError } from "./config-error.ts";
+import { CONFIG_SCHEMA } from "./schema.ts";
 
 /** The names under which a configuration is looked for, in this order. */
 const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
@@ -9,8 +11,10 @@ const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.confi
 const FILE_MAX_BYTES = 1024 * 1024;
 /** Longer lines are not shown. */
 const EXCERPT_MAX = 160;
-/** Where secrets stand: a line of theirs is not shown. */
+/** Where secrets may stand. */
 const SECRET_PARTS: readonly string[] = ["secrets", "keys", "tools"];
+/** What may be shown: of what has no such name nobody knows what it is. */
+const SHOWN_PARTS = new Set(Object.keys(CONFIG_SCHEMA.properties ?? {}).filter((name) => !SECRET_PARTS.includes(name)));
 
 /** A configuration's file as it was read. */
 export interface ConfigFile {
@@ -62,10 +66,11 @@ export async function readConfigFile(file: string): Promise<ConfigFile> {
   }
 }
 
-function isSecret({ positionOf, lastLineOf }: YamlText, line: number): boolean {
-  return SECRET_PARTS.some((part) => {
-    const last = lastLineOf([part]);
-    return last !== undefined && positionOf([part], "key").line <= line && line <= last;
+function isSecret({ value, positionOf, lastLineOf }: YamlText, line: number): boolean {
+  if (!isObject(value)) return true;
+  return Object.keys(value).some((part) => {
+    const last = lastLineOf([part]) ?? 0;
+    return !SHOWN_PARTS.has(part) && positionOf([part], "key").line <= line && line <= last;
   });
 }
 

@@ -48,8 +48,9 @@ export function serveCommand(): Command {
 async function serve(options: Options, command: Command): Promise<void> {
   const fd = takeSocket(process.env);
   const flags = readFlags(command, FLAGS);
-  const read = (): Promise<Configuration> => readSettings(options.config, flags);
-  const { values, file } = await read();
+  const { values, file } = await readSettings(options.config, flags);
+  // A file that has gone is no reason to serve what it has not said.
+  const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags);
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
   const engine = await openEngine({}, values, { logger });

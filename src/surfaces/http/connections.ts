@@ -51,7 +51,7 @@ export class Connections {
   /** From now on each connection takes one more request, or none where it has one that can still say so. */
   end(): void {
     this.#isEnding = true;
-    for (const connection of this.#all.values()) endWith(connection);
+    for (const [socket, connection] of this.#all) endWith(socket, connection);
   }
 
   /** Closes connections on which nothing comes any more. Resolves when none is left, or when the time is over. */
@@ -68,16 +68,19 @@ export class Connections {
     if (connection === undefined || connection.isOver) return;
     connection.request = request;
     connection.answer = response;
-    if (this.#isEnding) endWith(connection);
+    if (this.#isEnding) endWith(request.socket, connection);
   }
 }
 
 /** Lets the answer that is under way be the last, where it can still say so. */
-function endWith(connection: Connection): void {
+function endWith(socket: Socket, connection: Connection): void {
   const { answer } = connection;
   if (answer === null || answer.headersSent || answer.closed) return;
   answer.shouldKeepAlive = false;
   connection.isOver = true;
+  // Node closes a connection after its last answer at once. Where the client has sent more by then, the system resets it,
+  // and the client may lose what it has not read: so only what goes out ends, and the client closes.
+  socket.destroySoon = () => void socket.end();
 }
 
 /** Whether a connection has nothing to be answered, and nothing has come for a while. */

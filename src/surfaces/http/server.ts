@@ -68,8 +68,9 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const app = createApp(bodyBytes);
   const connections = new Connections(app);
   app.addHook("onRequest", (request, reply, next) => {
-    if (connections.isBeyond(request.raw, reply.raw)) reply.hijack();
-    else next();
+    if (!connections.isBeyond(request.raw, reply.raw)) return next();
+    reply.hijack();
+    request.raw.resume();
   });
   addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
