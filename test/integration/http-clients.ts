@@ -15,6 +15,8 @@ export interface ClientOptions {
   readonly body: string;
   /** Requests that a connection has under way at once. */
   readonly pipelined?: number;
+  /** Requests after which it opens another connection. */
+  readonly perConnection?: number;
   /** How long it waits between two answers and the next request. */
   readonly pauseMs?: number;
   readonly tally: Tally;
@@ -44,14 +46,15 @@ function open(port: number): Promise<Socket | null> {
 
 /** Uses a connection to its end. */
 async function converse(socket: Socket, options: ClientOptions): Promise<void> {
-  const { body, pipelined = 1, pauseMs = 0, tally } = options;
+  const { body, pipelined = 1, perConnection = Number.MAX_SAFE_INTEGER, pauseMs = 0, tally } = options;
   const head = "POST /v1/execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
   const request = `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-  let [underWay, isLast] = [0, false];
+  let [sent, underWay, isLast] = [0, 0, false];
   let read = "";
   const send = (): void => {
     if (isLast || socket.destroyed || socket.readableEnded) return;
-    if (options.isOver()) return void (underWay === 0 && socket.end());
+    if (options.isOver() || sent === perConnection) return void (underWay === 0 && socket.end());
+    sent++;
     underWay++;
     socket.write(request);
   };

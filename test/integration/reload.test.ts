@@ -168,7 +168,7 @@ describe("glovebox serve", () => {
 
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const start = (...args: string[]) => serve(["--port", "0", ...args], { cwd: folder, env: { REGION: "eu" } });
+  const start = (...args: string[]) => serve(args, { cwd: folder, env: { REGION: "eu" } });
 
   async function call(url: string, name = "says"): Promise<{ status: number; result: ToolResult }> {
     const response = await fetch(`${url}/v1/execute`, {

@@ -6,7 +6,9 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-export const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/surfaces/cli/main.ts")];
+const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/surfaces/cli/main.ts")];
+/** How a service is started, on any port. */
+export const SERVE: readonly string[] = [...MAIN, "serve", "--port", "0", "--workers", "1"];
 const START_MS = 25_000;
 
 export interface Served extends AsyncDisposable {
@@ -31,7 +33,7 @@ export interface ServeOptions {
 /** Starts a service and waits for the line that says where it listens. Rejects with what it said where it ends before. */
 export async function serve(args: readonly string[], options: ServeOptions = {}): Promise<Served> {
   const { cwd = ROOT, env = {}, wrap = (command) => command, stdio = "pipe" } = options;
-  const [file = "", ...rest] = wrap([process.execPath, ...MAIN, "serve", "--workers", "1", ...args]);
+  const [file = "", ...rest] = wrap([process.execPath, ...SERVE, ...args]);
   return awaitService(spawn(file, rest, { cwd, env: { ...process.env, ...env }, stdio }));
 }
 

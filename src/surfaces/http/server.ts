@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { Gate } from "../../access/gate.ts";
 import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
@@ -25,8 +25,8 @@ export interface ServerOptions {
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
   /**
-   * How long the server says that it will close, in `/readyz` and by closing each connection after an answer, while it still
-   * takes connections: as long as a load balancer needs to notice. Default 0.
+   * How long the server says in `/readyz` that it will close before it does: as long as a load balancer needs to notice.
+   * Default 0.
    */
   readonly drainDelayMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
@@ -98,8 +98,10 @@ async function stop(
   engine: Engine,
   { drainMs = DRAIN_DEFAULT_MS, drainDelayMs = 0 }: ServerOptions,
 ): Promise<void> {
-  connections.end();
   if (drainDelayMs > 0) await delay(drainDelayMs);
+  // Right after new connections were taken: those that come later are reset by the system.
+  await immediate();
+  connections.end();
   const untilMs = performance.now() + drainMs;
   // The server's own way to close would cut connections on which a request is on its way.
   NetServer.prototype.close.call(app.server);
