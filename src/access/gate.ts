@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../engine.ts";
 import { type ErrorCode, toolError } from "../errors.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
@@ -23,13 +24,13 @@ interface Holder {
 /** What doors ask of an engine on behalf of a caller: only what that caller may have. */
 export class Gate {
   readonly #engine: Engine;
-  /** By the names of their keys. */
-  readonly #holders: ReadonlyMap<string, Holder>;
+  readonly #keys: Keys | undefined;
+  /** By the names of their keys: no more than there have been. */
+  readonly #holders = new Map<string, Holder>();
 
   constructor(engine: Engine, keys?: Keys) {
     this.#engine = engine;
-    const grants = keys?.grants() ?? [];
-    this.#holders = new Map(grants.map((grant) => [grant.name, { grant, account: new Account(grant) }]));
+    this.#keys = keys;
   }
 
   /**
@@ -70,8 +71,16 @@ export class Gate {
     return (await this.#holderOf(caller)?.account.standings()) ?? NO_STANDINGS;
   }
 
-  #holderOf({ key }: Caller): Holder | undefined {
-    return key === null ? undefined : this.#holders.get(key);
+  #holderOf(caller: Caller): Holder | undefined {
+    const grant = this.#keys?.grantOf(caller);
+    if (grant === undefined) return undefined;
+    const known = this.#holders.get(grant.name);
+    if (known?.grant === grant) return known;
+    // What a key has used stays used where it may use as much as before.
+    const isSame = known !== undefined && isDeepStrictEqual(sharesOf(known.grant), sharesOf(grant));
+    const holder = { grant, account: isSame ? known.account : new Account(grant) };
+    this.#holders.set(grant.name, holder);
+    return holder;
   }
 
   #narrow({ roles }: Caller, { grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
@@ -111,6 +120,10 @@ export class Gate {
     if (this.get(caller, name) === undefined) return undefined;
     return this.#engine.explain(name, { tenant: caller.tenant ?? tenant });
   }
+}
+
+function sharesOf({ rate, quota }: KeyGrant): Pick<KeyGrant, "rate" | "quota"> {
+  return { ...(rate === undefined ? {} : { rate }), ...(quota === undefined ? {} : { quota }) };
 }
 
 const SHOWN_MAX = 256;

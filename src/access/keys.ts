@@ -14,7 +14,9 @@ interface Known {
 
 /** The keys that a server knows. Of the keys themselves nothing is kept but their hashes. */
 export class Keys {
-  readonly #keys: readonly Known[];
+  #keys: readonly Known[];
+  /** Of keys that are no longer known as well, as long as a call of theirs is under way. */
+  readonly #grants = new WeakMap<Caller, KeyGrant>();
 
   /**
    * Reads what the options say, and the variables and files that they name. Throws a `TypeError` that points at what is
@@ -25,15 +27,22 @@ export class Keys {
     if (violations.length > 0) throw new TypeError(describeViolations(violations.map(describeKeyViolation)));
     this.#keys = options.map((option, at) => readKey(option, `/keys/${at}`, environment));
     this.#keys.forEach((key, at) => refuseTwins(key, this.#keys.slice(0, at), `/keys/${at}`));
+    for (const { caller, grant } of this.#keys) this.#grants.set(caller, grant);
+  }
+
+  /** Knows other keys from now on, and none of those that it knew. */
+  adopt(others: Keys): void {
+    this.#keys = others.#keys;
+    for (const { caller, grant } of this.#keys) this.#grants.set(caller, grant);
   }
 
   get size(): number {
     return this.#keys.length;
   }
 
-  /** What each may do, without what it is known by. */
-  grants(): readonly KeyGrant[] {
-    return this.#keys.map(({ grant }) => grant);
+  /** What a caller whose key it found may do; nothing where the caller is not one of those. */
+  grantOf(caller: Caller): KeyGrant | undefined {
+    return this.#grants.get(caller);
   }
 
   /**

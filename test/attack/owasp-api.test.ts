@@ -171,7 +171,7 @@ async function openApp() {
   app.addHook("onRoute", ({ method, url, config }: RouteOptions) => {
     for (const each of [method].flat()) routes.push({ method: each, url, role: config?.role ?? "anybody" });
   });
-  addRoutes(app, { engine, gate, isDraining: () => false });
+  addRoutes(app, { engine, gate, isDraining: () => false, onDrain: () => undefined });
   const store = opened.use(await AssetStore.open({ path: join(folder, "app-assets") }));
   await addAssets(app, store, null);
   await app.ready();

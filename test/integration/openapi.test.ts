@@ -85,7 +85,7 @@ describe("the description of the API", () => {
         else routes.push(`${one} ${url.replaceAll(/:(\w+)/g, "{$1}")}`);
       }
     });
-    const door: Door = { engine, gate: {} as Door["gate"], isDraining: () => false };
+    const door: Door = { engine, gate: {} as Door["gate"], isDraining: () => false, onDrain: () => undefined };
     addRoutes(app, door);
     await app.ready();
     expect(undescribed).toEqual([]);

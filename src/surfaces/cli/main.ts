@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
@@ -35,6 +36,7 @@ const commands = [
   replayCommand(),
   validateCommand(),
   moduleCommand(),
+  configCommand(),
   doctorCommand(),
   versionCommand(),
 ];
