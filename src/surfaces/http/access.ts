@@ -33,7 +33,6 @@ const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };
 /** The rest of a longer body is not waited for. */
