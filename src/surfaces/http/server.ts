@@ -94,9 +94,9 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
 }
 
 function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
-  const known = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
-  const keys = known.size === 0 ? null : known;
-  if (keys === null && !isLoopback(host) && options.allowAnybody !== true) {
+  const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
+  const hasKeys = keys.size > 0;
+  if (!hasKeys && !isLoopback(host) && options.allowAnybody !== true) {
     throw new TypeError(
       `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
     );
@@ -104,9 +104,9 @@ function openAccess(engine: Engine, options: ServerOptions, host: string): Acces
   const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
   const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
     host,
-    hasKeys: keys !== null,
+    hasKeys,
   });
-  return { engine, gate: new Gate(engine, known), keys, sites };
+  return { engine, gate: new Gate(engine, keys), keys, sites };
 }
 
 async function openAssets(
