@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../engine.ts";
-import { type ErrorCode, toolError } from "../errors.ts";
+import { toolError } from "../errors.ts";
+import type { DoorRefusal } from "../events.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import type { Explanation } from "../explanation.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../result.ts";
@@ -9,7 +10,7 @@ import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
 import type { Caller } from "./caller.ts";
 import type { KeyGrant } from "./key-options.ts";
-import type { Keys } from "./keys.ts";
+import { Keys } from "./keys.ts";
 
 /** Whoever may not administer may not go before others either. */
 const PRIORITY_MAX = 0;
@@ -24,11 +25,12 @@ interface Holder {
 /** What doors ask of an engine on behalf of a caller: only what that caller may have. */
 export class Gate {
   readonly #engine: Engine;
-  readonly #keys: Keys | undefined;
-  /** By the names of their keys: no more than there have been. */
-  readonly #holders = new Map<string, Holder>();
+  readonly #keys: Keys;
+  /** Of the keys that there were when it last looked. */
+  #grants: ReadonlyMap<string, KeyGrant> | null = null;
+  #holders: ReadonlyMap<string, Holder> = new Map();
 
-  constructor(engine: Engine, keys?: Keys) {
+  constructor(engine: Engine, keys = new Keys([])) {
     this.#engine = engine;
     this.#keys = keys;
   }
@@ -43,8 +45,9 @@ export class Gate {
     }
     const tenant = caller.tenant ?? options.tenant;
     const own = tenant === undefined ? options : { ...options, tenant };
+    if (caller.key === null) return this.#engine.execute(call, own);
     const holder = this.#holderOf(caller);
-    if (holder === undefined) return this.#engine.execute(call, own);
+    if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key is not known any more");
     const refusal = await holder.account.take();
     if (refusal !== null) {
       const { message, ...details } = refusal;
@@ -57,13 +60,11 @@ export class Gate {
 
   /** The tools that a caller may call. */
   list(caller: Caller): readonly ToolInfo[] {
-    const tools = this.#holderOf(caller)?.grant.tools;
-    const all = this.#engine.list();
-    return tools === undefined ? all : all.filter(({ name }) => isAmong(tools, name));
+    return this.#engine.list().filter(({ name }) => this.#maySee(caller, name));
   }
 
   get(caller: Caller, name: string): ToolInfo | undefined {
-    return isAmong(this.#holderOf(caller)?.grant.tools, name) ? this.#engine.get(name) : undefined;
+    return this.#maySee(caller, name) ? this.#engine.get(name) : undefined;
   }
 
   /** What a caller has left of its rate and its quota; of each that it has one. */
@@ -71,16 +72,21 @@ export class Gate {
     return (await this.#holderOf(caller)?.account.standings()) ?? NO_STANDINGS;
   }
 
-  #holderOf(caller: Caller): Holder | undefined {
-    const grant = this.#keys?.grantOf(caller);
-    if (grant === undefined) return undefined;
-    const known = this.#holders.get(grant.name);
-    if (known?.grant === grant) return known;
-    // What a key has used stays used where it may use as much as before.
-    const isSame = known !== undefined && isDeepStrictEqual(sharesOf(known.grant), sharesOf(grant));
-    const holder = { grant, account: isSame ? known.account : new Account(grant) };
-    this.#holders.set(grant.name, holder);
-    return holder;
+  #maySee(caller: Caller, tool: string): boolean {
+    if (caller.key === null) return true;
+    const holder = this.#holderOf(caller);
+    return holder !== undefined && isAmong(holder.grant.tools, tool);
+  }
+
+  /** Nothing where there is no key, or where it is gone. */
+  #holderOf({ key }: Caller): Holder | undefined {
+    const { grants } = this.#keys;
+    if (grants !== this.#grants) {
+      const former = this.#holders;
+      this.#holders = new Map([...grants].map(([name, grant]) => [name, hold(grant, former.get(name))]));
+      this.#grants = grants;
+    }
+    return key === null ? undefined : this.#holders.get(key);
   }
 
   #narrow({ roles }: Caller, { grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
@@ -100,13 +106,7 @@ export class Gate {
   }
 
   /** A call that never was one. */
-  #refuse(
-    { key }: Caller,
-    call: ToolCall,
-    code: Extract<ErrorCode, "forbidden" | "rate_limited">,
-    reason: string,
-    details?: unknown,
-  ): ToolResult {
+  #refuse({ key }: Caller, call: ToolCall, code: DoorRefusal["code"], reason: string, details?: unknown): ToolResult {
     this.#engine.tell("door:refuse", { code, key, address: null, reason });
     if (key !== null) this.#engine.tell("key:call", { key, code });
     // What a caller sends may be anything.
@@ -122,8 +122,10 @@ export class Gate {
   }
 }
 
-function sharesOf({ rate, quota }: KeyGrant): Pick<KeyGrant, "rate" | "quota"> {
-  return { ...(rate === undefined ? {} : { rate }), ...(quota === undefined ? {} : { quota }) };
+/** What was used stays used where what may be used is the same. */
+function hold(grant: KeyGrant, former: Holder | undefined): Holder {
+  const isSame = isDeepStrictEqual([grant.rate, grant.quota], [former?.grant.rate, former?.grant.quota]);
+  return { grant, account: former !== undefined && isSame ? former.account : new Account(grant) };
 }
 
 const SHOWN_MAX = 256;

@@ -311,7 +311,6 @@ test("API8: answers of all kinds have the headers that keep browsers from using 
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
     expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
     expect(headers.get("cache-control")).toBe("no-store");
-    expect(headers.get("referrer-policy")).toBe("no-referrer");
     for (const name of ["server", "x-powered-by", "access-control-allow-origin", "set-cookie"]) {
       expect(headers.get(name)).toBe(null);
     }

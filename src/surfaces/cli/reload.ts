@@ -1,19 +1,16 @@
-import type { Keys } from "../../access/keys.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Config, Engine, EngineOptions } from "../../index.ts";
 import type { Reconfigured } from "../../events.ts";
 import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";
-import { CliError, EXIT } from "./exit.ts";
+import type { ServiceKeys } from "./service-keys.ts";
 
 /** What a service is made of, as far as a configuration that has changed concerns it. */
 export interface Reloadable {
   readonly engine: Engine;
   readonly logger: { level: string };
   /** Who may use the service. */
-  readonly keys: Keys;
-  /** The keys of a configuration. Throws where they cannot be used. */
-  readonly readKeys: (values: Config) => Keys;
+  readonly keys: ServiceKeys;
   /** Reads the configuration again, from where it came from. Rejects where it cannot be used. */
   readonly read: () => Promise<Configuration>;
   /** What the engine has besides what the configuration says. */
@@ -55,15 +52,12 @@ export class Reload {
   }
 
   async #run(): Promise<boolean> {
-    const { engine, logger, keys, read, readKeys, complete } = this.#service;
+    const { engine, logger, keys, read, complete } = this.#service;
     try {
       const { values } = await read();
-      const known = readKeys(values);
-      if ((known.size === 0) !== (keys.size === 0)) {
-        throw new CliError(EXIT.USAGE, "the first key, and the last one to go, need a restart");
-      }
+      const replaceKeys = keys.prepare(values);
       const changed = await engine.reconfigure(complete(engineOptions(values)));
-      keys.adopt(known);
+      replaceKeys();
       logger.level = values.logLevel ?? "warn";
       const ofServer = OF_SERVER.filter((name) => JSON.stringify(values[name]) !== JSON.stringify(this.#values[name]));
       this.#values = { ...values, ...pick(this.#values, ofServer) };

@@ -1,6 +1,5 @@
 import { isatty } from "node:tty";
 import { Command } from "commander";
-import type { Keys } from "../../access/keys.ts";
 import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import { SERVICE_DEFAULTS } from "../../config/effective.ts";
@@ -11,7 +10,8 @@ import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withSamples } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
-import { forgetKeys, readKeys, requireLoopback } from "./service-keys.ts";
+import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
+import type { Keys } from "../../access/keys.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 
@@ -53,8 +53,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   // What a reload finds there again, though keys are taken out of the process's own environment.
   const environment = { ...process.env };
   const { values, file } = await readSettings(options.config, flags, environment);
-  const keys = readKeys(values, environment);
-  if (keys.size === 0 && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
+  const keys = new ServiceKeys(values, environment);
+  if (keys.keys.size === 0 && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
   // Before any tool is there that might be allowed to see the environment.
   forgetKeys(process.env, values);
   // A file that has gone is no reason to serve what it has not said.
@@ -62,12 +62,9 @@ async function serve(options: Options, command: Command): Promise<void> {
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
   const engine = await openEngine({}, values, { logger });
-  const server = await listen(engine, values, keys, fd);
+  const server = await listen(engine, values, keys.keys, fd);
   const manager = new ServiceManager(process.env);
-  const reload = new Reload(
-    { engine, logger, keys, read, readKeys: (said) => readKeys(said, environment), complete: withSamples },
-    values,
-  );
+  const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
   const reloadNow = async (): Promise<void> => {
     await manager.reloading();
     await reload.run();
@@ -75,7 +72,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   };
   const watching = options.watch === true ? await watch(values, file, reloadNow) : null;
   onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
-  warn(engine, keys);
+  warn(engine, keys.keys);
   print(`glovebox listening on ${server.url}`);
   void manager.ready(`listening on ${server.url}`);
 }

@@ -107,7 +107,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
     await listen(app.server, options);
     // Where the socket was handed over, only it knows.
     const bound = app.server.address();
-    if (access.keys === null && typeof bound === "object" && bound !== null) requireLoopback(bound.address, options);
+    if (access.keys.size === 0 && typeof bound === "object" && bound !== null) requireLoopback(bound.address, options);
   } catch (error) {
     assets?.[Symbol.dispose]();
     await app.close();
@@ -154,15 +154,15 @@ async function listen(server: HttpServer, { host, port = PORT_DEFAULT, fd, reuse
 }
 
 function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
-  const known = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
-  const keys = known.size === 0 ? null : known;
-  if (keys === null) requireLoopback(host, options);
+  const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
+  const hasKeys = keys.size > 0;
+  if (!hasKeys) requireLoopback(host, options);
   const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
   const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
     host,
-    hasKeys: keys !== null,
+    hasKeys,
   });
-  return { engine, gate: new Gate(engine, known), keys, sites };
+  return { engine, gate: new Gate(engine, keys), keys, sites };
 }
 
 function requireLoopback(host: string, { allowAnybody = false }: ServerOptions): void {
