@@ -11,6 +11,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import fc from "fast-check";
+import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
@@ -24,6 +25,7 @@ const SAMPLED = `00-${TRACE_ID}-${SPAN_ID}-01`;
 
 let flakes = 0;
 let killsLeft = 0;
+const lines: Record<string, unknown>[] = [];
 /** What the capability's handler finds to be active. */
 let seen: Span | undefined;
 
@@ -61,7 +63,7 @@ const TOOLS = [
     "victim",
     "export default async (i, { host }) => { await host.world.look(); await host.world.kill(); return 1; };",
   ),
-  tool("late", "export default (i, { host }) => host.world.never();", { limits: { wallMs: 100 } }),
+  tool("late", "export default (i, { host }) => host.world.never();", { limits: { wallMs: 2_000 } }),
   tool("greedy", "export default (i, { host }) => host.vault.open({});"),
   tool("keen", "export default async (i, { host }) => { for (let n = 0; n < 300; n++) await host.world.look(); };", {
     limits: { capabilityCalls: 1_000 },
@@ -80,8 +82,10 @@ beforeAll(async () => {
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
   engine = await createEngine({
     workers: 1,
+    logger: pino({ level: "trace" }, { write }),
     executor: { kind: "process", spare: false },
     tools: TOOLS,
     capabilities: [world],
@@ -245,6 +249,21 @@ describe("a call", () => {
     engine.off("tool:post", listener);
     expect(heard).toBe(the(await ended(3), "glovebox.call add").spanContext().spanId);
   });
+});
+
+test("lines of the log name the spans that they are about", async () => {
+  lines.length = 0;
+  await engine.execute({ name: "look", arguments: {} });
+  const spans = await ended(4);
+  const logged = lines.map(({ msg, trace_id, span_id }) => [msg, trace_id, span_id]);
+  const ids = (name: string): string[] => {
+    const { traceId, spanId } = the(spans, name).spanContext();
+    return [traceId, spanId];
+  };
+  expect(logged).toEqual([
+    ["a call asked the host for something", ...ids("glovebox.capability world.look")],
+    ["a call has ended", ...ids("glovebox.call look")],
+  ]);
 });
 
 test("without a manager of contexts, calls on behalf of others are below them all the same", async () => {

@@ -20,7 +20,7 @@ interface Options {
   readonly logLevel: string;
 }
 
-export const LOG_LEVELS = ["info", "warn", "silent"];
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"];
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
