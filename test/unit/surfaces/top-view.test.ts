@@ -65,7 +65,7 @@ describe("a screen", () => {
   });
 
   test("of any size holds all of its lines, whatever tools are called", () => {
-    const name = fc.oneof(fc.string({ unit: "binary", maxLength: 100 }), fc.constant("\u001b[2J\u202e\r\n\t"));
+    const name = fc.oneof(fc.string({ maxLength: 100 }), fc.constant("\u001b[2J\u202e\r\n\t"));
     const size = { columns: fc.integer({ min: 1, max: 300 }), rows: fc.integer({ min: 1, max: 100 }) };
     fc.assert(
       fc.property(fc.record(size), fc.array(name, { maxLength: 20 }), ({ columns, rows }, names) => {
