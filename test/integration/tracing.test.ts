@@ -1,3 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createServer as createHttpServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { context, propagation, type Span, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -249,6 +253,44 @@ describe("a call", () => {
     engine.off("tool:post", listener);
     expect(heard).toBe(the(await ended(3), "glovebox.call add").spanContext().spanId);
   });
+});
+
+test("the servers that tools ask hear of no trace, whatever the process is instrumented with", async () => {
+  // What the official instrumentation of the HTTP client does.
+  const instrument = (message: unknown): void => {
+    const carrier: Record<string, string> = {};
+    propagation.inject(context.active(), carrier);
+    injected.push(carrier);
+    const { request } = message as { readonly request: { addHeader(name: string, value: string): void } };
+    for (const [name, value] of Object.entries(carrier)) request.addHeader(name, value);
+  };
+  const injected: Record<string, string>[] = [];
+  let heard: IncomingHttpHeaders = {};
+  const origin = createHttpServer(({ headers }, response) => {
+    heard = headers;
+    response.end("hello");
+  });
+  origin.listen(0, "127.0.0.1");
+  await once(origin, "listening");
+  const url = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
+  subscribe("undici:request:create", instrument);
+  await using own = await createEngine({
+    workers: 1,
+    executor: "threads",
+    policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [url] } } }] },
+  });
+  try {
+    const source = "export default async ({ url }) => (await fetch(url)).text();";
+    await own.register({ ...tool("ask", source), capabilities: { fetch: { origins: [url] } } });
+    expect((await own.execute({ name: "ask", arguments: { url } })).output).toBe("hello");
+    expect(injected).toEqual([{}]);
+    expect(heard.host).toBe(new URL(url).host);
+    expect(heard).not.toHaveProperty("traceparent");
+    the(await ended(4), "glovebox.capability fetch.request");
+  } finally {
+    unsubscribe("undici:request:create", instrument);
+    origin.close();
+  }
 });
 
 test("lines of the log name the spans that they are about", async () => {
