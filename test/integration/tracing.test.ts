@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { context, propagation, type Span, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -25,6 +27,7 @@ import { executors } from "../processes.ts";
 const exporter = new InMemorySpanExporter();
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";
+const ADD = fileURLToPath(new URL("../../fixtures/tools/add.js", import.meta.url));
 const SAMPLED = `00-${TRACE_ID}-${SPAN_ID}-01`;
 
 let flakes = 0;
@@ -330,6 +333,35 @@ test("over MCP, a call is below the span that its _meta names", async () => {
   await client.close();
   const { parentSpanContext } = the(await ended(3), "glovebox.call add");
   expect(parentSpanContext).toMatchObject({ traceId: TRACE_ID, spanId: SPAN_ID, isRemote: true });
+});
+
+test("a server that is started as the sample says writes its last spans before it ends", async () => {
+  const [preload, main] = ["../../fixtures/deploy/tracing.js", "../../src/surfaces/cli/main.ts"].map((file) =>
+    fileURLToPath(new URL(file, import.meta.url)),
+  );
+  const flags = ["--no-node-snapshot", "--no-warnings", "--import", `${preload}`, `${main}`];
+  const args = ["serve", "--port", "0", "--workers", "1", "--tools", ADD];
+  const child = spawn(process.execPath, [...flags, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+  const deadline = setTimeout(() => child.kill("SIGKILL"), 25_000);
+  try {
+    let written = "";
+    let isCalled = false;
+    for await (const part of child.stdout.setEncoding("utf8")) {
+      written += part;
+      const url = /listening on (\S+)/.exec(written)?.[1];
+      if (url === undefined || isCalled) continue;
+      isCalled = true;
+      const headers = { "content-type": "application/json", traceparent: SAMPLED };
+      const body = JSON.stringify({ name: "add", arguments: { a: 1, b: 2 } });
+      await (await fetch(`${url}/v1/execute`, { method: "POST", headers, body })).arrayBuffer();
+      child.kill("SIGTERM");
+    }
+    for (const name of ["glovebox.call add", "glovebox.queue", "glovebox.run"]) expect(written).toContain(`'${name}'`);
+    expect(written).toContain(TRACE_ID);
+  } finally {
+    clearTimeout(deadline);
+    child.kill("SIGKILL");
+  }
 });
 
 describe("over HTTP", () => {
