@@ -1,5 +1,7 @@
 import { type LastRefusal, refusalOf } from "./broker/last-refusal.ts";
 import { type ToolError, toolError } from "./errors.ts";
+import type { Reply } from "./executor/executor.ts";
+import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 
@@ -12,6 +14,20 @@ export interface FailedCall {
   /** How long its tool is refused. */
   refusedForMs(): number;
 }
+
+/** What would only come again if the call were tried again at once. */
+export const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
+/** How a call may end that waits for, or does without, what an earlier start of it had asked for. */
+export const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
+
+/** An effect that the first run had and the last one did not ask for: what came of it is not what has happened. */
+export const FELL_BEHIND = {
+  ok: false,
+  failure: {
+    code: "executor_lost",
+    message: "the call was run again after its executor was lost and asked for less than before",
+  },
+} as const;
 
 /** Ends of a call that had started, after which nobody knows how far it had come. */
 const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout", "cancelled"]);
@@ -33,4 +49,11 @@ function describeLoss({ code, message }: Failure, call: FailedCall): ToolError {
   if (effects === 0) return toolError(code, message, wait ?? undefined);
   const said = `${message}; ${effects} of its capability calls had been carried out`;
   return { ...toolError(code, said, { effects, ...wait }), retryable: false };
+}
+
+/** The processor time of a try. What ended its process could not say what it had used. */
+export function spentBy({ outcome, cpuMs }: Reply, limits: Limits): number {
+  if (outcome.ok || cpuMs > 0) return cpuMs;
+  const { code } = outcome.failure;
+  return code === "executor_crashed" || code === "memory_limit" ? limits.cpuMs : cpuMs;
 }

@@ -1,7 +1,7 @@
 import { Allowance } from "./allowance.ts";
 import { readMetadata, readOutput } from "./call-output.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { describeFailure } from "./call-failure.ts";
+import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -9,7 +9,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
-import { emptyMetadata, failure, type ToolResult } from "./result.ts";
+import { emptyMetadata, failure, type Progress, type ToolResult } from "./result.ts";
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
@@ -85,6 +85,8 @@ export class EngineCall implements Entry, Job {
   #retries = 0;
   /** Effects of earlier tries. */
   #effects = 0;
+  /** How far it has come, as far as its caller was told. */
+  #progress = Number.NEGATIVE_INFINITY;
   #resolve: (result: ToolResult) => void = () => undefined;
 
   constructor({ callId, tool, args, command, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
@@ -193,6 +195,7 @@ export class EngineCall implements Entry, Job {
     if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
     const { outcome, attempts } = reply;
+    if (this.options.onCpu !== undefined) this.#tell(() => this.options.onCpu?.(spentBy(given, this.limits)));
     if (!outcome.ok && this.#mayRetry(outcome.failure)) {
       this.trace?.note("glovebox.retry", { "error.type": outcome.failure.code });
       this.#attempts += attempts;
@@ -249,6 +252,14 @@ export class EngineCall implements Entry, Job {
     this.#tell(() => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
   }
 
+  /** What goes back is not told: a call that starts again says once more what it has said before. */
+  onProgress({ message, ...progress }: Progress): void {
+    if (progress.progress < this.#progress) return;
+    this.#progress = progress.progress;
+    const said = message === undefined ? {} : { message: this.tool.redactor?.text(message) ?? message };
+    this.#tell(() => this.options.onProgress?.({ ...progress, ...said }));
+  }
+
   #tell(tell: () => void): void {
     try {
       tell();
@@ -284,17 +295,3 @@ export class EngineCall implements Entry, Job {
     });
   }
 }
-
-/** What would only come again if the call were tried again at once. */
-const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
-/** How a call may end that waits for, or does without, what an earlier start of it had asked for. */
-const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
-
-/** An effect that the first run had and the last one did not ask for: what came of it is not what has happened. */
-const FELL_BEHIND = {
-  ok: false,
-  failure: {
-    code: "executor_lost",
-    message: "the call was run again after its executor was lost and asked for less than before",
-  },
-} as const;

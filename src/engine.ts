@@ -2,13 +2,13 @@ import { tenantOf } from "./arguments.ts";
 import { type Assembly, assemble } from "./assembly.ts";
 import { parentOf } from "./child-call.ts";
 import { EngineCall } from "./engine-call.ts";
-import type { ExecuteOptions } from "./execute-options.ts";
+import { type ExecuteOptions, isAmong } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } from "./explanation.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
 import { Idempotency } from "./idempotency.ts";
-import type { EventName, Listener } from "./events.ts";
+import type { DoorTold, EventName, Listener } from "./events.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import type { Prelude } from "./protocol/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -134,7 +134,8 @@ export class Engine implements AsyncDisposable {
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const run = (own: ExecuteOptions) => this.#run(call, own, null);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
-    return isKeyed ? this.#idempotency.run(call, options, run) : run(options);
+    // The result of a tool that it may not call is not another call's to give either.
+    return isKeyed && isAmong(options.tools, call?.name) ? this.#idempotency.run(call, options, run) : run(options);
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -145,6 +146,11 @@ export class Engine implements AsyncDisposable {
   off<Name extends EventName>(event: Name, listener: Listener<Name>): this {
     this.#parts.events.off(event, listener);
     return this;
+  }
+
+  /** @internal What happens at the doors, which stand before the engine, is told by it like all else. */
+  tell(...told: DoorTold): void {
+    this.#parts.events.emit(...told);
   }
 
   /** Prometheus text. */

@@ -1,3 +1,4 @@
+import { RateLimiter } from "./capabilities/rate-limit.ts";
 import type { Events } from "./events.ts";
 
 /** Takes log lines: pino's own shape, so that a pino logger is one. */
@@ -36,5 +37,19 @@ export function logEvents(events: Events, logger: Logger): void {
     else logger.info(event, "a package is a step further");
   });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
+  logRefusals(events, logger);
   events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
+}
+
+/** Whoever is refused may come again at once, as often as wanted: more lines than these say nothing new. */
+const REFUSALS = { calls: 10, perMs: 10_000 };
+
+function logRefusals(events: Events, logger: Logger): void {
+  const lines = new RateLimiter(REFUSALS);
+  let unsaid = 0;
+  events.on("door:refuse", (event) => {
+    if (lines.take("", performance.now()) > 0) return void unsaid++;
+    logger.warn(unsaid === 0 ? event : { ...event, unsaid }, "a request was refused at the door");
+    unsaid = 0;
+  });
 }

@@ -90,6 +90,12 @@ export class Metrics {
     for (const reason of RESTART_REASONS) this.#restarts.inc({ reason }, 0);
     for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
     this.#auditDrops = counter("audit_dropped_total", "Entries of the audit that were lost.", []);
+    const keyCalls = counter("key_calls_total", "Calls by the name of their key, and code.", ["key", "code"]);
+    events.on("key:call", (labels) => keyCalls.inc(labels));
+    const keyCpu = counter("key_cpu_seconds_total", "Processor time of the calls of keys, and on their behalf.", [
+      "key",
+    ]);
+    events.on("key:cpu", ({ key, cpuMs }) => keyCpu.inc({ key }, cpuMs / 1e3));
     const duration = { name: "glovebox_call_duration_seconds", help: "Time from dispatch to result." };
     registerTallies(registry, duration, () => [...this.#tools].map(([tool, tallies]) => [{ tool }, tallies.duration]));
     const wait = { name: "glovebox_queue_wait_seconds", help: "Time calls waited for their start." };
@@ -116,6 +122,7 @@ export class Metrics {
     for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
       events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
     }
+    events.on("door:refuse", ({ code }) => this.#rejections.inc({ code }));
     events.on("audit:drop", ({ dropped }) => this.#auditDrops.inc(dropped));
     events.on("capability:call", ({ capability, outcome }) => {
       // The name may be anything a tool wrote.

@@ -3,7 +3,8 @@ import path from "node:path";
 import { isUrl } from "../package/location.ts";
 import { type Config, PATHS, CONFIG_SCHEMA } from "./schema.ts";
 import { compileSchema } from "../tool/schema.ts";
-import { describeViolations, type Violation } from "../tool/violation.ts";
+import { describeKeyViolation } from "../access/keys.ts";
+import { describeViolations, unseen, type Violation } from "../tool/violation.ts";
 
 /** The names under which a configuration is looked for, in this order. */
 export const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
@@ -27,15 +28,14 @@ export async function loadConfig(file: string): Promise<Config> {
   return PATHS.reduce((resolved, place) => resolvePaths(resolved, place.split("/"), folder), config) as Config;
 }
 
-/** What stands among the secrets may be one, and is not shown. */
+/** What stands among the secrets and keys may be one, and is not shown. */
 function discreet(violation: Violation): Violation {
-  const { pointer, keyword, message, received } = violation;
+  const { pointer, keyword } = violation;
+  if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
   if (!pointer.startsWith("/secrets")) return violation;
   const isCount = keyword === "minProperties" || keyword === "maxProperties";
-  const said = isCount
-    ? `${pointer} must have origins, and one of value, env and file`
-    : message.replace(`, but got ${received}`, "");
-  return { ...violation, message: said };
+  if (!isCount) return unseen(violation);
+  return { ...violation, message: `${pointer} must have origins, and one of value, env and file` };
 }
 
 /** The configuration of a folder, where there is one. */

@@ -1,3 +1,4 @@
+import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import type { EngineOptions } from "../options.ts";
 import { MODULE_CONTRACT_NAMES } from "../protocol/script.ts";
@@ -9,6 +10,13 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
   readonly fetch?: Omit<FetchOptions, "lookup">;
   readonly host?: string;
   readonly port?: number;
+  /** Who may use the server. */
+  readonly keys?: readonly KeyOptions[];
+  /** Names by which clients find the server. */
+  readonly hosts?: readonly string[];
+  readonly publicUrl?: string;
+  /** Origins of pages that may use the server. */
+  readonly origins?: readonly string[];
 }
 
 const OBJECT = { type: "object" };
@@ -54,6 +62,10 @@ export const CONFIG_SCHEMA = {
     tools: { type: "array", items: { anyOf: [PATH, LOCATION] } },
     host: PATH,
     port: { type: "integer", minimum: 0, maximum: 65_535 },
+    keys: KEYS_SCHEMA,
+    hosts: TEXTS,
+    publicUrl: PATH,
+    origins: TEXTS,
     executor: { anyOf: [{ type: "string" }, OBJECT] },
     workers: { type: "integer", minimum: 1 },
     limits: OBJECT,
@@ -104,6 +116,7 @@ export const PATHS = [
   "kv/path",
   "packages/modules",
   "secrets/*/file",
+  "keys/*/file",
   "policy/rules/*/allow/fs/*/path",
   "policy/rules/*/allow/exec/mounts/*/path",
 ];

@@ -5,6 +5,7 @@ import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
+import { keysCommand } from "./keys.ts";
 import { listCommand } from "./list.ts";
 import { listSupportedCommand } from "./list-supported.ts";
 import { listToolsCommand } from "./list-tools.ts";
@@ -25,6 +26,7 @@ const program = new Command("glovebox")
 const commands = [
   serveCommand(),
   topCommand(),
+  keysCommand(),
   mcpCommand(),
   runCommand(),
   planCommand(),

@@ -26,15 +26,11 @@ export async function readConfig(file: string | undefined): Promise<Config> {
  * Starts an engine with the tools that are named, and what the configuration says of all else; where neither names
  * any, with the samples and what they are granted.
  */
-export async function openEngine(
-  { tools }: Sources,
-  { host: _host, port: _port, ...config }: Config,
-  options: EngineOptions,
-): Promise<Engine> {
+export async function openEngine({ tools }: Sources, config: Config, options: EngineOptions): Promise<Engine> {
   // Loading the engine takes longer than all that the commands do without it, such as showing their help.
   const { createEngine } = await import("../../engine.ts");
   const named = tools === undefined ? config.tools : [tools];
-  const merged = { ...config, ...options };
+  const merged = { ...ofEngine(config), ...options };
   if (named !== undefined) return orUsage(createEngine({ ...merged, tools: named }));
   const samples = sampleTools();
   if (samples === undefined) {
@@ -45,12 +41,23 @@ export async function openEngine(
 }
 
 /** Starts an engine without any tools, with what the configuration says of all else. */
-export async function openEmptyEngine(
-  { host: _host, port: _port, tools: _tools, ...config }: Config,
-  options: EngineOptions,
-): Promise<Engine> {
+export async function openEmptyEngine(config: Config, options: EngineOptions): Promise<Engine> {
   const { createEngine } = await import("../../engine.ts");
-  return orUsage(createEngine({ ...config, ...options }));
+  return orUsage(createEngine({ ...ofEngine(config), tools: [], ...options }));
+}
+
+/** What of a configuration is not the server's. */
+function ofEngine(config: Config): EngineOptions {
+  const {
+    host: _host,
+    port: _port,
+    keys: _keys,
+    hosts: _hosts,
+    publicUrl: _url,
+    origins: _origins,
+    ...engine
+  } = config;
+  return engine;
 }
 
 /** What is wrong with an option was written by whoever wrote the configuration. */

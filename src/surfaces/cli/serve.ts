@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import type { Keys } from "../../access/keys.ts";
 import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Config, Engine, EngineOptions, ExecutorKind, ExecutorOptions, SandboxMode } from "../../index.ts";
 import { SANDBOX_MODES, WORKERS_DEFAULT } from "../../options.ts";
@@ -53,6 +54,8 @@ async function serve(options: Options): Promise<void> {
   const { drainMs, logLevel } = options;
   const config = await readConfig(options.config);
   const { host = config.host ?? "127.0.0.1", port = config.port ?? 8_080 } = options;
+  const keys = await readKeys(config);
+  if (keys.size === 0) await requireLoopback(host);
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
   const engine = await openEngine(options, config, { ...executorOptions(options, config), logger });
@@ -63,20 +66,48 @@ async function serve(options: Options): Promise<void> {
       host,
       port,
       drainMs,
+      keys,
+      ...(config.hosts === undefined ? {} : { hosts: config.hosts }),
+      ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
+      ...(config.origins === undefined ? {} : { origins: config.origins }),
       ...(options.assets === undefined ? {} : { assets: { path: options.assets } }),
     });
   } catch (error) {
     await engine.close({ drainMs: 0 });
-    if (error instanceof StoreError) throw new CliError(EXIT.USAGE, error.message);
+    if (error instanceof StoreError || error instanceof TypeError) throw new CliError(EXIT.USAGE, error.message);
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     throw new CliError(EXIT.USAGE, `cannot listen on ${host}, port ${port}: ${code}`);
   }
   stopOnSignal(server);
-  if (!isLoopback(host)) {
-    say(`glovebox: warning: there is no authentication yet, and whoever reaches ${server.url} may call every tool`);
-  }
+  if (keys.size === 0)
+    say("glovebox: there are no keys: only this machine reaches the server, and whoever is on it may use it");
   if (engine.stats().executor.kind === "process") say(`glovebox: ${describeSandbox(engine)}`);
   print(`glovebox listening on ${server.url}`);
+}
+
+/** The keys of the configuration and of the environment, of which only hashes are left. */
+async function readKeys({ keys: listed = [] }: Config): Promise<Keys> {
+  const { Keys } = await import("../../access/keys.ts");
+  const { forgetKeys, keysOfEnvironment } = await import("../../access/environment.ts");
+  try {
+    const options = [...listed, ...keysOfEnvironment(process.env)];
+    const keys = new Keys(options, process.env);
+    // Before any tool is there that might be allowed to see the environment.
+    forgetKeys(process.env, options);
+    return keys;
+  } catch (error) {
+    throw error instanceof TypeError ? new CliError(EXIT.USAGE, error.message) : error;
+  }
+}
+
+async function requireLoopback(host: string): Promise<void> {
+  const { isLoopback } = await import("../http/sites.ts");
+  if (isLoopback(host)) return;
+  throw new CliError(
+    EXIT.USAGE,
+    `other machines reach ${host}, and there are no keys: make one with "glovebox keys new", write it into the ` +
+      "configuration or GLOVEBOX_KEYS, and start again",
+  );
 }
 
 /** What the command line says goes before what the configuration says. */
@@ -125,10 +156,6 @@ async function stop(server: Server): Promise<void> {
     process.exitCode = EXIT.FAILED;
   }
   for (const signal of SIGNALS) process.removeAllListeners(signal);
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {

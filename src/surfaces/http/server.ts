@@ -1,19 +1,35 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { Gate } from "../../access/gate.ts";
+import type { KeyOptions } from "../../access/key-options.ts";
+import { Keys } from "../../access/keys.ts";
 import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine.ts";
 import { MAX_LIMITS } from "../../limits.ts";
+import type { Access } from "./access.ts";
 import { createApp } from "./app.ts";
 import { addRoutes } from "./routes.ts";
+import { isLoopback, type SiteOptions, Sites } from "./sites.ts";
 
-export interface ServerOptions {
-  /** The address to listen on. Default 127.0.0.1: callers are not authenticated. */
+export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../../access/key-options.ts";
+export type { SiteOptions } from "./sites.ts";
+
+export interface ServerOptions extends SiteOptions {
+  /** The address to listen on. Default 127.0.0.1. Without keys there is no other choice: see `allowAnybody`. */
   readonly host?: string;
+  /** Who may use the server, and for what. Default: whoever is on this machine, for everything. */
+  readonly keys?: readonly KeyOptions[] | Keys;
+  /**
+   * Listens where other machines reach the server, and asks nobody for a key: for those who have something before it
+   * that does. Default false.
+   */
+  readonly allowAnybody?: boolean;
   /** Default 8080; 0 for any that is free. */
   readonly port?: number;
   /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
   readonly bodyBytes?: number;
+  /** The calls that a batch may have. Default 256. */
+  readonly batchCalls?: number;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
@@ -27,7 +43,7 @@ export interface ServerOptions {
 
 /** Assets, and where clients find them. */
 export interface ServedAssets extends AssetOptions {
-  /** The address under which clients reach this server, for the addresses that it answers. Default: the one they used. */
+  /** Where clients find assets, for the addresses that the server answers. Default: its own `publicUrl`, else the one they used. */
   readonly publicUrl?: string;
 }
 
@@ -50,18 +66,22 @@ const DRAIN_DEFAULT_MS = 5_000;
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen, and with a
- * `StoreError` where the folder of assets cannot be used.
+ * Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen, with a
+ * `StoreError` where the folder of assets cannot be used, and with a `TypeError` where an option is wrong, or where
+ * anybody on other machines could use the server without a key.
  */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
-  const app = createApp(bodyBytes);
-  const { processMetrics = true } = options;
-  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining, processMetrics });
-  const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
+  const host = oneAddress(options.host ?? HOST_DEFAULT);
+  const access = openAccess(engine, options, host);
+  const { batchCalls, processMetrics = true } = options;
+  const app = createApp(bodyBytes, access);
+  const door = { engine, gate: access.gate, isDraining: () => isDraining, processMetrics };
+  addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
+  const assets = options.assets === undefined ? null : await openAssets(app, options.assets, options.publicUrl);
   try {
-    await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
+    await app.listen({ host, port });
   } catch (error) {
     assets?.[Symbol.dispose]();
     throw error;
@@ -81,7 +101,28 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   return { url: urlOf(address), port: address.port, close, [Symbol.asyncDispose]: close };
 }
 
-async function openAssets(app: FastifyInstance, { publicUrl, ...options }: ServedAssets): Promise<AssetStore> {
+function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
+  const known = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
+  const keys = known.size === 0 ? null : known;
+  if (keys === null && !isLoopback(host) && options.allowAnybody !== true) {
+    throw new TypeError(
+      `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
+    );
+  }
+  const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
+  const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
+    host,
+    hasKeys: keys !== null,
+  });
+  return { engine, gate: new Gate(engine, known), keys, sites };
+}
+
+async function openAssets(
+  app: FastifyInstance,
+  assets: ServedAssets,
+  serverUrl: string | undefined,
+): Promise<AssetStore> {
+  const { publicUrl = serverUrl, ...options } = assets;
   const { AssetStore } = await import("../../ecosystems/agentspace/assets.ts");
   const { addAssets } = await import("./assets.ts");
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
