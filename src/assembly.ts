@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Admission } from "./admission.ts";
 import { Audit } from "./audit.ts";
 import { createBroker } from "./authority.ts";
+import { logCalls } from "./call-log.ts";
 import type { Broker } from "./broker/broker.ts";
 import { callTool } from "./child-call.ts";
 import type { CallHost, EngineCall } from "./engine-call.ts";
@@ -83,7 +84,10 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
   };
   const admission = new Admission(registry, bounds, host);
-  if (options.logger !== undefined) logEvents(events, options.logger);
+  if (options.logger !== undefined) {
+    logEvents(events, options.logger);
+    logCalls(events, options.logger);
+  }
   const metrics = new Metrics(
     events,
     { scheduler: () => scheduler.stats(), executor: () => executor.stats() },

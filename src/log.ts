@@ -3,13 +3,19 @@ import type { Events } from "./events.ts";
 
 /** Takes log lines: pino's own shape, so that a pino logger is one. */
 export interface Logger {
+  /** Gets a line for each thing that a call asks the host for. */
+  trace?(fields: object, message: string): void;
+  /** Gets a line for each call that has ended. */
+  debug?(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
+  /** Whether lines of a level are wanted: no others are made. Default: all for which there is a function. */
+  isLevelEnabled?(level: string): boolean;
 }
 
 /**
  * Writes a line for each thing that happens to an engine's executors and tools: as rare as they are, an operator wants
- * to read of all of them. Calls are not among them.
+ * to read of all of them. Calls are not among them: see `logCalls`.
  */
 export function logEvents(events: Events, logger: Logger): void {
   events.on("executor:start", (event) => logger.info(event, "an executor process went to work"));

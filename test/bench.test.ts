@@ -28,6 +28,7 @@ const CHECKSUMS = {
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",
   "metrics, quiet": "3d586f167f8f0577",
+  "tracing, quiet": "173680c39f0af722",
   "open-loop, quiet": "d748e585794e478f",
   "mixed-load, quiet": "1d66932b466a7403",
   "overload, quiet": "881f8dfe58fbb6aa",

@@ -53,6 +53,7 @@ const ENGINE_FILES = [
   "audit.ts",
   "audit-file.ts",
   "call-failure.ts",
+  "call-log.ts",
   "call-output.ts",
   "authority.ts",
   "child-call.ts",

@@ -19,6 +19,7 @@ import { openLoop } from "./open-loop.ts";
 import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
 import { sandbox } from "./sandbox.ts";
+import { tracing } from "./tracing.ts";
 
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -35,6 +36,7 @@ export const SCENARIOS: readonly Scenario[] = [
   coldStart,
   memory,
   metrics,
+  tracing,
   openLoop,
   mixedLoad,
   overload,

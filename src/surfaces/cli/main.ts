@@ -16,6 +16,7 @@ import { planCommand } from "./plan.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { topCommand } from "./top.ts";
 import { moduleCommand, validateCommand } from "./validate.ts";
 import { versionCommand } from "./version.ts";
 
@@ -25,6 +26,7 @@ const program = new Command("glovebox")
   .showHelpAfterError("(add --help for all that there is)");
 const commands = [
   serveCommand(),
+  topCommand(),
   keysCommand(),
   mcpCommand(),
   runCommand(),
