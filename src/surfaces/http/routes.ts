@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { addMcp } from "../mcp/http.ts";
 import { addCalls } from "./calls.ts";
 import type { Door } from "./door.ts";
 import { addHealth } from "./health.ts";
@@ -9,4 +10,5 @@ export function addRoutes(app: FastifyInstance, door: Door): void {
   addCalls(app, door);
   addTools(app, door);
   addHealth(app, door);
+  addMcp(app, door);
 }
