@@ -14,13 +14,12 @@ import { isObject } from "../../json.ts";
 import { readVersion } from "../version.ts";
 import { RPC, rpcError } from "./rpc-error.ts";
 import { createMcpServer } from "./server.ts";
-import { type Held, Sessions } from "./sessions.ts";
+import { type Held, type SessionLimits, Sessions } from "./sessions.ts";
 import { createToolServer } from "./tool-server.ts";
 
-const SESSION_LIMITS = { perKey: 256, total: 1_024, idleMs: 30 * 60_000 };
+/** Of sessions, and of streams on which clients without sessions wait for news. Each takes about ten kilobytes. */
+const LIMITS: SessionLimits = { perKey: 1_024, total: 4_096, idleMs: 30 * 60_000 };
 const SESSION_ID_BYTES = 32;
-/** Streams on which clients without sessions wait for news: of one key, and of all. */
-const LISTENING = { perKey: 256, total: 1_024 };
 
 /**
  * The Model Context Protocol over HTTP, whatever carries the requests. Up to the revision of 2025-11-25 clients have
@@ -30,23 +29,26 @@ export class Endpoint {
   readonly #engine: Engine;
   readonly #gate: Gate;
   readonly #identity = { name: "glovebox", version: readVersion() };
-  readonly #sessions = new Sessions<Session>(SESSION_LIMITS);
+  readonly #limits: SessionLimits;
+  readonly #sessions: Sessions<Session>;
   readonly #sessionless: McpHttpHandler;
   readonly #callers = new WeakMap<Request, Caller>();
   /** How many streams of a key wait for news. */
   readonly #listening = new Map<string | null, number>();
   readonly #tell = (): void => this.#sessionless.notify.toolsChanged();
 
-  constructor(engine: Engine, gate: Gate) {
+  constructor(engine: Engine, gate: Gate, limits: SessionLimits = LIMITS) {
     this.#engine = engine;
     this.#gate = gate;
+    this.#limits = limits;
+    this.#sessions = new Sessions(limits);
     this.#sessionless = createMcpHandler(
       ({ requestInfo }) => {
         const caller = requestInfo && this.#callers.get(requestInfo);
         if (caller === undefined) throw new TypeError("nobody has said who sent the request");
         return createToolServer(gate.runnerFor(caller), this.#identity);
       },
-      { legacy: "reject", maxSubscriptions: LISTENING.total },
+      { legacy: "reject", maxSubscriptions: limits.total },
     );
     engine.on("tool:register", this.#tell).on("tool:unregister", this.#tell);
   }
@@ -96,7 +98,7 @@ export class Endpoint {
 
   #mayListen(key: string | null, until: AbortSignal): boolean {
     const open = this.#listening.get(key) ?? 0;
-    if (open >= LISTENING.perKey || until.aborted) return false;
+    if (open >= this.#limits.perKey || until.aborted) return false;
     this.#listening.set(key, open + 1);
     const leave = (): void => {
       const left = (this.#listening.get(key) ?? 1) - 1;

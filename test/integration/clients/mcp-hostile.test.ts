@@ -176,7 +176,7 @@ describe("callers with keys", () => {
   const callerWith = (key: string): Caller => ({ ...ANYBODY, key, tenant: key });
 
   async function openEndpoint(): Promise<AsyncDisposable & { readonly endpoint: Endpoint }> {
-    const endpoint = new Endpoint(engine, new Gate(engine));
+    const endpoint = new Endpoint(engine, new Gate(engine), { perKey: 4, total: 8, idleMs: 60_000 });
     return { endpoint, [Symbol.asyncDispose]: () => endpoint.close() };
   }
 
@@ -204,7 +204,47 @@ describe("callers with keys", () => {
     expect(await statusOf("POST", owner)).toBe(404);
   });
 
-  test("have 256 streams of news each at most, until they let go of one", async () => {
+  test("open as many sessions as they like, of which the last few live on", async () => {
+    await using bench = await openEndpoint();
+    const { endpoint } = bench;
+    /** What a request is answered, read to its end. */
+    const ask = async (name: string | undefined, message: object): Promise<Response> => {
+      const until = new AbortController();
+      const session = name === undefined ? {} : { "mcp-session-id": name };
+      const answer = await endpoint.answer(post(until.signal, session), message, callerWith("a"));
+      await answer.text();
+      until.abort();
+      return answer;
+    };
+    const names: string[] = [];
+    for (let count = 0; count < 100; count++) {
+      const opened = await ask(undefined, INITIALIZE);
+      names.push(opened.headers.get("mcp-session-id") ?? "");
+      // The first is used all the time.
+      expect((await ask(names[0], LIST)).status).toBe(200);
+    }
+    const living = [];
+    for (const name of names) if ((await ask(name, LIST)).status === 200) living.push(name);
+    expect(living).toEqual([names[0], ...names.slice(-3)]);
+  });
+
+  test("are refused a session where all that they may have answer something", async () => {
+    await using bench = await openEndpoint();
+    const { endpoint } = bench;
+    const busy = new AbortController();
+    const open = (): Promise<Response> => endpoint.answer(post(busy.signal), INITIALIZE, callerWith("a"));
+    const call = { jsonrpc: "2.0", id: 3, method: "tools/call", params: { name: "wait", arguments: {} } };
+    for (let count = 0; count < 4; count++) {
+      const name = (await open()).headers.get("mcp-session-id") ?? "";
+      const asked = await endpoint.answer(post(busy.signal, { "mcp-session-id": name }), call, callerWith("a"));
+      expect(asked.status).toBe(200);
+    }
+    expect((await open()).status).toBe(429);
+    busy.abort();
+    expect((await open()).status).toBe(200);
+  });
+
+  test("have a few streams of news each, until they let go of one", async () => {
     await using bench = await openEndpoint();
     const { endpoint } = bench;
     const listen = {
@@ -218,7 +258,7 @@ describe("callers with keys", () => {
       (await endpoint.answer(post(until, headers), listen, caller)).status;
     const [all, one] = [new AbortController(), new AbortController()];
     expect(await statusOf(callerWith("a"), one.signal)).toBe(200);
-    for (let count = 1; count < 256; count++) expect(await statusOf(callerWith("a"), all.signal)).toBe(200);
+    for (let count = 1; count < 4; count++) expect(await statusOf(callerWith("a"), all.signal)).toBe(200);
     expect(await statusOf(callerWith("a"), all.signal)).toBe(429);
     expect(await statusOf(callerWith("b"), all.signal)).toBe(200);
     one.abort();
