@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ToolRunner } from "../contracts/runner.ts";
 import type { Engine } from "../engine.ts";
 import { toolError } from "../errors.ts";
 import type { DoorRefusal } from "../events.ts";
@@ -20,6 +21,12 @@ const NO_STANDINGS: readonly Standing[] = Object.freeze([]);
 interface Holder {
   readonly grant: KeyGrant;
   readonly account: Account;
+}
+
+/** Runs tools as one caller may, and tells when there are others. */
+export interface CallerRunner extends ToolRunner {
+  on(event: "tool:register" | "tool:unregister", listener: () => void): void;
+  off(event: "tool:register" | "tool:unregister", listener: () => void): void;
 }
 
 /** What doors ask of an engine on behalf of a caller: only what that caller may have. */
@@ -56,6 +63,17 @@ export class Gate {
     const result = await this.#engine.execute(call, this.#narrow(caller, holder, own));
     this.#engine.tell("key:call", { key: holder.grant.name, code: result.error?.code ?? "ok" });
     return result;
+  }
+
+  /** What one caller has of all this: for doors that serve a caller for longer than a request. */
+  runnerFor(caller: Caller): CallerRunner {
+    return {
+      list: () => this.list(caller),
+      get: (name) => this.get(caller, name),
+      execute: (call, options = {}) => this.execute(caller, call, options),
+      on: (event, listener) => void this.#engine.on(event, listener),
+      off: (event, listener) => void this.#engine.off(event, listener),
+    };
   }
 
   /** The tools that a caller may call. */

@@ -453,6 +453,7 @@ describe("a server that closes", () => {
       gate: new Gate(bench.engine),
       isDraining: () => isDraining,
       onDrain: () => undefined,
+      onDrain: () => undefined,
     });
     expect((await app.inject("/readyz")).statusCode).toBe(200);
     isDraining = true;

@@ -1,20 +1,18 @@
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { Gate } from "../../src/access/gate.ts";
+import { createKey } from "../../src/access/secret.ts";
 import { createEngine, type Engine, ERRORS } from "../../src/index.ts";
-import { createApp } from "../../src/surfaces/http/app.ts";
-import { addRoutes } from "../../src/surfaces/http/routes.ts";
+import { createServer } from "../../src/surfaces/http/server.ts";
 import { promtool } from "./promtool.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../fixtures/deploy", import.meta.url));
-const KEY = "a-key-for-metrics-alone";
+const { secret: KEY, hash } = createKey();
 /** V8 cannot interrupt it, so that its executor is ended and the tool goes into quarantine. */
 const WEDGE = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
 const PROMETHEUS = "prometheus";
@@ -88,15 +86,10 @@ beforeAll(async () => {
       { name: "wedge", description: "d", source: WEDGE, limits: { cpuMs: 20 } },
     ],
   });
-  const app = createApp(1_000_000);
-  // Whatever the server asks of keys, these files have one sent.
-  app.addHook("onRequest", async ({ headers }, reply) => {
-    if (headers.authorization !== `Bearer ${KEY}`) return reply.code(401).send("");
-  });
-  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => false });
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  close = () => app.close();
-  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const key = { name: "prometheus", hash, tenant: null, roles: ["execute", "metrics"] } as const;
+  const server = await createServer(engine, { port: 0, keys: [key] });
+  close = () => server.close();
+  ({ url } = server);
   await execute("add", { a: 1, b: 2 });
   await execute("look", {});
   await execute("wedge", {});
