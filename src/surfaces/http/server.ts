@@ -5,7 +5,10 @@ import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/asset
 import type { Engine } from "../../engine.ts";
 import { MAX_LIMITS } from "../../limits.ts";
 import { createApp } from "./app.ts";
+import { BODIES_BYTES_DEFAULT } from "./body-budget.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
+import { Traffic } from "./traffic.ts";
 
 export interface ServerOptions {
   /** The address to listen on. Default 127.0.0.1: callers are not authenticated. */
@@ -16,6 +19,10 @@ export interface ServerOptions {
   readonly bodyBytes?: number;
   /** The calls that a batch may have. Default 256. */
   readonly batchCalls?: number;
+  /** What the bodies of all requests under way may have together. Default 512 MiB, and at least one body's. */
+  readonly bodiesBytes?: number;
+  /** What each connection is allowed, and how many there may be. */
+  readonly connections?: Partial<ConnectionLimits>;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
@@ -53,7 +60,9 @@ const LAST_ANSWERS_MS = 1_000;
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
-  const app = createApp(bodyBytes);
+  const limits = { ...CONNECTION_LIMITS, ...options.connections };
+  const bodiesBytes = Math.max(options.bodiesBytes ?? BODIES_BYTES_DEFAULT, bodyBytes);
+  const app = createApp(bodyBytes, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
   const { batchCalls } = options;
   const door = { engine, gate: new Gate(engine), isDraining: () => isDraining };
   addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
