@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import { tenantOf } from "./arguments.ts";
 import { type Assembly, assemble } from "./assembly.ts";
 import { parentOf } from "./child-call.ts";
@@ -165,6 +166,11 @@ export class Engine implements AsyncDisposable {
   /** Prometheus text. */
   metrics(): Promise<string> {
     return this.#parts.metrics.text();
+  }
+
+  /** Where its metrics are registered, for those of what is built around it. */
+  get registry(): Registry {
+    return this.#parts.metrics.registry;
   }
 
   stats(): EngineStats {

@@ -162,13 +162,35 @@ describe("a call that is streamed", () => {
   });
 });
 
+test("a stream that is open when its server closes ends with the reason, and so does its connection", async () => {
+  const pass = { handler: () => new Promise<void>(() => undefined) };
+  await using engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    tools: [ASKS],
+    capabilities: [defineCapability({ name: "gate", methods: { pass } })],
+    policy: { rules: [{ allow: { gate: true } }] },
+  });
+  const server = await createServer(engine, { port: 0, drainMs: 50 });
+  using socket = await request(server, { name: "asks", arguments: {} }, "1.1");
+  await once(socket, "readable");
+  const closed = server.close();
+  let text = "";
+  for await (const chunk of socket as AsyncIterable<Buffer>) text += chunk.toString();
+  expect(text).toMatch(/^event: result$/m);
+  expect(text).toContain('"code":"engine_closed"');
+  await closed;
+});
+
 /** Sends a request on a connection of its own, and reads nothing. */
-async function request(server: Server, call: unknown): Promise<Socket & Disposable> {
+async function request(server: Server, call: unknown, version = "1.0"): Promise<Socket & Disposable> {
   const body = Buffer.from(JSON.stringify(call));
   const socket = connect(server.port, "127.0.0.1");
   const lines = ["Content-Type: application/json", "Accept: text/event-stream", `Content-Length: ${body.length}`];
   await once(socket, "connect");
-  socket.write(Buffer.concat([Buffer.from(`POST /v1/execute HTTP/1.0\r\n${lines.join("\r\n")}\r\n\r\n`), body]));
+  socket.write(
+    Buffer.concat([Buffer.from(`POST /v1/execute HTTP/${version}\r\nHost: a\r\n${lines.join("\r\n")}\r\n\r\n`), body]),
+  );
   return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
 }
 

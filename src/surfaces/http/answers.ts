@@ -1,9 +1,14 @@
 import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
+import { dropUnread } from "./unread.ts";
 
 const NAME_SHOWN_MAX = 128;
+const JSON_TYPE = "application/json; charset=utf-8";
+/** The system takes answers up to here, whether their clients read them or not. */
+const WRITTEN_AT_ONCE = 64 * 1024;
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
 /** What a refusal says besides its code and message. */
@@ -60,9 +65,22 @@ export function sendUnregistered(reply: FastifyReply, name: string): FastifyRepl
   return sendRefusal(reply, "tool_not_found", `there is no tool "${name.slice(0, NAME_SHOWN_MAX)}"`, { tool: name });
 }
 
+/** Answers a request for whose body there is no room at the moment. */
+export function sendOverBudget(reply: FastifyReply): FastifyReply {
+  const message = "the requests under way have as many bytes as the server takes; come again later";
+  return sendRefusal(reply.header("retry-after", 1), "queue_full", message, { status: 503 });
+}
+
 /** Answers where there is nothing. */
 export function sendNotFound(reply: FastifyReply): FastifyReply {
   return sendJson(reply, 404, { error: "there is nothing at this address" });
+}
+
+/** Answers a request that expects what no server of this kind does. */
+export function sendExpectation(response: ServerResponse): void {
+  const body = JSON.stringify(refusal("invalid_arguments", "all that can be expected is 100-continue"));
+  const headers = { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body), connection: "close" };
+  response.writeHead(417, headers).end(body);
 }
 
 /** Answers what the framework found wrong with a request, and whatever else was thrown, without a word about how. */
@@ -88,9 +106,10 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
 /** Answers with what is JSON already. */
 export function sendJsonText(reply: FastifyReply, status: number, json: string): FastifyReply {
   reply.code(status);
-  reply.header("content-type", "application/json; charset=utf-8");
+  reply.header("content-type", JSON_TYPE);
   // What tools wrote is in it: no browser shall take it for a page.
   reply.header("x-content-type-options", "nosniff");
+  if (json.length > WRITTEN_AT_ONCE) dropUnread(reply.raw, reply.server.unreadMs);
   return reply.send(json);
 }
 

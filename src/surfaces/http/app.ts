@@ -1,24 +1,47 @@
 import { fastify, type FastifyError, type FastifyInstance } from "fastify";
 import { describeExcess } from "../../json.ts";
-import { sendError, sendNotFound } from "./answers.ts";
+import { sendError, sendExpectation, sendNotFound, sendOverBudget } from "./answers.ts";
+import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
 import { type Access, addAccess } from "./access.ts";
+import { answerClientError } from "./client-error.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
+import { addTraffic, type Traffic } from "./traffic.ts";
 import { SILENCE_MS } from "./unread.ts";
 
-const HEADERS_MS = 15_000;
-const REQUEST_MS = 120_000;
-/** Longer than the 60 seconds after which most load balancers give an idle connection up, so that they do so first. */
-const KEEP_ALIVE_MS = 72_000;
+/** How often connections are looked at whose requests take too long. */
+const LOOK_EVERY_MS = 5_000;
+const HEAD_MAX_BYTES = 16 * 1024;
 /** Longer than any that fits into a request's first line: names that no tool can have are answered like unknown ones. */
 const NAME_LENGTH_MAX = 65_536;
 
+/** What an app has besides its routes. */
+export interface AppOptions {
+  readonly limits?: ConnectionLimits;
+  /** What the bodies of all requests under way may have together. */
+  readonly bodiesBytes?: number;
+  /** Where its requests are counted. Default: nowhere. */
+  readonly traffic?: Traffic;
+}
+
 /** An app without routes: who is let in, how requests are read, for how long, and what is answered where there is nothing. */
-export function createApp(bodyBytes: number, access: Access): FastifyInstance {
+export function createApp(
+  bodyBytes: number,
+  access: Access,
+  { limits = CONNECTION_LIMITS, bodiesBytes = BODIES_BYTES_DEFAULT, traffic }: AppOptions = {},
+): FastifyInstance {
+  const { headersMs, requestMs, keepAliveMs, unreadMs, maxConnections } = limits;
   const app = fastify({
     bodyLimit: bodyBytes,
     connectionTimeout: SILENCE_MS,
-    requestTimeout: REQUEST_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: HEADERS_MS },
+    requestTimeout: requestMs,
+    keepAliveTimeout: keepAliveMs,
+    http: {
+      headersTimeout: headersMs,
+      maxHeaderSize: HEAD_MAX_BYTES,
+      connectionsCheckingInterval: Math.min(LOOK_EVERY_MS, headersMs, requestMs),
+    },
+    clientErrorHandler: (error, socket) =>
+      answerClientError(error, socket, (status) => traffic?.countUnreadable(status)),
     // Keys such as __proto__ are data like others: `JSON.parse` makes them a body's own, nothing here copies by
     // assignment, and on their way into the isolate they are text again.
     onProtoPoisoning: "ignore",
@@ -36,8 +59,17 @@ export function createApp(bodyBytes: number, access: Access): FastifyInstance {
   });
   // A page of another site may send text without asking, JSON it may not.
   app.removeContentTypeParser("text/plain");
+  app.decorate("unreadMs", unreadMs);
+  if (traffic !== undefined) addTraffic(app, traffic);
+  limitConnections(app.server, maxConnections, (change) => {
+    if (traffic !== undefined) traffic.connections += change;
+  });
+  app.server.on("checkExpectation", (_request, response) => sendExpectation(response));
   addAccess(app, access);
+  limitBodies(app, bodiesBytes);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-  app.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, bodyBytes));
+  app.setErrorHandler((error: FastifyError, _request, reply) =>
+    error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),
+  );
   return app;
 }

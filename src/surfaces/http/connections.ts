@@ -1,97 +1,47 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
-import type { FastifyInstance } from "fastify";
+import { refuseConnection } from "./client-error.ts";
+import { UNREAD_MS } from "./unread.ts";
 
-/** How long a connection may stay without a request while the server stops: one may be on its way. */
-const IDLE_MS = 250;
-/** How long no more of a request may come that is not whole yet. */
-const SILENT_MS = 1_000;
-const LOOK_EVERY_MS = 25;
-
-interface Connection {
-  /** The request that came last. */
-  request: IncomingMessage | null;
-  /** The answer to the request that came last. Answers go out in order, so after it there is none. */
-  answer: ServerResponse | null;
-  /** Whether that request is the last that is taken: its answer says so. */
-  isOver: boolean;
-  /** How much had been read when somebody looked, and since when it is no more. */
-  readBytes: number;
-  readAtMs: number;
+/** What a server allows a connection. Times in milliseconds. */
+export interface ConnectionLimits {
+  /** Connections at once; one more is answered 503. Default 20,000. */
+  readonly maxConnections: number;
+  /** Until a request's head is there. Default 15,000. */
+  readonly headersMs: number;
+  /** Until all of a request is there. Default 120,000. */
+  readonly requestMs: number;
+  /** Between two requests. Default 72,000: longer than most load balancers wait, so that they hang up first. */
+  readonly keepAliveMs: number;
+  /** How long a client may read nothing of an answer that is complete. Default 60,000. */
+  readonly unreadMs: number;
 }
 
-/**
- * The connections of a server. It can stop without losing a request: on each connection one more is taken, and its answer
- * says that it was the last. What a client sent behind that one is not begun, as clients that pipeline have to expect.
- */
-export class Connections {
-  readonly #all = new Map<Socket, Connection>();
-  #isEnding = false;
+export const CONNECTION_LIMITS: ConnectionLimits = Object.freeze({
+  maxConnections: 20_000,
+  headersMs: 15_000,
+  requestMs: 120_000,
+  keepAliveMs: 72_000,
+  unreadMs: UNREAD_MS,
+});
 
-  constructor({ server }: FastifyInstance) {
-    server.on("connection", (socket: Socket) => {
-      this.#all.set(socket, { request: null, answer: null, isOver: false, readBytes: -1, readAtMs: 0 });
-      socket.once("close", () => this.#all.delete(socket));
+/** Connections that are being told that there is no room. Beyond them nothing is told. */
+const REFUSED_AT_ONCE = 256;
+
+/** Takes no more connections than a server may have, and tells how many there are. */
+export function limitConnections(server: Server, max: number, tell: (change: 1 | -1) => void): void {
+  let open = 0;
+  const serve = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.maxConnections = max + REFUSED_AT_ONCE;
+  server.on("connection", (socket: Socket) => {
+    if (open >= max) return refuseConnection(socket);
+    open++;
+    tell(1);
+    socket.once("close", () => {
+      open--;
+      tell(-1);
     });
-    server.prependListener("request", (request, response) => this.#take(request, response));
-  }
-
-  get size(): number {
-    return this.#all.size;
-  }
-
-  /** Whether a request came behind the last that its connection takes. */
-  isBeyond({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    if (!this.#isEnding) return false;
-    const connection = this.#all.get(socket);
-    return connection !== undefined && connection.isOver && connection.answer !== response;
-  }
-
-  /** From now on each connection takes one more request, or none where it has one that can still say so. */
-  end(): void {
-    this.#isEnding = true;
-    for (const [socket, connection] of this.#all) endWith(socket, connection);
-  }
-
-  /** Closes connections on which nothing comes any more. Resolves when none is left, or when the time is over. */
-  async drain(forMs: number): Promise<void> {
-    const untilMs = performance.now() + forMs;
-    while (this.#all.size > 0 && performance.now() < untilMs) {
-      for (const [socket, connection] of this.#all) if (isStill(socket, connection)) socket.destroy();
-      await delay(LOOK_EVERY_MS);
-    }
-  }
-
-  #take(request: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#all.get(request.socket);
-    if (connection === undefined || connection.isOver) return;
-    connection.request = request;
-    connection.answer = response;
-    if (this.#isEnding) endWith(request.socket, connection);
-  }
-}
-
-/** Lets the answer that is under way be the last, where it can still say so. */
-function endWith(socket: Socket, connection: Connection): void {
-  const { answer } = connection;
-  if (answer === null || answer.headersSent || answer.closed) return;
-  answer.shouldKeepAlive = false;
-  connection.isOver = true;
-  // Node closes a connection after its last answer at once. Where the client has sent more by then, the system resets it,
-  // and the client may lose what it has not read: so only what goes out ends, and the client closes.
-  socket.destroySoon = () => void socket.end();
-}
-
-/** Whether a connection has nothing to be answered, and nothing has come for a while. */
-function isStill(socket: Socket, connection: Connection): boolean {
-  const { request, answer, readBytes, readAtMs } = connection;
-  const nowMs = performance.now();
-  const isIdle = answer === null || answer.closed;
-  if (socket.bytesRead !== readBytes || !(isIdle || request?.complete === false)) {
-    connection.readBytes = socket.bytesRead;
-    connection.readAtMs = nowMs;
-    return false;
-  }
-  return nowMs - readAtMs >= (isIdle ? IDLE_MS : SILENT_MS);
+    for (const each of serve) each.call(server, socket);
+  });
 }

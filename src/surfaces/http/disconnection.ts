@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
+/** Calls of one connection at once: no more of it is read before some have their answers. */
+const CALLS_MAX = 32;
+
 /** The calls of each connection: of requests that came at once there are many on one. */
 const connections = new WeakMap<Socket, Set<AbortController>>();
 
@@ -12,9 +15,18 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
   const controller = new AbortController();
   const calls = connections.get(socket) ?? watch(socket);
   calls.add(controller);
-  response.once("finish", () => calls.delete(controller));
+  if (calls.size >= CALLS_MAX) holdBack(socket, calls);
+  response.once("finish", () => {
+    calls.delete(controller);
+    if (calls.size === CALLS_MAX - 1) socket.resume();
+  });
   if (socket.destroyed) controller.abort();
   return controller.signal;
+}
+
+/** Whether a connection has calls that have no answer yet. */
+export function hasCalls(socket: Socket): boolean {
+  return (connections.get(socket)?.size ?? 0) > 0;
 }
 
 function watch(socket: Socket): Set<AbortController> {
@@ -25,4 +37,11 @@ function watch(socket: Socket): Set<AbortController> {
     calls.clear();
   });
   return calls;
+}
+
+/** Reads no more of a connection: once what has read its requests is through, as that would make it go on. */
+function holdBack(socket: Socket, calls: ReadonlySet<AbortController>): void {
+  setImmediate(() => {
+    if (calls.size >= CALLS_MAX) socket.pause();
+  });
 }

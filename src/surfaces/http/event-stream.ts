@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
+import type { Traffic } from "./traffic.ts";
 import { dropUnread } from "./unread.ts";
 
 export const EVENT_STREAM = "text/event-stream";
@@ -24,6 +25,8 @@ const WAITING_MAX_BYTES = 256 * 1024;
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #heartbeat: NodeJS.Timeout;
+  readonly #unreadMs: number | undefined;
+  readonly #traffic: Traffic | undefined;
   #events = 0;
   #dropped = 0;
   #isEnded = false;
@@ -32,9 +35,12 @@ export class EventStream {
   constructor(reply: FastifyReply) {
     reply.hijack();
     this.#response = reply.raw;
+    this.#unreadMs = reply.server.unreadMs;
+    this.#traffic = reply.server.traffic;
     this.#response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
     this.#response.flushHeaders();
     this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_EVERY_MS).unref();
+    if (this.#traffic !== undefined) this.#traffic.streams++;
     this.#response.once("close", () => this.#stop());
   }
 
@@ -67,7 +73,7 @@ export class EventStream {
     if (this.#dropped > 0)
       response.write(frame("dropped", String(++this.#events), JSON.stringify({ events: this.#dropped })));
     response.end(frame(event, String(++this.#events), data));
-    dropUnread(response);
+    dropUnread(response, this.#unreadMs);
     if (goodbye) response.once("finish", () => response.req.socket.end());
   }
 
@@ -88,7 +94,9 @@ export class EventStream {
   }
 
   #stop(): void {
+    if (this.#isEnded) return;
     this.#isEnded = true;
+    if (this.#traffic !== undefined) this.#traffic.streams--;
     clearInterval(this.#heartbeat);
   }
 }

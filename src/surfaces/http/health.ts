@@ -3,14 +3,12 @@ import { Registry } from "prom-client";
 import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
 import { type Door, refuseOthers } from "./door.ts";
-import { HttpMetrics } from "./http-metrics.ts";
 import { withProcessMetrics } from "./process-metrics.ts";
 
 /** Adds the routes for those who watch the server: probes, and whatever reads metrics. */
 export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Door): void {
-  const http = new HttpMetrics(app);
   app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, async (_request, reply) => {
-    const text = `${await engine.metrics()}\n${await http.text()}`;
+    const text = await engine.metrics();
     const all = processMetrics ? await withProcessMetrics(text) : text;
     return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(all);
   });

@@ -11,9 +11,12 @@ import type { Engine } from "../../engine.ts";
 import { MAX_LIMITS } from "../../limits.ts";
 import type { Access } from "./access.ts";
 import { createApp } from "./app.ts";
-import { Connections } from "./connections.ts";
+import { BODIES_BYTES_DEFAULT } from "./body-budget.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
+import { Drain } from "./drain.ts";
 import { addRoutes } from "./routes.ts";
 import { isLoopback, type SiteOptions, Sites } from "./sites.ts";
+import { Traffic } from "./traffic.ts";
 
 export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../../access/key-options.ts";
 export type { SiteOptions } from "./sites.ts";
@@ -38,6 +41,10 @@ export interface ServerOptions extends SiteOptions {
   readonly fd?: number;
   /** Whether other processes may listen on the same port beside this one. Default false. */
   readonly reusePort?: boolean;
+  /** What the bodies of all requests under way may have together. Default 512 MiB, and at least one body's. */
+  readonly bodiesBytes?: number;
+  /** What each connection is allowed, and how many there may be. */
+  readonly connections?: Partial<ConnectionLimits>;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
   /**
@@ -90,10 +97,12 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const host = oneAddress(options.host ?? HOST_DEFAULT);
   const access = openAccess(engine, options, host);
   const { batchCalls, processMetrics = true } = options;
-  const app = createApp(bodyBytes, access);
-  const connections = new Connections(app);
+  const limits = { ...CONNECTION_LIMITS, ...options.connections };
+  const bodiesBytes = Math.max(options.bodiesBytes ?? BODIES_BYTES_DEFAULT, bodyBytes);
+  const app = createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
+  const drain = new Drain(app);
   app.addHook("onRequest", (request, reply, next) => {
-    if (!connections.isBeyond(request.raw, reply.raw)) return next();
+    if (!drain.isBeyond(request.raw, reply.raw)) return next();
     reply.hijack();
     request.raw.resume();
   });
@@ -115,7 +124,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   }
   const shutDown = async (): Promise<void> => {
     isDraining = true;
-    await stop(app, connections, engine, options, endings);
+    await stop(app, drain, engine, options, endings);
     assets?.[Symbol.dispose]();
   };
   let closing: Promise<void> | null = null;
@@ -126,7 +135,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
 /** Stops in an order in which no request is lost that was taken. */
 async function stop(
   app: FastifyInstance,
-  connections: Connections,
+  drain: Drain,
   engine: Engine,
   { drainMs = DRAIN_DEFAULT_MS, drainDelayMs = 0 }: ServerOptions,
   endings: readonly (() => void)[],
@@ -134,14 +143,14 @@ async function stop(
   if (drainDelayMs > 0) await delay(drainDelayMs);
   // Right after new connections were taken: those that come later are reset by the system.
   await immediate();
-  connections.end();
+  drain.begin();
   for (const end of endings) end();
   const untilMs = performance.now() + drainMs;
   // The server's own way to close would cut connections on which a request is on its way.
   NetServer.prototype.close.call(app.server);
-  await connections.drain(drainMs);
+  await drain.wait(drainMs);
   await engine.close({ drainMs: Math.max(0, untilMs - performance.now()) });
-  await connections.drain(LAST_ANSWERS_MS);
+  await drain.wait(LAST_ANSWERS_MS);
   app.server.closeAllConnections();
   await app.close();
 }
