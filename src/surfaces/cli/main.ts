@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { benchCommand } from "./bench.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
@@ -36,6 +37,7 @@ const commands = [
   moduleCommand(),
   configCommand(),
   doctorCommand(),
+  benchCommand(),
   versionCommand(),
 ];
 for (const command of commands) {
