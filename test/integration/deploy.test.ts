@@ -200,22 +200,9 @@ test.skipIf(!existsSync(BUBBLEWRAP))(
     const config = join(folder, "glovebox.config.yaml");
     writeFileSync(config, "tools: [./keeps.js]\npolicy: { rules: [{ allow: { kv: true } }] }\n");
     chmodSync(folder, 0o755);
-    const walls = [
-      ..."--ro-bind / / --dev-bind /dev /dev --bind /proc /proc".split(" "),
-      ...[
-        "--bind",
-        state,
-        state,
-        "--unshare-user",
-        "--uid",
-        String(UID),
-        "--gid",
-        String(UID),
-        "--cap-drop",
-        "ALL",
-        "--",
-      ],
-    ];
+    const readOnly = "--ro-bind / / --dev-bind /dev /dev --bind /proc /proc".split(" ");
+    const user = `--unshare-user --uid ${UID} --gid ${UID} --cap-drop ALL --`.split(" ");
+    const walls = [...readOnly, "--bind", state, state, ...user];
     const args = ["--config", config, "--state-dir", state];
     await using server = await serve(args, { cwd: "/", wrap: (command) => [BUBBLEWRAP, ...walls, ...command] });
     await said(server, /^glovebox: executors run /);

@@ -105,6 +105,25 @@ describe("a server that closes", () => {
     expect(bench.begun()).toBe(3);
   });
 
+  test("lets a client that goes on sending read its last answer", async () => {
+    await using bench = await startBench();
+    bench.line.write(request(200));
+    await until(() => bench.begun() === 1);
+    bench.line.pause();
+    const closed = bench.server.close();
+    await delay(50);
+    // What comes at a connection that is closed is answered with a reset, after which a client reads no more.
+    for (let sent = 0; sent < 40; sent++) {
+      bench.line.write(request(0));
+      await delay(20);
+    }
+    bench.line.resume();
+    await closed;
+    await until(() => bench.line.destroyed);
+    expect(answers(bench.read())).toBe(1);
+    expect(bench.begun()).toBe(1);
+  });
+
   test("takes the request that is on its way on a connection without any", async () => {
     await using bench = await startBench();
     bench.line.write(request(0));
