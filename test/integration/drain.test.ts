@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -9,7 +10,7 @@ import { createEngine } from "../../src/index.ts";
 import { createServer, type Server, type ServerOptions } from "../../src/surfaces/http/server.ts";
 import { executors, isAlive } from "../processes.ts";
 import { keepSending, type Tally } from "./http-clients.ts";
-import { serve } from "./served.ts";
+import { serve, SERVE } from "./served.ts";
 
 const TOOL = `
 export const spec = { name: "work", description: "Answers after a while." };
@@ -105,6 +106,25 @@ describe("a server that closes", () => {
     expect(bench.begun()).toBe(3);
   });
 
+  test("lets a client that goes on sending read its last answer", async () => {
+    await using bench = await startBench();
+    bench.line.write(request(200));
+    await until(() => bench.begun() === 1);
+    bench.line.pause();
+    const closed = bench.server.close();
+    await delay(50);
+    // What comes at a connection that is closed is answered with a reset, after which a client reads no more.
+    for (let sent = 0; sent < 40; sent++) {
+      bench.line.write(request(0));
+      await delay(20);
+    }
+    bench.line.resume();
+    await closed;
+    await until(() => bench.line.destroyed);
+    expect(answers(bench.read())).toBe(1);
+    expect(bench.begun()).toBe(1);
+  });
+
   test("takes the request that is on its way on a connection without any", async () => {
     await using bench = await startBench();
     bench.line.write(request(0));
@@ -150,6 +170,15 @@ describe("glovebox serve", () => {
     expect(await server.exit).toBe(0);
     await stop();
     expect(tally.failed).toEqual([]);
+  });
+
+  test("ends well where nobody reads any more what it says", { timeout: 60_000 }, async () => {
+    const service = spawn(process.execPath, [...SERVE, "--tools", folder], { stdio: ["ignore", "pipe", "pipe"] });
+    const exit = once(service, "exit");
+    await once(service.stdout, "data");
+    service.stderr.destroy();
+    service.kill("SIGTERM");
+    expect(await exit).toEqual([0, null]);
   });
 
   test("loses no call when its executor is killed under load", { timeout: 60_000 }, async () => {

@@ -452,6 +452,7 @@ describe("a server that closes", () => {
       engine: bench.engine,
       gate: new Gate(bench.engine),
       isDraining: () => isDraining,
+      onDrain: () => undefined,
     });
     expect((await app.inject("/readyz")).statusCode).toBe(200);
     isDraining = true;

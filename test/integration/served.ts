@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/surfaces/cli/main.ts")];
+export const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/surfaces/cli/main.ts")];
 /** How a service is started, on any port. */
 export const SERVE: readonly string[] = [...MAIN, "serve", "--port", "0", "--workers", "1"];
 const START_MS = 25_000;

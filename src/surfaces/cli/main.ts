@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
 import { readVersion } from "../version.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { benchCommand } from "./bench.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
@@ -40,6 +41,7 @@ const commands = [
   moduleCommand(),
   configCommand(),
   doctorCommand(),
+  benchCommand(),
   versionCommand(),
 ];
 for (const command of commands) {

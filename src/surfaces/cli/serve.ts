@@ -123,6 +123,8 @@ function warn(engine: Engine, keys: Keys): void {
 /** SIGTERM and SIGINT stop, a second one at once; SIGHUP reloads, and stops where it says that the terminal has gone. */
 function onSignals(server: Server, manager: ServiceManager, reload: () => Promise<void>, onStop: () => void): void {
   const wasTerminal = isatty(2);
+  // Whoever read what the service says may be gone: that ends no calls.
+  process.stderr.on("error", () => undefined);
   let first: { readonly signal: NodeJS.Signals; readonly atMs: number } | null = null;
   const onStopping = (signal: NodeJS.Signals): void => {
     const atMs = performance.now();

@@ -5,6 +5,8 @@ import { say } from "./output.ts";
 /** The first descriptor that a service manager hands over; the standard ones come before it. */
 const FIRST_FD = 3;
 const NOTIFY_MS = 5_000;
+/** The socket that a service manager listens on is one of datagrams, which Node has none of: systemd's own command has. */
+const COMMAND = "systemd-notify";
 
 /** What the service manager that started this process, systemd for one, is told of it; nobody, where there is none. */
 export class ServiceManager implements Disposable {
@@ -38,13 +40,12 @@ export class ServiceManager implements Disposable {
     clearInterval(this.#watchdog);
   }
 
-  /** The socket that it listens on is one of datagrams, which Node has none of: systemd's own command has. */
   #tell(...said: readonly string[]): Promise<void> {
     if (!this.#isThere) return this.#last;
     this.#last = this.#last.then(
       () =>
         new Promise((resolve) => {
-          execFile("systemd-notify", [`--pid=${process.pid}`, ...said], { timeout: NOTIFY_MS }, (error) => {
+          execFile(COMMAND, [`--pid=${process.pid}`, ...said], { timeout: NOTIFY_MS }, (error) => {
             if (error !== null && !this.#hasFailed) say("glovebox: warning: systemd-notify did not work");
             this.#hasFailed ||= error !== null;
             resolve();

@@ -42,7 +42,7 @@ export function readFlags(command: Command, flags: readonly SettingFlag[]): read
 }
 
 /** Refuses what is none at once, with the command's help; the text is read with those of all other sources. */
-function wholeNumber(least: number, most: number): (text: string) => string {
+export function wholeNumber(least: number, most: number): (text: string) => string {
   return (text) => {
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= least && value <= most) return text;
