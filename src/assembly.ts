@@ -9,6 +9,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import { Events } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
+import { Idempotency } from "./idempotency.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -17,6 +18,7 @@ import { recordCall } from "./recorder.ts";
 import { Registrar } from "./registrar.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { ToolRegistry } from "./tool/registry.ts";
 
 /** What an engine is made of. */
@@ -28,6 +30,7 @@ export interface Assembly {
   readonly executor: Executor;
   readonly broker: Broker;
   readonly admission: Admission;
+  readonly idempotency: Idempotency;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
 }
@@ -78,6 +81,7 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
   };
   const admission = new Admission(registry, maxLimits, host);
+  const idempotency = new Idempotency(options.idempotency, (name) => mayRepeat(registry.get(name)));
   if (options.logger !== undefined) logEvents(events, options.logger);
   const metrics = new Metrics(
     events,
@@ -86,5 +90,12 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     options.registry,
   );
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
-  return { events, registry, registrar, scheduler, executor, broker, admission, metrics, audit };
+  return { events, registry, registrar, scheduler, executor, broker, admission, idempotency, metrics, audit };
+}
+
+/** A tool that has nothing to act with does nothing; others say of themselves that twice is as good as once. */
+function mayRepeat(tool: RegisteredTool | undefined): boolean {
+  if (tool === undefined) return false;
+  const { idempotent = false, readOnly = false } = tool.info.annotations;
+  return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;
 }

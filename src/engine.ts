@@ -7,7 +7,6 @@ import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } fr
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
-import { Idempotency } from "./idempotency.ts";
 import type { EventName, Listener } from "./events.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import type { Prelude } from "./protocol/prelude.ts";
@@ -44,7 +43,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
 export class Engine implements AsyncDisposable {
   readonly #options: ResolvedOptions;
   readonly #parts: Assembly;
-  readonly #idempotency = new Idempotency();
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
 
@@ -133,7 +131,7 @@ export class Engine implements AsyncDisposable {
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const run = (own: ExecuteOptions) => this.#run(call, own, null);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
-    return isKeyed ? this.#idempotency.run(call, options, run) : run(options);
+    return isKeyed ? this.#parts.idempotency.run(call, options, run) : run(options);
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -248,6 +246,7 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#parts.scheduler.idle());
     this.#parts.scheduler.close({ refuseWaiting: true });
     await this.#parts.executor.close();
+    await this.#parts.idempotency.close();
     await this.#parts.registrar.close();
     await this.#parts.broker.close();
     await this.#parts.audit?.close();

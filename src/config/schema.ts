@@ -81,6 +81,11 @@ export const CONFIG_SCHEMA = {
       properties: { path: PATH, maxBytes: { type: "integer", minimum: 1 } },
       additionalProperties: false,
     },
+    idempotency: {
+      type: "object",
+      properties: { path: PATH, ttlMs: COUNT, maxEntries: COUNT, maxBytes: COUNT },
+      additionalProperties: false,
+    },
     fetch: {
       type: "object",
       properties: { connectMs: DURATION, headersMs: DURATION, idleMs: DURATION },
@@ -102,6 +107,7 @@ export const PATHS = [
   "tools/*/path",
   "audit",
   "kv/path",
+  "idempotency/path",
   "packages/modules",
   "secrets/*/file",
   "policy/rules/*/allow/fs/*/path",

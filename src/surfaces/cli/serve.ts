@@ -1,3 +1,4 @@
+import path from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Config, Engine, EngineOptions, ExecutorKind, ExecutorOptions, SandboxMode } from "../../index.ts";
@@ -21,6 +22,9 @@ interface Options {
 }
 
 export const LOG_LEVELS = ["info", "warn", "silent"];
+
+/** Who calls a service again does so after its restart as well. */
+const IDEMPOTENCY_PATH = path.join(".glovebox", "idempotency.sqlite");
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
@@ -55,7 +59,8 @@ async function serve(options: Options): Promise<void> {
   const { host = config.host ?? "127.0.0.1", port = config.port ?? 8_080 } = options;
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
-  const engine = await openEngine(options, config, { ...executorOptions(options, config), logger });
+  const idempotency = { path: IDEMPOTENCY_PATH, ...config.idempotency };
+  const engine = await openEngine(options, config, { ...executorOptions(options, config), idempotency, logger });
   const { createServer } = await import("../http/server.ts");
   let server: Server;
   try {
