@@ -172,8 +172,7 @@ export const ERRORS = {
     http: 409,
     retryable: false,
     blame: "engine",
-    advice:
-      "What came of the call with this key is not known: look at what it did, then call with a new key.",
+    advice: "What came of the call with this key is not known: look at what it did, then call with a new key.",
   },
   store_failed: {
     type: "StoreFailedError",
