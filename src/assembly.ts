@@ -20,6 +20,7 @@ import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { ToolRegistry } from "./tool/registry.ts";
+import { Tracing } from "./tracing.ts";
 
 /** What an engine is made of. */
 export interface Assembly {
@@ -33,6 +34,7 @@ export interface Assembly {
   readonly idempotency: Idempotency;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
+  readonly tracing: Tracing;
 }
 
 /** What the parts need of the engine that they are parts of. */
@@ -90,7 +92,8 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     options.registry,
   );
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
-  return { events, registry, registrar, scheduler, executor, broker, admission, idempotency, metrics, audit };
+  const tracing = new Tracing(broker.grants.capabilities);
+  return { events, registry, registrar, scheduler, executor, broker, admission, idempotency, metrics, audit, tracing };
 }
 
 /** A tool that has nothing to act with does nothing; others say of themselves that twice is as good as once. */

@@ -1,5 +1,6 @@
 import type { Engine } from "../engine.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
+import type { Explanation } from "../explanation.ts";
 import type { ToolCall, ToolResult } from "../result.ts";
 import type { ToolInfo } from "../tool/definition.ts";
 import type { Caller } from "./caller.ts";
@@ -24,5 +25,11 @@ export class Gate {
 
   get(_caller: Caller, name: string): ToolInfo | undefined {
     return this.#engine.get(name);
+  }
+
+  /** What a tool's calls are granted for the caller's tenant; for the one it names, where it may say so itself. */
+  explain(caller: Caller, name: string, tenant: string): Explanation | undefined {
+    if (this.get(caller, name) === undefined) return undefined;
+    return this.#engine.explain(name, { tenant: caller.tenant ?? tenant });
   }
 }

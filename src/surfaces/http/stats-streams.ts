@@ -1,0 +1,55 @@
+import type { FastifyReply } from "fastify";
+import type { Sampler, StatsSnapshot } from "./sampler.ts";
+
+/** What may wait for a client that reads slowly, besides what the system keeps for it. */
+const UNREAD_MAX_BYTES = 128 * 1024;
+const HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+};
+
+type Response = FastifyReply["raw"];
+
+/** The clients that get each snapshot as an event: all the same bytes, and none of them more than it reads. */
+export class StatsStreams {
+  readonly #sampler: Pick<Sampler, "add" | "remove">;
+  readonly #responses = new Set<Response>();
+
+  constructor(sampler: Pick<Sampler, "add" | "remove">) {
+    this.#sampler = sampler;
+  }
+
+  get size(): number {
+    return this.#responses.size;
+  }
+
+  add(reply: FastifyReply): void {
+    const { raw } = reply.hijack();
+    if (raw.destroyed) return;
+    raw.once("close", () => this.#remove(raw));
+    raw.on("error", () => raw.destroy());
+    raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
+    raw.flushHeaders();
+    this.#responses.add(raw);
+    if (this.#responses.size === 1) this.#sampler.add(this.#tell);
+  }
+
+  /** Streams have no end of their own, and a server that closes waits for all answers to end. */
+  end(): void {
+    for (const raw of this.#responses) raw.end();
+  }
+
+  #remove(raw: Response): void {
+    this.#responses.delete(raw);
+    if (this.#responses.size === 0) this.#sampler.remove(this.#tell);
+  }
+
+  readonly #tell = (snapshot: StatsSnapshot): void => {
+    const event = Buffer.from(`data: ${JSON.stringify(snapshot)}\n\n`);
+    for (const raw of this.#responses) {
+      if (raw.writableLength > UNREAD_MAX_BYTES) raw.destroy();
+      else raw.write(event);
+    }
+  };
+}

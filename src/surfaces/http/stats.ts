@@ -1,0 +1,46 @@
+import type { FastifyInstance } from "fastify";
+import { sendJson, sendRefusal } from "./answers.ts";
+import { type Door, refuseOthers } from "./door.ts";
+import { Sampler, type StatsSnapshot } from "./sampler.ts";
+import { StatsStreams } from "./stats-streams.ts";
+
+export type { StatsSnapshot } from "./sampler.ts";
+
+/** Streams, and so many again of those who wait for one snapshot. */
+const CLIENTS_MAX = 1_000;
+
+/** Adds the route for those who look on: one snapshot, or one each second. */
+export function addStats(app: FastifyInstance, { engine, isDraining }: Door): void {
+  const connections = (): Promise<number> =>
+    new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
+  const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });
+  const streams = new StatsStreams(sampler);
+
+  app.get("/v1/stats", { config: { role: "metrics" } }, async (request, reply) => {
+    const isStream = request.method === "GET" && request.headers.accept?.includes("text/event-stream") === true;
+    if ((isStream ? streams.size : sampler.watchers) >= CLIENTS_MAX) {
+      return sendRefusal(reply, "rate_limited", `${CLIENTS_MAX} clients watch already: there is no room for more`);
+    }
+    if (isStream) {
+      streams.add(reply);
+      return reply;
+    }
+    return sendJson(reply.header("cache-control", "no-store"), 200, await nextSnapshot(sampler));
+  });
+  refuseOthers(app, "/v1/stats", ["GET", "HEAD"]);
+
+  app.addHook("preClose", (done) => {
+    streams.end();
+    done();
+  });
+}
+
+function nextSnapshot(sampler: Sampler): Promise<StatsSnapshot> {
+  return new Promise((resolve) => {
+    const watcher = (snapshot: StatsSnapshot): void => {
+      sampler.remove(watcher);
+      resolve(snapshot);
+    };
+    sampler.add(watcher);
+  });
+}
