@@ -3,6 +3,7 @@ import { describeExcess } from "../../json.ts";
 import { sendError, sendNotFound } from "./answers.ts";
 import { addAccess } from "./door.ts";
 import { SILENCE_MS } from "./unread.ts";
+import { answerUnreadable, refuseNameless } from "./unreadable.ts";
 
 const HEADERS_MS = 15_000;
 const REQUEST_MS = 120_000;
@@ -18,7 +19,8 @@ export function createApp(bodyBytes: number): FastifyInstance {
     connectionTimeout: SILENCE_MS,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: HEADERS_MS },
+    http: { headersTimeout: HEADERS_MS, requireHostHeader: false },
+    clientErrorHandler: answerUnreadable,
     // Keys such as __proto__ are data like others: `JSON.parse` makes them a body's own, nothing here copies by
     // assignment, and on their way into the isolate they are text again.
     onProtoPoisoning: "ignore",
@@ -41,6 +43,7 @@ export function createApp(bodyBytes: number): FastifyInstance {
     if (request.is404) sendNotFound(reply);
     else next();
   });
+  refuseNameless(app);
   addAccess(app);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, bodyBytes));

@@ -9,6 +9,7 @@ import { callerOf, type Door, refuseOthers } from "./door.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
 import { withHeaderKey } from "./idempotency-key.ts";
 import { chooseType } from "./media-type.ts";
+import { untilAllIsRead } from "./turn.ts";
 
 const BATCH_CALLS_DEFAULT = 256;
 const TYPES = ["application/json", EVENT_STREAM] as const;
@@ -33,6 +34,7 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
     const run = runner(request, reply);
     const keyed = { ...parsed, options };
     if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(keyed, listeners), isDraining);
+    await untilAllIsRead();
     const result = await run(keyed);
     // Where the server began to stop while the call ran, its client has to send the next one elsewhere.
     if (isDraining()) reply.header("connection", "close");

@@ -17,6 +17,11 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
   return controller.signal;
 }
 
+/** Whether calls of a connection have not been answered yet. */
+export function hasCalls(socket: Socket): boolean {
+  return (connections.get(socket)?.size ?? 0) > 0;
+}
+
 function watch(socket: Socket): Set<AbortController> {
   const calls = new Set<AbortController>();
   connections.set(socket, calls);
