@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
+import { dropUnread } from "./unread.ts";
 
+/** The system itself keeps less than this for a client that does not read. */
+const LARGE_UNITS = 128 * 1024;
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
 /** Answers with a value as JSON. */
@@ -78,6 +81,7 @@ export function sendJsonText(reply: FastifyReply, status: number, json: string):
   reply.header("content-type", "application/json; charset=utf-8");
   // What tools wrote is in it: no browser shall take it for a page.
   reply.header("x-content-type-options", "nosniff");
+  if (json.length > LARGE_UNITS) dropUnread(reply.raw);
   return reply.send(json);
 }
 

@@ -2,6 +2,7 @@ import { fastify, type FastifyError, type FastifyInstance } from "fastify";
 import { describeExcess } from "../../json.ts";
 import { sendError, sendNotFound } from "./answers.ts";
 import { addAccess } from "./door.ts";
+import { limitPipelining } from "./pipelining.ts";
 import { SILENCE_MS } from "./unread.ts";
 import { answerUnreadable, refuseNameless } from "./unreadable.ts";
 
@@ -38,6 +39,7 @@ export function createApp(bodyBytes: number): FastifyInstance {
   });
   // A page of another site may send text without asking, JSON it may not.
   app.removeContentTypeParser("text/plain");
+  limitPipelining(app);
   // Bodies that are sent to nowhere are not even read.
   app.addHook("onRequest", (request, reply, next) => {
     if (request.is404) sendNotFound(reply);
