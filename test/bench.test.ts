@@ -32,6 +32,7 @@ const CHECKSUMS = {
   "mixed-load, quiet": "1d66932b466a7403",
   "overload, quiet": "881f8dfe58fbb6aa",
   "http, quiet": "bdd2adc2e2dde787",
+  "http-flood, quiet": "bdd2adc2e2dde787",
   "sandbox, quiet": "8a4183c719a46ec1",
   "failover, quiet": "173680c39f0af722",
 };

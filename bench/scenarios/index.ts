@@ -8,6 +8,7 @@ import { dispatch } from "./dispatch.ts";
 import { failover } from "./failover.ts";
 import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
+import { httpFlood } from "./http-flood.ts";
 import { isolation } from "./isolation.ts";
 import { kv } from "./kv.ts";
 import { memory } from "./memory.ts";
@@ -38,6 +39,7 @@ export const SCENARIOS: readonly Scenario[] = [
   mixedLoad,
   overload,
   http,
+  httpFlood,
   sandbox,
   failover,
 ];

@@ -26,7 +26,7 @@ const engine = await createEngine({
         const timer = setInterval(() => console.log("tick"), 500);
         setTimeout(() => { clearInterval(timer); resolve("done"); }, ms);
       });`,
-      limits: { wallMs: 60_000, cpuMs: 10_000 },
+      limits: { wallMs: 180_000, cpuMs: 10_000 },
     },
   ],
 });

@@ -1,6 +1,6 @@
 /** The command of a whole run: `npm run load`. Ten thousand connections, a thousand streams, and clients that read nothing. */
 import { parseArgs } from "node:util";
-import { runCrowd } from "./crowd.ts";
+import { runCrowd } from "../crowd.ts";
 
 const { values } = parseArgs({
   options: {
