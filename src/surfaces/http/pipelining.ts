@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
 /** Requests of one connection that are worked on at once: their answers wait for each other anyhow. */
-const AT_ONCE_MAX = 8;
+const AT_ONCE_MAX = 16;
 
 interface Connection {
   unanswered: number;
