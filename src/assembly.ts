@@ -10,6 +10,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import { Events } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
+import { Idempotency } from "./idempotency.ts";
 import type { Limits } from "./limits.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -19,6 +20,7 @@ import { recordCall } from "./recorder.ts";
 import { Registrar } from "./registrar.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
+import type { RegisteredTool } from "./tool/registered-tool.ts";
 import { ToolRegistry } from "./tool/registry.ts";
 import { Tracing } from "./tracing.ts";
 
@@ -33,6 +35,7 @@ export interface Assembly {
   readonly executor: Executor;
   readonly broker: Broker;
   readonly admission: Admission;
+  readonly idempotency: Idempotency;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly tracing: Tracing;
@@ -84,6 +87,7 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
   };
   const admission = new Admission(registry, bounds, host);
+  const idempotency = new Idempotency(options.idempotency, (name) => mayRepeat(registry.get(name)));
   if (options.logger !== undefined) {
     logEvents(events, options.logger);
     logCalls(events, options.logger);
@@ -96,5 +100,25 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
   );
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(broker.grants.capabilities);
-  return { bounds, events, registry, registrar, scheduler, executor, broker, admission, metrics, audit, tracing };
+  return {
+    bounds,
+    events,
+    registry,
+    registrar,
+    scheduler,
+    executor,
+    broker,
+    admission,
+    idempotency,
+    metrics,
+    audit,
+    tracing,
+  };
+}
+
+/** A tool that has nothing to act with does nothing; others say of themselves that twice is as good as once. */
+function mayRepeat(tool: RegisteredTool | undefined): boolean {
+  if (tool === undefined) return false;
+  const { idempotent = false, readOnly = false } = tool.info.annotations;
+  return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;
 }

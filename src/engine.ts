@@ -8,7 +8,6 @@ import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } fr
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
-import { Idempotency } from "./idempotency.ts";
 import type { DoorTold, EventName, Listener, Reconfigured } from "./events.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import type { Prelude } from "./protocol/prelude.ts";
@@ -40,7 +39,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
 export class Engine implements AsyncDisposable {
   readonly #parts: Assembly;
   readonly #reconfiguration: Reconfiguration;
-  readonly #idempotency = new Idempotency();
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
 
@@ -145,7 +143,9 @@ export class Engine implements AsyncDisposable {
     const run = (own: ExecuteOptions) => this.#run(call, own, null);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
     // The result of a tool that it may not call is not another call's to give either.
-    return isKeyed && isAmong(options.tools, call?.name) ? this.#idempotency.run(call, options, run) : run(options);
+    return isKeyed && isAmong(options.tools, call?.name)
+      ? this.#parts.idempotency.run(call, options, run)
+      : run(options);
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -296,6 +296,7 @@ export class Engine implements AsyncDisposable {
     await within(drainMs, this.#parts.scheduler.idle());
     this.#parts.scheduler.close({ refuseWaiting: true });
     await this.#parts.executor.close();
+    await this.#parts.idempotency.close();
     await this.#parts.registrar.close();
     await this.#parts.broker.close();
     await this.#parts.audit?.close();

@@ -160,6 +160,27 @@ export const ERRORS = {
     blame: "tool",
     advice: "Ask the host less often or for less, or raise `limits.capabilityCalls` and `limits.capabilityBytes`.",
   },
+  in_progress: {
+    type: "InProgressError",
+    http: 409,
+    retryable: true,
+    blame: "caller",
+    advice: "Another process runs the call with this key; call again after `details.retryAfterMs`.",
+  },
+  outcome_unknown: {
+    type: "OutcomeUnknownError",
+    http: 409,
+    retryable: false,
+    blame: "engine",
+    advice: "What came of the call with this key is not known: look at what it did, then call with a new key.",
+  },
+  store_failed: {
+    type: "StoreFailedError",
+    http: 503,
+    retryable: true,
+    blame: "operator",
+    advice: "Mend what `idempotency.path` names: the message says what is wrong with it.",
+  },
   executor_crashed: {
     type: "ExecutorCrashedError",
     http: 200,

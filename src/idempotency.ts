@@ -1,145 +1,151 @@
+import { hash } from "node:crypto";
+import { StoreError } from "./capabilities/kv/failure.ts";
+import { CALL_ID_MAX } from "./arguments.ts";
+import { type ErrorCode, toolError } from "./errors.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
-import { toolError } from "./errors.ts";
+import type { Claim, KeyedCall } from "./ledger/calls.ts";
+import { Ledger, type LedgerOptions } from "./ledger/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
 
-/** How long a result is kept for those who ask for the same again, and how many are. */
-const KEPT_MS = 10 * 60 * 1_000;
-const KEPT_MAX = 10_000;
-/** What those kept may come to, as UTF-16 units of JSON. */
-const UNITS_MAX = 64 * 1024 * 1024;
+/** When a call that another process runs is worth asking for again. */
+const RETRY_AFTER_MS = 1_000;
 
-interface Kept {
+interface Answer {
+  readonly result: ToolResult;
+  /** Whether it is of a call that was made before. */
+  readonly isRepeated: boolean;
+}
+
+/** A call of this engine that has not ended. */
+interface Running {
   /** What was asked for: another thing under the same key is a mistake. */
   readonly asked: string;
-  readonly tenant: string;
-  readonly result: Promise<ToolResult>;
-  readonly sinceMs: number;
+  readonly answer: Promise<Answer>;
   /** Ends the call, once nobody waits for it any more. */
   readonly cancel: AbortController;
   waiting: number;
-  /** A call that still runs is not forgotten. */
-  isOver: boolean;
-  units: number;
 }
 
-/** What one tenant has of the room that there is. */
-interface Share {
-  /** Of calls that have ended, the first to end first. */
-  readonly keys: Set<string>;
-  units: number;
-}
+type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
+type Run = (options: ExecuteOptions) => Promise<ToolResult>;
 
 /**
- * Calls that say by a key which of them are one. Of those the first runs, and all get its result; it is cancelled when
- * all of them are.
+ * Calls that say by a key which of them are one. Of those the first runs, and all get its result: while it runs from
+ * here, afterwards from the ledger. It is cancelled when all of them are.
  */
 export class Idempotency {
-  /** The oldest first. */
-  readonly #kept = new Map<string, Kept>();
-  readonly #shares = new Map<string, Share>();
-  #ended = 0;
-  #units = 0;
+  readonly #ledger: Ledger;
+  readonly #mayRepeat: (tool: string) => boolean;
+  readonly #running = new Map<string, Running>();
+  #isClosed = false;
+
+  /** `mayRepeat`: whether calls of a tool may be made twice where nobody knows what came of the first. */
+  constructor(options: LedgerOptions, mayRepeat: (tool: string) => boolean) {
+    this.#ledger = new Ledger(options);
+    this.#mayRepeat = mayRepeat;
+  }
 
   /** Runs a call, or answers with the result of the one that had its key before. */
-  async run(
-    call: ToolCall,
-    options: ExecuteOptions,
-    run: (options: ExecuteOptions) => Promise<ToolResult>,
-  ): Promise<ToolResult> {
-    const asked = writeAsked(call);
-    const { signal }: { readonly signal?: unknown } = options;
+  async run(call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
+    const keyed = this.#isClosed ? null : readKeyed(call, options);
     // What cannot be read is refused by the engine, in its own words.
-    if (asked === null || (signal !== undefined && !(signal instanceof AbortSignal))) return run(options);
-    const nowMs = performance.now();
-    this.#forgetOld(nowMs);
-    const { tenant = "", idempotencyKey } = options;
-    const key = JSON.stringify([tenant, call.name, idempotencyKey]);
-    const known = this.#kept.get(key);
+    if (keyed === null) return run(options);
+    const { place, asked } = keyed;
+    const { signal } = options;
+    const known = this.#running.get(place);
     if (known !== undefined && known.asked !== asked) return conflict(call);
-    if (known?.cancel.signal.aborted === true && !known.isOver) {
+    if (known?.cancel.signal.aborted === true) {
       // Whether it is still to be run is known when it has ended.
-      await known.result;
+      await known.answer;
       return this.run(call, options, run);
     }
-    if (known !== undefined) return repeated(await resultFor(call, signal, known));
+    if (known !== undefined) return repeated((await answerFor(call, signal, known)).result);
+    const { result, isRepeated } = await answerFor(call, signal, this.#start(call, options, keyed, run));
+    return isRepeated ? repeated(result) : result;
+  }
+
+  /** Ends what waits, and waits for what ends. Calls go to the engine alone from now on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { cancel } of this.#running.values()) cancel.abort();
+    await Promise.all(Array.from(this.#running.values(), ({ answer }) => answer));
+    await this.#ledger.close();
+  }
+
+  #start(call: ToolCall, options: ExecuteOptions, { place, asked, tenant }: Keyed, run: Run): Running {
     const cancel = new AbortController();
-    if (signal?.aborted === true) cancel.abort();
-    const running = run({ ...options, signal: cancel.signal });
-    const result = running.then((ended) => this.#end(key, kept, ended));
-    const kept: Kept = { asked, tenant, result, sinceMs: nowMs, cancel, waiting: 0, isOver: false, units: 0 };
-    this.#kept.set(key, kept);
-    return resultFor(call, signal, kept);
+    if (options.signal?.aborted === true) cancel.abort();
+    const mayRepeat = this.#mayRepeat(call.name);
+    const keyed = { digest: digestOf(place), tenant: digestOf(tenant), asked: digestOf(asked), mayRepeat };
+    const answering = this.#answer(call, keyed, { ...options, signal: cancel.signal }, run);
+    const answer = answering.finally(() => this.#running.delete(place));
+    const running: Running = { asked, answer, cancel, waiting: 0 };
+    this.#running.set(place, running);
+    return running;
   }
 
-  #end(key: string, kept: Kept, result: ToolResult): ToolResult {
-    kept.isOver = true;
-    if (isStillToBe(result)) this.#kept.delete(key);
-    else this.#keep(key, kept, kept.asked.length + unitsOf(result));
-    return result;
+  async #answer(call: ToolCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<Answer> {
+    const known = await this.#recall(call, keyed, options);
+    // What waited for another process when the engine closed is refused as it refuses others.
+    if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
+    const result = await run(options);
+    if (known === null) await this.#keep(keyed, result);
+    return { result, isRepeated: false };
   }
 
-  #keep(key: string, kept: Kept, units: number): void {
-    kept.units = units;
-    const share = this.#shares.get(kept.tenant) ?? { keys: new Set(), units: 0 };
-    this.#shares.set(kept.tenant, share);
-    share.keys.add(key);
-    share.units += units;
-    this.#ended++;
-    this.#units += units;
-    while (this.#ended > KEPT_MAX || this.#units > UNITS_MAX) this.#forgetOne();
-  }
-
-  /** Whose calls take most of the room makes room: no tenant can have another one's calls run twice. */
-  #forgetOne(): void {
-    let heaviest: Share | null = null;
-    for (const share of this.#shares.values()) {
-      if (heaviest === null || weightOf(share) > weightOf(heaviest)) heaviest = share;
-    }
-    const [oldest] = heaviest?.keys ?? [];
-    if (oldest !== undefined) this.#forget(oldest);
-  }
-
-  #forgetOld(nowMs: number): void {
-    for (const [key, { sinceMs, isOver }] of this.#kept) {
-      if (nowMs - sinceMs < KEPT_MS) return;
-      if (isOver) this.#forget(key);
+  /** What is known of a call, or why it cannot be run; `null` where it is to be run. */
+  async #recall(call: ToolCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<Answer | null> {
+    try {
+      const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
+      if (claim.kind === "mine") return null;
+      if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
+      return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
+    } catch (error) {
+      return { result: signal.aborted ? cancelled(call) : unusable(call, error), isRepeated: false };
     }
   }
 
-  #forget(key: string): void {
-    const { tenant = "", units = 0 } = this.#kept.get(key) ?? {};
-    const share = this.#shares.get(tenant);
-    this.#kept.delete(key);
-    this.#ended--;
-    this.#units -= units;
-    if (share === undefined) return;
-    share.keys.delete(key);
-    share.units -= units;
-    if (share.keys.size === 0) this.#shares.delete(tenant);
+  async #keep(keyed: KeyedCall, result: ToolResult): Promise<void> {
+    try {
+      if (isStillToBe(result)) await this.#ledger.release(keyed);
+      else await this.#ledger.settle(keyed, write(result));
+    } catch {
+      // The caller has the result all the same; whoever asks for it again is told that it is not known.
+    }
   }
 }
 
-function weightOf({ keys, units }: Share): number {
-  return Math.max(keys.size / KEPT_MAX, units / UNITS_MAX);
+/** A call with a key, in text. */
+interface Keyed {
+  readonly place: string;
+  readonly tenant: string;
+  readonly asked: string;
 }
 
-/** What a caller waits for: the call's result, unless nobody else waits, or it is not to be waited for any more. */
-function resultFor(call: ToolCall, signal: AbortSignal | undefined, kept: Kept): Promise<ToolResult> {
-  if (kept.isOver) return kept.result;
-  kept.waiting++;
-  if (signal === undefined) return kept.result;
+function readKeyed(call: ToolCall, options: ExecuteOptions): Keyed | null {
+  const { signal, tenant = "", idempotencyKey: key }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
+  if (typeof tenant !== "string" || typeof key !== "string" || key.length > CALL_ID_MAX) return null;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return null;
+  const asked = writeAsked(call);
+  return asked === null ? null : { place: JSON.stringify([tenant, call.name, key]), tenant, asked };
+}
+
+/** What a caller waits for: the call's answer, unless others wait too, and it is not to be waited for any more. */
+function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Running): Promise<Answer> {
+  running.waiting++;
+  if (signal === undefined) return running.answer;
   return new Promise((resolve) => {
     const leave = (): void => {
-      kept.waiting--;
+      running.waiting--;
       // The last one hears of the end of the call itself.
-      if (kept.waiting === 0) kept.cancel.abort();
-      else resolve(cancelled(call));
+      if (running.waiting === 0) running.cancel.abort();
+      else resolve({ result: cancelled(call), isRepeated: false });
     };
     if (signal.aborted) leave();
     else signal.addEventListener("abort", leave, { once: true });
-    void kept.result.then((result) => {
+    void running.answer.then((answer) => {
       signal.removeEventListener("abort", leave);
-      resolve(result);
+      resolve(answer);
     });
   });
 }
@@ -168,12 +174,16 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function unitsOf(result: ToolResult): number {
+function digestOf(text: string): Uint8Array {
+  return hash("sha256", text, "buffer");
+}
+
+/** A result as it is kept; `null` where it is nested too deeply to be written. */
+function write(result: ToolResult): string | null {
   try {
-    return JSON.stringify(result).length;
+    return JSON.stringify(result);
   } catch {
-    // Nested too deeply to be written: it counts as one that is too large.
-    return UNITS_MAX;
+    return null;
   }
 }
 
@@ -181,12 +191,32 @@ function repeated(result: ToolResult): ToolResult {
   return { ...result, metadata: { ...result.metadata, isRepeated: true } };
 }
 
-function cancelled({ id, name }: ToolCall): ToolResult {
-  const message = "the call was cancelled while another one with its idempotencyKey ran";
-  return failure(toolError("cancelled", message), emptyMetadata(String(id ?? ""), name, 0));
+function refusal(call: ToolCall, claim: Exclude<Claim, { readonly kind: "mine" | "kept" }>): ToolResult {
+  if (claim.kind === "conflict") return conflict(call);
+  if (claim.kind === "running") {
+    const message = "another process still runs the call with this idempotencyKey";
+    return refused(call, "in_progress", message, { retryAfterMs: RETRY_AFTER_MS });
+  }
+  const message = claim.hasEnded
+    ? "the call with this idempotencyKey has run, and its result was too large to be kept"
+    : "the process that ran the call with this idempotencyKey ended before the call did, which may have had effects";
+  return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
 }
 
-function conflict({ id, name }: ToolCall): ToolResult {
+function unusable(call: ToolCall, error: unknown): ToolResult {
+  const reason = error instanceof StoreError ? error.message : "the store has what cannot be read";
+  return refused(call, "store_failed", `calls with an idempotencyKey cannot be told apart: ${reason}`);
+}
+
+function cancelled(call: ToolCall): ToolResult {
+  return refused(call, "cancelled", "the call was cancelled while another one with its idempotencyKey ran");
+}
+
+function conflict(call: ToolCall): ToolResult {
   const message = "the same idempotencyKey was used with other arguments; give each call a key of its own";
-  return failure(toolError("invalid_arguments", message), emptyMetadata(String(id ?? ""), name, 0));
+  return refused(call, "invalid_arguments", message);
+}
+
+function refused({ id, name }: ToolCall, code: ErrorCode, message: string, details?: unknown): ToolResult {
+  return failure(toolError(code, message, details), emptyMetadata(String(id ?? ""), name, 0));
 }

@@ -7,6 +7,7 @@ import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
 import { IN_MEMORY } from "./capabilities/kv/layout.ts";
 import type { StoreOptions } from "./capabilities/kv/store.ts";
+import type { LedgerOptions } from "./ledger/ledger.ts";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
@@ -34,6 +35,21 @@ export interface KvOptions {
   readonly maxBytes?: number;
 }
 
+/** How calls with an `idempotencyKey` are remembered. */
+export interface IdempotencyOptions {
+  /**
+   * A file, made when it is first used, that outlives the process: engines may have one in common. Results are in it as
+   * they are, keys and arguments as digests. Default `:memory:`: for as long as the engine lives.
+   */
+  readonly path?: string;
+  /** How long the end of a call is remembered. Default 600,000. */
+  readonly ttlMs?: number;
+  /** Calls that are remembered. Of more, the oldest of the tenant that has most are forgotten. Default 10,000. */
+  readonly maxEntries?: number;
+  /** What they may come to; of results larger than a sixteenth of it only that there was one is remembered. Default 64 MiB. */
+  readonly maxBytes?: number;
+}
+
 /** What `createEngine` takes; everything has a default. */
 export interface EngineOptions {
   readonly tools?: readonly (ToolDefinition | ToolLocation | string)[];
@@ -54,6 +70,7 @@ export interface EngineOptions {
   /** The folder of what outlives the process. Default `.glovebox`. */
   readonly stateDir?: string;
   readonly kv?: KvOptions;
+  readonly idempotency?: IdempotencyOptions;
   /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
   readonly audit?: AuditTarget;
   /** How the requests of tools find and await their servers. */
@@ -79,6 +96,7 @@ export interface ResolvedOptions {
   readonly capabilities: readonly CustomCapability[];
   readonly stateDir: string;
   readonly kv: StoreOptions;
+  readonly idempotency: LedgerOptions;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
@@ -138,6 +156,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     capabilities: options.capabilities ?? [],
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
+    idempotency: resolveIdempotency(options.idempotency ?? {}),
     audit: options.audit,
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
@@ -151,13 +170,14 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
 const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["path", "maxBytes"],
+  idempotency: ["path", "ttlMs", "maxEntries", "maxBytes"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
 
 /** What is written in JavaScript, or read from a file, may be anything: of what is not checked elsewhere, its shape. */
 function checkShapes(options: EngineOptions): void {
-  for (const name of ["queue", "kv", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
+  for (const name of ["queue", "kv", "idempotency", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, audit, logger } = options;
   if (policy !== undefined && !isObject(policy)) throw new TypeError("policy is an object with a list of rules");
@@ -192,16 +212,25 @@ function checkDuration(name: string, value: unknown): void {
 /** Where state is kept where nobody says so. */
 export const STATE_DIR = ".glovebox";
 
-function resolvePath(name: string, path: unknown): string {
-  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} is a path`);
-  return resolve(path);
-}
-
 function resolveKv({ path, maxBytes }: KvOptions, stateDir: string): StoreOptions {
   return {
     path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
     maxBytes: count("kv.maxBytes", maxBytes, 8 * 1024 ** 3, 1024 ** 2),
   };
+}
+
+function resolveIdempotency({ path = IN_MEMORY, ttlMs, maxEntries, maxBytes }: IdempotencyOptions): LedgerOptions {
+  return {
+    path: resolvePath("idempotency.path", path),
+    ttlMs: count("idempotency.ttlMs", ttlMs, 10 * 60 * 1_000, 1),
+    maxEntries: count("idempotency.maxEntries", maxEntries, 10_000, 1),
+    maxBytes: count("idempotency.maxBytes", maxBytes, 64 * 1024 ** 2, 1024 ** 2),
+  };
+}
+
+function resolvePath(name: string, path: unknown): string {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} is a path`);
+  return path === IN_MEMORY ? path : resolve(path);
 }
 
 const UNLIMITED: Limits = Object.freeze({

@@ -34,6 +34,7 @@ const CHECKSUMS = {
   "overload, quiet": "881f8dfe58fbb6aa",
   "http, quiet": "bdd2adc2e2dde787",
   "keys, quiet": "3e23ea7733e6a2af",
+  "http-flood, quiet": "bdd2adc2e2dde787",
   "sandbox, quiet": "8a4183c719a46ec1",
   "failover, quiet": "173680c39f0af722",
 };

@@ -1,88 +1,74 @@
-import { once } from "node:events";
-import { Agent, createServer as createHttpServer, type IncomingMessage, request } from "node:http";
-import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
-import { createServer } from "../../src/surfaces/http/server.ts";
-import { openEngine, sumOf } from "../engines.ts";
-import { measure } from "../sampling.ts";
-import type { Scenario } from "../scenario.ts";
-import { addArguments, addTool, expectedSum } from "../tools.ts";
+import autocannon from "autocannon";
+import { inRounds, pick } from "../rounds.ts";
+import { probe, type Subject } from "../sampling.ts";
+import type { Context, Scenario } from "../scenario.ts";
+import { type ServerKind, startServer } from "../server-process.ts";
+import { summarize } from "../statistics.ts";
+import { addArguments, expectedSum } from "../tools.ts";
 
 const CONCURRENCY = 64;
-const BARE = "node:http, JSON echo";
+const BARE = "bare fastify, JSON echo";
+const HEADERS = { "content-type": "application/json" };
+const METRIC = { name: `calls_per_second_c${CONCURRENCY}`, unit: "/s", better: "higher" } as const;
 
-/** What the HTTP surface adds. Server and clients share this thread, so the ratio tells more than the figures. */
+interface Target extends Subject {
+  readonly url: string;
+}
+
+/** What the HTTP surface and the engine cost, with the load, the server and the executor in processes of their own. */
 export const http: Scenario = {
   name: "http",
-  description: "POST /v1/execute over connections that stay open, against a bare node:http echo of JSON",
-  smoke: { states: ["quiet"], rounds: 1, sampleMs: 20 },
-  full: { states: ["quiet"], rounds: 5, sampleMs: 400 },
-  async run(context) {
+  description: `POST /v1/execute with ${CONCURRENCY} connections of autocannon, against a bare fastify that echoes the same body`,
+  smoke: { states: ["quiet"], rounds: 1, sampleMs: 100 },
+  full: { states: ["quiet"], rounds: 5, sampleMs: 10_000 },
+  async run(context: Context) {
     await using opened = new AsyncDisposableStack();
-    const engine = opened.use(await openEngine("process"));
-    await engine.register(addTool("add"));
-    const server = opened.use(await createServer(engine, { port: 0 }));
-    const bare = opened.use(await openEcho());
-    // Disposed of first: servers wait for connections that are open.
-    const agent = opened.adopt(new Agent({ keepAlive: true, maxSockets: CONCURRENCY }), (each) => each.destroy());
-    const post = (url: string, index: number) =>
-      postJson(agent, url, { id: "c", name: "add", arguments: addArguments(index) });
-    return await measure(context, {
-      subjects: [
-        {
-          name: "glovebox process",
-          against: [BARE],
-          run: async (index) => {
-            const { output } = (await post(`${server.url}/v1/execute`, index)) as { readonly output: unknown };
-            return sumOf(output);
-          },
-        },
-        {
-          name: BARE,
-          against: [],
-          run: async (index) => {
-            const { arguments: args } = (await post(bare.url, index)) as {
-              readonly arguments: { a: number; b: number };
-            };
-            return args.a + args.b;
-          },
-        },
-      ],
-      expected: expectedSum,
-      latency: { name: "latency_us", unit: "us" },
-      concurrencies: [CONCURRENCY],
-      cpuConcurrency: CONCURRENCY,
-    });
+    const targets: Target[] = [];
+    const add = async (name: string, kind: ServerKind, against: readonly string[], sum: (answer: Answer) => number) => {
+      const server = opened.use(await startServer(kind));
+      const url = `${server.url}/v1/execute`;
+      targets.push({ name, against, url, run: async (index) => sum(await post(url, index)) });
+    };
+    await add("glovebox process", "glovebox", [BARE], ({ output }) => output?.sum ?? Number.NaN);
+    await add(BARE, "fastify", [], ({ arguments: args }) => (args === undefined ? Number.NaN : args.a + args.b));
+    const checksum = await probe(targets, expectedSum);
+    const rounds = await inRounds(context, targets, METRIC.name, ({ url }, ms) => sample(url, ms));
+    return {
+      rows: summarize(
+        METRIC,
+        targets,
+        pick(rounds, (perSecond) => perSecond),
+      ),
+      checksum,
+    };
   },
 };
 
-/** Reads JSON and answers it. */
-async function openEcho(): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createHttpServer((incoming, response) => {
-    text(incoming).then(
-      (body) => {
-        response.setHeader("content-type", "application/json");
-        response.end(JSON.stringify(JSON.parse(body)));
-      },
-      () => response.destroy(),
-    );
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-    },
-  };
+/** Answers per second; every one of them has to be a good one. */
+async function sample(url: string, sampleMs: number): Promise<number> {
+  const startMs = performance.now();
+  const body = bodyOf(0);
+  const options = { url, method: "POST", headers: HEADERS, body, connections: CONCURRENCY } as const;
+  const { "2xx": answered, non2xx, errors, timeouts } = await autocannon({ ...options, duration: sampleMs / 1e3 });
+  if (non2xx + errors + timeouts > 0) {
+    throw new Error(`${url}: ${non2xx} bad answers, ${errors} errors, ${timeouts} of them for want of time`);
+  }
+  return (answered / (performance.now() - startMs)) * 1e3;
 }
 
-async function postJson(agent: Agent, url: string, value: unknown): Promise<unknown> {
-  const outgoing = request(url, { agent, method: "POST", headers: { "content-type": "application/json" } });
-  outgoing.end(JSON.stringify(value));
-  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
-  const body = await text(response);
-  if (response.statusCode !== 200) throw new Error(`${url} answered ${response.statusCode}: ${body}`);
-  return JSON.parse(body) as unknown;
+/** A result of glovebox, or the body that was sent. */
+interface Answer {
+  readonly output?: { readonly sum: number };
+  readonly arguments?: { readonly a: number; readonly b: number };
+}
+
+async function post(url: string, index: number): Promise<Answer> {
+  const response = await fetch(url, { method: "POST", headers: HEADERS, body: bodyOf(index) });
+  const body = await response.text();
+  if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${body}`);
+  return JSON.parse(body) as Answer;
+}
+
+function bodyOf(index: number): string {
+  return JSON.stringify({ id: "c", name: "add", arguments: addArguments(index) });
 }

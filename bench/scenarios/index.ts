@@ -8,6 +8,7 @@ import { dispatch } from "./dispatch.ts";
 import { failover } from "./failover.ts";
 import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
+import { httpFlood } from "./http-flood.ts";
 import { isolation } from "./isolation.ts";
 import { keys } from "./keys.ts";
 import { kv } from "./kv.ts";
@@ -42,6 +43,7 @@ export const SCENARIOS: readonly Scenario[] = [
   overload,
   http,
   keys,
+  httpFlood,
   sandbox,
   failover,
 ];

@@ -1,8 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ENTRY_LEAST_BYTES } from "./layout.ts";
+import { SWEPT_MAX } from "./store.ts";
 
-/** Expired entries that one step takes out of the file. */
-export const SWEPT_MAX = 100;
 /** Entries that a page of a list is looked for in: beyond, the next page goes on. */
 const WALKED_MAX = 10_000;
 

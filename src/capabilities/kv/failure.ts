@@ -44,7 +44,7 @@ function wordsOf(error: unknown): string {
     case CANNOT_OPEN:
       return "cannot be opened";
     case FULL:
-      return "has no room left, for anybody: its disk is full, or kv.maxBytes of the engine is reached";
+      return "has no room left, for anybody: its disk is full, or the maxBytes that the engine gives it is reached";
     case CORRUPT:
     case NO_DATABASE:
       return BROKEN;

@@ -1,5 +1,6 @@
 import { type Capability, type CapabilityCall, CapabilityRefusal, type MethodShape } from "../capability.ts";
-import type { Condition, Entries, SetOutcome, StoredEntry } from "./entries.ts";
+import { type Condition, Entries, type SetOutcome, type StoredEntry } from "./entries.ts";
+import { KV_LAYOUT } from "./layout.ts";
 import { quotaGrants } from "./quota.ts";
 import { AGAIN, Store, type StoreOptions } from "./store.ts";
 
@@ -64,7 +65,7 @@ interface ListRequest {
  * most 512 bytes and no NUL, a value 256 KiB of JSON, both count, and an entry counts for 64 bytes at least.
  */
 export function createKv(options: StoreOptions): Capability<number> {
-  const store = new Store(options);
+  const store = new Store(options, { layout: KV_LAYOUT, open: (database) => new Entries(database) });
   return {
     name: "kv",
     grants: quotaGrants,
@@ -79,12 +80,12 @@ export function createKv(options: StoreOptions): Capability<number> {
 
 /** What one call sees of the store. */
 class Namespace {
-  readonly #store: Store;
+  readonly #store: Store<Entries>;
   readonly #call: CapabilityCall;
   readonly #name: string;
   readonly #quotaBytes: number;
 
-  constructor(store: Store, call: CapabilityCall, quotaBytes: number) {
+  constructor(store: Store<Entries>, call: CapabilityCall, quotaBytes: number) {
     this.#store = store;
     this.#call = call;
     this.#name = namespaceOf(call);

@@ -59,7 +59,7 @@ const LAYOUT_SQL = `
 `;
 
 /** Its id reads "GbKv". */
-const KV_LAYOUT: Layout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
+export const KV_LAYOUT: Layout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
 
 /** The file is a database, but of somebody else or of another version of this engine. Nothing in it is changed. */
 export class ForeignStoreError extends Error {

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseSync } from "node:sqlite";
 import PQueue from "p-queue";
-import type { CapabilityCall } from "../capability.ts";
-import { Entries, SWEPT_MAX } from "./entries.ts";
 import { describeFailure, isBusy, isPassing, StoreError } from "./failure.ts";
-import { createFile, layOut } from "./layout.ts";
+import { createFile, type Layout, layOut } from "./layout.ts";
 
 /** How long somebody else's writing is waited for. */
 const WAIT_MS = 2_000;
@@ -18,8 +16,24 @@ const SWEEP_ON_MS = 50;
 /** Nothing was done yet: try once more. */
 export const AGAIN = Symbol("again");
 
-/** Something to do with the entries, in one go. */
-export type Operation<T> = (entries: Entries, nowMs: number) => T | typeof AGAIN;
+/** Something to do with the tables, in one go. */
+export type Operation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
+
+/** What is in a store. */
+export interface Contents<Tables extends Swept> {
+  readonly layout: Layout;
+  /** Readies the statements for a connection to it. */
+  readonly open: (database: DatabaseSync) => Tables;
+}
+
+/** Tables whose rows expire. */
+interface Swept {
+  /** Takes some of what has expired out of the file; answers how many, `SWEPT_MAX` at most. */
+  sweep(nowMs: number): number;
+}
+
+/** Expired rows that one step takes out of the file. */
+export const SWEPT_MAX = 100;
 
 export interface StoreOptions {
   /** An absolute path, or `:memory:`. */
@@ -28,28 +42,30 @@ export interface StoreOptions {
   readonly maxBytes: number;
 }
 
-interface Opened {
+interface Opened<Tables> {
   readonly database: DatabaseSync;
-  readonly entries: Entries;
+  readonly tables: Tables;
 }
 
 /**
  * A database that is opened when it is first used. Operations are short and done in the thread that asks. What has to
  * wait for another process waits in line, without keeping the thread: SQLite's own waiting would.
  */
-export class Store {
+export class Store<Tables extends Swept> {
   readonly #options: StoreOptions;
+  readonly #contents: Contents<Tables>;
   readonly #line = new PQueue({ concurrency: 1 });
-  #opened: Opened | null = null;
+  #opened: Opened<Tables> | null = null;
   #sweeping: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(options: StoreOptions) {
+  constructor(options: StoreOptions, contents: Contents<Tables>) {
     this.#options = options;
+    this.#contents = contents;
   }
 
   /** Throws a `StoreError`, at once or later, where the store cannot do it. What waits is not done for a call that has ended. */
-  use<T>(call: CapabilityCall, operation: Operation<T>): T | Promise<T> {
+  use<T>(call: { readonly signal: AbortSignal }, operation: Operation<Tables, T>): T | Promise<T> {
     if (this.#opened !== null && this.#line.pending === 0) {
       const done = this.#try(this.#opened, operation);
       if (done !== AGAIN) return done;
@@ -65,7 +81,7 @@ export class Store {
     this.#forget();
   }
 
-  async #persist<T>(operation: Operation<T>, untilMs: number, signal: AbortSignal): Promise<T> {
+  async #persist<T>(operation: Operation<Tables, T>, untilMs: number, signal: AbortSignal): Promise<T> {
     for (;;) {
       if (signal.aborted) throw new StoreError("the call has ended");
       const opened = this.#opened ?? (await this.#open());
@@ -77,9 +93,9 @@ export class Store {
     }
   }
 
-  #try<T>(opened: Opened, operation: Operation<T>): T | typeof AGAIN {
+  #try<T>(opened: Opened<Tables>, operation: Operation<Tables, T>): T | typeof AGAIN {
     try {
-      return operation(opened.entries, Date.now());
+      return operation(opened.tables, Date.now());
     } catch (error) {
       if (isBusy(error)) return AGAIN;
       // Whoever mends the file need not start the engine again.
@@ -88,7 +104,7 @@ export class Store {
     }
   }
 
-  async #open(): Promise<Opened | typeof AGAIN> {
+  async #open(): Promise<Opened<Tables> | typeof AGAIN> {
     // It is loaded here because most engines do without it.
     const { DatabaseSync } = await import("node:sqlite");
     if (this.#isClosed) throw new StoreError("the engine has closed");
@@ -96,8 +112,8 @@ export class Store {
     try {
       createFile(this.#options.path);
       database = new DatabaseSync(this.#options.path, { timeout: 0 });
-      layOut(database, this.#options.maxBytes);
-      this.#opened = { database, entries: new Entries(database) };
+      layOut(database, this.#options.maxBytes, this.#contents.layout);
+      this.#opened = { database, tables: this.#contents.open(database) };
     } catch (error) {
       if (database?.isOpen === true) database.close();
       if (isBusy(error)) return AGAIN;
@@ -126,7 +142,7 @@ export class Store {
     if (this.#opened === null) return;
     let swept = 0;
     try {
-      swept = this.#opened.entries.sweep(Date.now());
+      swept = this.#opened.tables.sweep(Date.now());
     } catch {
       // Whoever uses the store next is told, if it is more than a busy moment.
     }

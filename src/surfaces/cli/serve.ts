@@ -1,10 +1,11 @@
+import path from "node:path";
 import { isatty } from "node:tty";
 import { Command } from "commander";
 import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import { SERVICE_DEFAULTS } from "../../config/effective.ts";
 import type { Config, Engine } from "../../index.ts";
-import { STATE_DIR, WORKERS_DEFAULT } from "../../options.ts";
+import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../options.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withSamples } from "./open-engine.ts";
@@ -61,7 +62,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
-  const engine = await openEngine({}, values, { logger });
+  const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
   const server = await listen(engine, values, keys.keys, fd);
   const manager = new ServiceManager(process.env);
   const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
@@ -75,6 +76,11 @@ async function serve(options: Options, command: Command): Promise<void> {
   warn(engine, keys.keys);
   print(`glovebox listening on ${server.url}`);
   void manager.ready(`listening on ${server.url}`);
+}
+
+/** Who calls a service again does so after its restart as well. */
+function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOptions {
+  return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };
 }
 
 async function listen(engine: Engine, values: Config, keys: Keys, fd: number | undefined): Promise<Server> {

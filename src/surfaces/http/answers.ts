@@ -27,6 +27,7 @@ export function sendResult(reply: FastifyReply, result: ToolResult): FastifyRepl
   const { error, text } = writeResult(result);
   const retryAfterMs = retryAfter(error?.details);
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
+  if (result.metadata["isRepeated"] === true) reply.header("idempotency-replayed", "true");
   return sendJsonText(reply, error === null ? 200 : ERRORS[error.code].http, text);
 }
 

@@ -6,6 +6,8 @@ import { type Access, addAccess } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
+import { refuseNameless } from "./nameless.ts";
+import { limitPipelining } from "./pipelining.ts";
 import { SILENCE_MS } from "./unread.ts";
 
 /** How often connections are looked at whose requests take too long. */
@@ -36,6 +38,8 @@ export function createApp(
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
     http: {
+      // Answered in the form of a result, which Node would not do.
+      requireHostHeader: false,
       headersTimeout: headersMs,
       maxHeaderSize: HEAD_MAX_BYTES,
       connectionsCheckingInterval: Math.min(LOOK_EVERY_MS, headersMs, requestMs),
@@ -65,6 +69,8 @@ export function createApp(
     if (traffic !== undefined) traffic.connections += change;
   });
   app.server.on("checkExpectation", (_request, response) => sendExpectation(response));
+  limitPipelining(app);
+  refuseNameless(app);
   addAccess(app, access);
   limitBodies(app, bodiesBytes);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));

@@ -8,7 +8,9 @@ import { streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
 import { callerOf, type Door, refuseOthers } from "./door.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
+import { withHeaderKey } from "./idempotency-key.ts";
 import { chooseType } from "./media-type.ts";
+import { untilAllIsRead } from "./turn.ts";
 
 const BATCH_CALLS_DEFAULT = 256;
 const TYPES = ["application/json", EVENT_STREAM] as const;
@@ -28,9 +30,13 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
     if (type === null) return refuseTypes(reply);
     const parsed = parseCall(request.body);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
+    const options = withHeaderKey(parsed.options, request.headers["idempotency-key"]);
+    if (typeof options === "string") return sendRefusal(reply, "invalid_arguments", options);
     const run = runner(request, reply);
-    if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(parsed, listeners), isDraining);
-    const result = await run(parsed);
+    const keyed = { ...parsed, options };
+    if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(keyed, listeners), isDraining);
+    await untilAllIsRead();
+    const result = await run(keyed);
     return sendResult(reply, result);
   });
   refuseOthers(app, "/v1/execute", ["POST"]);

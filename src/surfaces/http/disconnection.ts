@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-
-/** Calls of one connection at once: no more of it is read before some have their answers. */
-const CALLS_MAX = 32;
+import { AT_ONCE_MAX } from "./pipelining.ts";
 
 /** The calls of each connection: of requests that came at once there are many on one. */
 const connections = new WeakMap<Socket, Set<AbortController>>();
@@ -15,10 +13,10 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
   const controller = new AbortController();
   const calls = connections.get(socket) ?? watch(socket);
   calls.add(controller);
-  if (calls.size >= CALLS_MAX) holdBack(socket, calls);
+  if (calls.size >= AT_ONCE_MAX) holdBack(socket, calls);
   response.once("finish", () => {
     calls.delete(controller);
-    if (calls.size === CALLS_MAX - 1) socket.resume();
+    if (calls.size === AT_ONCE_MAX - 1) socket.resume();
   });
   if (socket.destroyed) controller.abort();
   return controller.signal;
@@ -42,6 +40,6 @@ function watch(socket: Socket): Set<AbortController> {
 /** Reads no more of a connection: once what has read its requests is through, as that would make it go on. */
 function holdBack(socket: Socket, calls: ReadonlySet<AbortController>): void {
   setImmediate(() => {
-    if (calls.size >= CALLS_MAX) socket.pause();
+    if (calls.size >= AT_ONCE_MAX) socket.pause();
   });
 }

@@ -1,0 +1,221 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { SWEPT_MAX } from "../capabilities/kv/store.ts";
+import { CALL_BYTES } from "./layout.ts";
+
+/** A holder that has not been seen for so long has ended, and what it had begun with it. */
+export const HOLDER_LOST_MS = 10_000;
+/** Calls that make room for one. */
+const EVICTED_MAX = 1_000;
+/** The largest result that is kept, as a part of what all may come to. */
+const RESULT_SHARE = 1 / 16;
+
+/** A call with a key, as the ledger knows it: by digests. */
+export interface KeyedCall {
+  /** Of its tenant, its tool and its key. */
+  readonly digest: Uint8Array;
+  readonly tenant: Uint8Array;
+  /** Of what is asked for. */
+  readonly asked: Uint8Array;
+  /** Whether it may be done twice, if nobody knows how often it was. */
+  readonly mayRepeat: boolean;
+}
+
+/** What is known of a call's key. */
+export type Claim =
+  /** Nothing: it is the holder's to run. */
+  | { readonly kind: "mine" }
+  /** How it ended, as JSON. */
+  | { readonly kind: "kept"; readonly result: string }
+  /** Another holder runs it. */
+  | { readonly kind: "running" }
+  /** The key was used for something else. */
+  | { readonly kind: "conflict" }
+  /** It began, and its holder has ended before it did; or it has ended, and there was no room for its result. */
+  | { readonly kind: "unknown"; readonly hasEnded: boolean };
+
+/** What all that is kept may come to. */
+export interface Room {
+  readonly ttlMs: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+interface CallRow {
+  readonly id: number;
+  readonly asked: Uint8Array;
+  readonly holder: string;
+  readonly may_repeat: number;
+  readonly tenant: number | null;
+  readonly expires_ms: number;
+  readonly result: string | null;
+}
+
+/** The calls of a database. Each has one holder, which alone may say how it ended. */
+export class Calls {
+  readonly #database: DatabaseSync;
+  readonly #room: Room;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #find: StatementSync;
+  readonly #seen: StatementSync;
+  readonly #see: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #release: StatementSync;
+  readonly #addTenant: StatementSync;
+  readonly #settle: StatementSync;
+  readonly #total: StatementSync;
+  readonly #mostCalls: StatementSync;
+  readonly #mostBytes: StatementSync;
+  readonly #evict: StatementSync;
+  readonly #sweep: StatementSync;
+  readonly #sweepHolders: StatementSync;
+  readonly #leave: StatementSync;
+
+  constructor(database: DatabaseSync, room: Room) {
+    const prepare = (sql: string) => database.prepare(sql);
+    this.#database = database;
+    this.#room = room;
+    this.#begin = prepare("BEGIN IMMEDIATE");
+    this.#commit = prepare("COMMIT");
+    this.#find = prepare("SELECT id, asked, holder, may_repeat, tenant, expires_ms, result FROM call WHERE digest = ?");
+    this.#seen = prepare("SELECT seen_ms FROM holder WHERE id = ?");
+    this.#see = prepare(
+      "INSERT INTO holder (id, seen_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_ms = excluded.seen_ms",
+    );
+    this.#insert = prepare(
+      `INSERT INTO call (digest, asked, holder, may_repeat, expires_ms, bytes) VALUES (?, ?, ?, ?, ?, ${CALL_BYTES})`,
+    );
+    this.#delete = prepare("DELETE FROM call WHERE id = ?");
+    this.#release = prepare("DELETE FROM call WHERE digest = ? AND holder = ? AND tenant IS NULL");
+    this.#addTenant = prepare(
+      "INSERT INTO tenant (digest) VALUES (?) ON CONFLICT DO UPDATE SET calls = calls RETURNING id",
+    );
+    this.#settle = prepare("UPDATE call SET tenant = ?, expires_ms = ?, bytes = ?, result = ? WHERE id = ?");
+    this.#total = prepare("SELECT calls, bytes FROM total");
+    this.#mostCalls = prepare("SELECT id, calls, bytes FROM tenant ORDER BY calls DESC LIMIT 1");
+    this.#mostBytes = prepare("SELECT id, calls, bytes FROM tenant ORDER BY bytes DESC LIMIT 1");
+    this.#evict = prepare(
+      "DELETE FROM call WHERE id = (SELECT id FROM call WHERE tenant = ? ORDER BY expires_ms, id LIMIT 1)",
+    );
+    this.#sweep = prepare(
+      `DELETE FROM call WHERE id IN (SELECT id FROM call WHERE expires_ms <= ?
+        AND (tenant IS NOT NULL OR NOT EXISTS (SELECT 1 FROM holder WHERE holder.id = call.holder))
+        ORDER BY expires_ms LIMIT ${SWEPT_MAX})`,
+    );
+    this.#sweepHolders = prepare("DELETE FROM holder WHERE abs(? - seen_ms) > ?");
+    this.#leave = prepare("DELETE FROM holder WHERE id = ?");
+  }
+
+  /** Makes a call the holder's to run, if it is nobody's, and nothing is known of it. */
+  claim(call: KeyedCall, holder: string, nowMs: number): Claim {
+    // Most that are known need no place in the line of writers.
+    const known = this.#look(call, holder, nowMs);
+    if (known !== null) return known;
+    return this.#write(() => {
+      const meanwhile = this.#look(call, holder, nowMs);
+      if (meanwhile !== null) return meanwhile;
+      const old = this.#find.get(call.digest) as CallRow | undefined;
+      if (old !== undefined) this.#delete.run(old.id);
+      this.#see.run(holder, nowMs);
+      const expiresMs = nowMs + this.#room.ttlMs;
+      this.#insert.run(call.digest, call.asked, holder, call.mayRepeat ? 1 : 0, expiresMs);
+      return { kind: "mine" };
+    });
+  }
+
+  /** Keeps how a call ended, `null` where that cannot be written. Does nothing where it is no longer the holder's. */
+  settle(call: KeyedCall, holder: string, result: string | null, nowMs: number): void {
+    const { maxBytes, ttlMs } = this.#room;
+    const length = result === null ? 0 : Buffer.byteLength(result);
+    this.#write(() => {
+      const row = this.#find.get(call.digest) as CallRow | undefined;
+      if (row === undefined || row.holder !== holder || row.tenant !== null) return;
+      const fits = length <= maxBytes * RESULT_SHARE;
+      const isKept = this.#makeRoom(CALL_BYTES + (fits ? length : 0)) && fits;
+      const bytes = CALL_BYTES + (isKept ? length : 0);
+      const { id } = this.#addTenant.get(call.tenant) as { id: number };
+      this.#settle.run(id, nowMs + ttlMs, bytes, isKept ? result : null, row.id);
+    });
+  }
+
+  /** Forgets a call that did not come to be. */
+  release(call: KeyedCall, holder: string): void {
+    this.#release.run(call.digest, holder);
+  }
+
+  /** Says that a holder is there. */
+  see(holder: string, nowMs: number): void {
+    this.#see.run(holder, nowMs);
+  }
+
+  /** A holder ends: what it has begun and not settled has ended with it. */
+  leave(holder: string): void {
+    this.#leave.run(holder);
+  }
+
+  /** Takes some of what has expired out of the file; answers how many. */
+  sweep(nowMs: number): number {
+    return this.#write(() => {
+      this.#sweepHolders.run(nowMs, HOLDER_LOST_MS);
+      return Number(this.#sweep.run(nowMs).changes);
+    });
+  }
+
+  /** What is known of a call, or `null` where it may be run. */
+  #look({ digest, asked }: KeyedCall, holder: string, nowMs: number): Claim | null {
+    const row = this.#find.get(digest) as CallRow | undefined;
+    if (row === undefined) return null;
+    const hasEnded = row.tenant !== null;
+    // The holder itself asks for what it runs only if it could not say how that ended.
+    const isRunning = !hasEnded && row.holder !== holder && this.#isThere(row.holder, nowMs);
+    if (!isRunning && row.expires_ms <= nowMs) return null;
+    if (!Buffer.from(asked).equals(row.asked)) return { kind: "conflict" };
+    if (isRunning) return { kind: "running" };
+    if (!hasEnded) return row.may_repeat === 1 ? null : { kind: "unknown", hasEnded };
+    return row.result === null ? { kind: "unknown", hasEnded } : { kind: "kept", result: row.result };
+  }
+
+  /** A clock that was set back says nothing of who is there. */
+  #isThere(holder: string, nowMs: number): boolean {
+    const row = this.#seen.get(holder) as { readonly seen_ms: number } | undefined;
+    return row !== undefined && Math.abs(nowMs - row.seen_ms) <= HOLDER_LOST_MS;
+  }
+
+  /** Whose calls take most of the room makes room: no tenant can have another one's calls run twice. */
+  #makeRoom(bytes: number): boolean {
+    const { maxEntries, maxBytes } = this.#room;
+    for (let evicted = 0; ; evicted++) {
+      const total = this.#total.get() as { readonly calls: number; readonly bytes: number };
+      if (total.calls < maxEntries && total.bytes + bytes <= maxBytes) return true;
+      if (evicted === EVICTED_MAX || total.calls === 0) return false;
+      this.#evict.run(this.#heaviest());
+    }
+  }
+
+  #heaviest(): number {
+    const weight = ({ calls, bytes }: TenantRow) =>
+      Math.max(calls / this.#room.maxEntries, bytes / this.#room.maxBytes);
+    const [a, b] = [this.#mostCalls.get() as unknown as TenantRow, this.#mostBytes.get() as unknown as TenantRow];
+    return weight(a) >= weight(b) ? a.id : b.id;
+  }
+
+  /** Nobody else writes between what is read in it and what is written. */
+  #write<T>(work: () => T): T {
+    this.#begin.run();
+    try {
+      const done = work();
+      this.#commit.run();
+      return done;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}
+
+interface TenantRow {
+  readonly id: number;
+  readonly calls: number;
+  readonly bytes: number;
+}
