@@ -3,7 +3,7 @@ import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
 import { type ExecuteOptions, isAmong } from "./execute-options.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
-import { type Limits, NAMES, resolveLimits } from "./limits.ts";
+import { type Bounds, type Limits, NAMES, resolveLimits } from "./limits.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
@@ -11,15 +11,15 @@ import type { ToolRegistry } from "./tool/registry.ts";
 /** Resolve and validate: the stages of a call before anybody is told of it. */
 export class Admission {
   readonly #registry: ToolRegistry;
-  readonly #maxLimits: Limits;
+  readonly #bounds: Bounds;
   readonly #host: CallHost;
   /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
   readonly #idPrefix = randomBytes(9).toString("base64url");
   #lastId = 0;
 
-  constructor(registry: ToolRegistry, maxLimits: Limits, host: CallHost) {
+  constructor(registry: ToolRegistry, bounds: Bounds, host: CallHost) {
     this.#registry = registry;
-    this.#maxLimits = maxLimits;
+    this.#bounds = bounds;
     this.#host = host;
   }
 
@@ -64,8 +64,8 @@ export class Admission {
     const { limits, maxLimits } = options;
     if (limits === undefined && maxLimits === undefined) return tool.limits;
     try {
-      const ceiling = resolveLimits(this.#maxLimits, maxLimits, this.#maxLimits);
-      return resolveLimits(tool.limits, limits, ceiling);
+      const { maxLimits: highest } = this.#bounds;
+      return resolveLimits(tool.limits, limits, resolveLimits(highest, maxLimits, highest));
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }

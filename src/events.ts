@@ -31,6 +31,8 @@ export interface EventMap extends ExecutorEvents {
   "key:call": [event: { readonly key: string; readonly code: ErrorCode | "ok" }];
   /** A call that was made with a key, or one on its behalf, took processor time. */
   "key:cpu": [event: { readonly key: string; readonly cpuMs: number }];
+  /** Other options are in force. */
+  "engine:reconfigure": [event: Reconfigured];
   /** No call is taken any more. */
   "engine:close": [];
 }
@@ -54,6 +56,18 @@ export interface DoorRefusal {
   /** Where the request came from; `null` where that is not known. */
   readonly address: string | null;
   readonly reason: string;
+}
+
+/** What changed when other options were put in force. */
+export interface Reconfigured {
+  /** Names of tools that were not there before, that are others now, and that are gone. */
+  readonly registered: readonly string[];
+  readonly replaced: readonly string[];
+  readonly removed: readonly string[];
+  readonly isPolicyChanged: boolean;
+  readonly areLimitsChanged: boolean;
+  /** Options that say something else than before, and are in force only in an engine that is started with them. */
+  readonly needRestart: readonly string[];
 }
 
 /** Entries of the audit that nobody will read. */

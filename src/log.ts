@@ -38,6 +38,11 @@ export function logEvents(events: Events, logger: Logger): void {
   });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
   logRefusals(events, logger);
+  events.on("engine:reconfigure", (event) => {
+    logger.info(event, "other options are in force");
+    const { needRestart } = event;
+    if (needRestart.length > 0) logger.warn({ options: needRestart }, "options have changed that need a restart");
+  });
   events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
 }
 

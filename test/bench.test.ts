@@ -33,6 +33,7 @@ const CHECKSUMS = {
   "mixed-load, quiet": "1d66932b466a7403",
   "overload, quiet": "881f8dfe58fbb6aa",
   "http, quiet": "bdd2adc2e2dde787",
+  "keys, quiet": "3e23ea7733e6a2af",
   "sandbox, quiet": "8a4183c719a46ec1",
   "failover, quiet": "173680c39f0af722",
 };

@@ -68,6 +68,7 @@ const ENGINE_FILES = [
   "log.ts",
   "metrics.ts",
   "options.ts",
+  "reconfiguration.ts",
   "recorder.ts",
   "registrar.ts",
   "recording.ts",

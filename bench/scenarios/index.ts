@@ -9,6 +9,7 @@ import { failover } from "./failover.ts";
 import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
 import { isolation } from "./isolation.ts";
+import { keys } from "./keys.ts";
 import { kv } from "./kv.ts";
 import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
@@ -40,6 +41,7 @@ export const SCENARIOS: readonly Scenario[] = [
   mixedLoad,
   overload,
   http,
+  keys,
   sandbox,
   failover,
 ];

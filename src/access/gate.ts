@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ToolRunner } from "../contracts/runner.ts";
 import type { Engine } from "../engine.ts";
-import { type ErrorCode, toolError } from "../errors.ts";
+import { toolError } from "../errors.ts";
+import type { DoorRefusal } from "../events.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import type { Explanation } from "../explanation.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../result.ts";
@@ -8,7 +11,7 @@ import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
 import type { Caller } from "./caller.ts";
 import type { KeyGrant } from "./key-options.ts";
-import type { Keys } from "./keys.ts";
+import { Keys } from "./keys.ts";
 
 /** Whoever may not administer may not go before others either. */
 const PRIORITY_MAX = 0;
@@ -20,16 +23,23 @@ interface Holder {
   readonly account: Account;
 }
 
+/** Runs tools as one caller may, and tells when there are others. */
+export interface CallerRunner extends ToolRunner {
+  on(event: "tool:register" | "tool:unregister", listener: () => void): void;
+  off(event: "tool:register" | "tool:unregister", listener: () => void): void;
+}
+
 /** What doors ask of an engine on behalf of a caller: only what that caller may have. */
 export class Gate {
   readonly #engine: Engine;
-  /** By the names of their keys. */
-  readonly #holders: ReadonlyMap<string, Holder>;
+  readonly #keys: Keys;
+  /** Of the keys that there were when it last looked. */
+  #grants: ReadonlyMap<string, KeyGrant> | null = null;
+  #holders: ReadonlyMap<string, Holder> = new Map();
 
-  constructor(engine: Engine, keys?: Keys) {
+  constructor(engine: Engine, keys = new Keys([])) {
     this.#engine = engine;
-    const grants = keys?.grants() ?? [];
-    this.#holders = new Map(grants.map((grant) => [grant.name, { grant, account: new Account(grant) }]));
+    this.#keys = keys;
   }
 
   /**
@@ -42,8 +52,9 @@ export class Gate {
     }
     const tenant = caller.tenant ?? options.tenant;
     const own = tenant === undefined ? options : { ...options, tenant };
+    if (caller.key === null) return this.#engine.execute(call, own);
     const holder = this.#holderOf(caller);
-    if (holder === undefined) return this.#engine.execute(call, own);
+    if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key is not known any more");
     const refusal = await holder.account.take();
     if (refusal !== null) {
       const { message, ...details } = refusal;
@@ -54,15 +65,24 @@ export class Gate {
     return result;
   }
 
+  /** What one caller has of all this: for doors that serve a caller for longer than a request. */
+  runnerFor(caller: Caller): CallerRunner {
+    return {
+      list: () => this.list(caller),
+      get: (name) => this.get(caller, name),
+      execute: (call, options = {}) => this.execute(caller, call, options),
+      on: (event, listener) => void this.#engine.on(event, listener),
+      off: (event, listener) => void this.#engine.off(event, listener),
+    };
+  }
+
   /** The tools that a caller may call. */
   list(caller: Caller): readonly ToolInfo[] {
-    const tools = this.#holderOf(caller)?.grant.tools;
-    const all = this.#engine.list();
-    return tools === undefined ? all : all.filter(({ name }) => isAmong(tools, name));
+    return this.#engine.list().filter(({ name }) => this.#maySee(caller, name));
   }
 
   get(caller: Caller, name: string): ToolInfo | undefined {
-    return isAmong(this.#holderOf(caller)?.grant.tools, name) ? this.#engine.get(name) : undefined;
+    return this.#maySee(caller, name) ? this.#engine.get(name) : undefined;
   }
 
   /** What a caller has left of its rate and its quota; of each that it has one. */
@@ -70,7 +90,20 @@ export class Gate {
     return (await this.#holderOf(caller)?.account.standings()) ?? NO_STANDINGS;
   }
 
+  #maySee(caller: Caller, tool: string): boolean {
+    if (caller.key === null) return true;
+    const holder = this.#holderOf(caller);
+    return holder !== undefined && isAmong(holder.grant.tools, tool);
+  }
+
+  /** Nothing where there is no key, or where it is gone. */
   #holderOf({ key }: Caller): Holder | undefined {
+    const { grants } = this.#keys;
+    if (grants !== this.#grants) {
+      const former = this.#holders;
+      this.#holders = new Map([...grants].map(([name, grant]) => [name, hold(grant, former.get(name))]));
+      this.#grants = grants;
+    }
     return key === null ? undefined : this.#holders.get(key);
   }
 
@@ -91,13 +124,7 @@ export class Gate {
   }
 
   /** A call that never was one. */
-  #refuse(
-    { key }: Caller,
-    call: ToolCall,
-    code: Extract<ErrorCode, "forbidden" | "rate_limited">,
-    reason: string,
-    details?: unknown,
-  ): ToolResult {
+  #refuse({ key }: Caller, call: ToolCall, code: DoorRefusal["code"], reason: string, details?: unknown): ToolResult {
     this.#engine.tell("door:refuse", { code, key, address: null, reason });
     if (key !== null) this.#engine.tell("key:call", { key, code });
     // What a caller sends may be anything.
@@ -111,6 +138,12 @@ export class Gate {
     if (this.get(caller, name) === undefined) return undefined;
     return this.#engine.explain(name, { tenant: caller.tenant ?? tenant });
   }
+}
+
+/** What was used stays used where what may be used is the same. */
+function hold(grant: KeyGrant, former: Holder | undefined): Holder {
+  const isSame = isDeepStrictEqual([grant.rate, grant.quota], [former?.grant.rate, former?.grant.quota]);
+  return { grant, account: former !== undefined && isSame ? former.account : new Account(grant) };
 }
 
 const SHOWN_MAX = 256;

@@ -10,35 +10,47 @@ interface Known {
   readonly caller: Caller;
   readonly grant: KeyGrant;
   readonly digest: Buffer;
+  /** The variable that it was read from. */
+  readonly env: string | null;
 }
 
 /** The keys that a server knows. Of the keys themselves nothing is kept but their hashes. */
 export class Keys {
-  readonly #keys: readonly Known[];
+  #keys: readonly Known[];
+  #grants: ReadonlyMap<string, KeyGrant>;
 
   /**
    * Reads what the options say, and the variables and files that they name. Throws a `TypeError` that points at what is
    * wrong, and shows nothing of what stands there: it may be a key.
    */
   constructor(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env) {
-    const violations = compileSchema({ properties: { keys: KEYS_SCHEMA } }, "inputSchema").check({ keys: options });
-    if (violations.length > 0) throw new TypeError(describeViolations(violations.map(describeKeyViolation)));
-    this.#keys = options.map((option, at) => readKey(option, `/keys/${at}`, environment));
-    this.#keys.forEach((key, at) => refuseTwins(key, this.#keys.slice(0, at), `/keys/${at}`));
+    this.#keys = readKeys(options, environment, []);
+    this.#grants = grantsOf(this.#keys);
+  }
+
+  /**
+   * Knows other keys from now on. One that is gone opens nothing more, a call in flight ends as it would. A variable that
+   * has been taken out of the environment since still means what it meant. Throws as the constructor does, and where
+   * there is no key left, as nobody would be asked for one then; all keys stay as they were in both cases.
+   */
+  replace(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env): void {
+    if (options.length === 0 && this.size > 0) throw new TypeError("/keys: a server that asks for keys needs one");
+    this.#keys = readKeys(options, environment, this.#keys);
+    this.#grants = grantsOf(this.#keys);
   }
 
   get size(): number {
     return this.#keys.length;
   }
 
-  /** What each may do, without what it is known by. */
-  grants(): readonly KeyGrant[] {
-    return this.#keys.map(({ grant }) => grant);
+  /** What each may do, by its name and without what it is known by: another map where keys were replaced. */
+  get grants(): ReadonlyMap<string, KeyGrant> {
+    return this.#grants;
   }
 
   /**
-   * Whose key it is that somebody sent; `null` where it is nobody's. How long it takes says nothing of how close it was: digests are compared, all of them to
-   * their ends, whether one was found or not.
+   * Whose key it is that somebody sent; `null` where it is nobody's. How long it takes says nothing of how close it was:
+   * digests are compared, all of them to their ends, whether one was found or not.
    */
   find(sent: string): Caller | null {
     const digest = digestOf(sent);
@@ -50,14 +62,36 @@ export class Keys {
   }
 }
 
-function readKey(option: KeyOptions, where: string, environment: NodeJS.ProcessEnv): Known {
+function readKeys(
+  options: readonly KeyOptions[],
+  environment: NodeJS.ProcessEnv,
+  former: readonly Known[],
+): readonly Known[] {
+  const violations = compileSchema({ properties: { keys: KEYS_SCHEMA } }, "inputSchema").check({ keys: options });
+  if (violations.length > 0) throw new TypeError(describeViolations(violations.map(describeKeyViolation)));
+  const keys = options.map((option, at) => {
+    const before =
+      "env" in option ? former.find(({ grant, env }) => grant.name === option.name && env === option.env) : undefined;
+    return readKey(option, `/keys/${at}`, environment, before);
+  });
+  keys.forEach((key, at) => refuseTwins(key, keys.slice(0, at), `/keys/${at}`));
+  return keys;
+}
+
+function grantsOf(keys: readonly Known[]): ReadonlyMap<string, KeyGrant> {
+  return new Map(keys.map(({ grant }) => [grant.name, grant]));
+}
+
+function readKey(option: KeyOptions, where: string, environment: NodeJS.ProcessEnv, before: Known | undefined): Known {
   const { name, tenant, roles } = option;
-  const digest = readDigest(readSource(option, where, environment));
+  const env = "env" in option ? option.env : null;
+  const isTaken = before !== undefined && env !== null && environment[env] === undefined;
+  const digest = isTaken ? before.digest : readDigest(readSource(option, where, environment));
   if (digest === null) {
     throw new TypeError(`${where}: what it names is not a key as glovebox keys new makes them, nor the hash of one`);
   }
   const caller = Object.freeze({ key: name, tenant, roles: new Set(roles) });
-  return { caller, grant: grantOf(option), digest };
+  return { caller, grant: grantOf(option), digest, env };
 }
 
 /** A copy of its own: what is in the options may be changed later on. */

@@ -178,6 +178,14 @@ describe("glovebox list", () => {
 });
 
 describe("glovebox run", () => {
+  test("says on stderr how far the call has come", async () => {
+    const ended = await glovebox(["run", "countdown", "--input", '{"from":2,"stepMs":60}']);
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.stdout)).toEqual({ steps: 2 });
+    expect(ended.stderr).toMatch(/^\[0 of 2\] 2 …\n/);
+    expect(ended.stderr).toMatch(/^\[2 of 2\] liftoff$/m);
+  });
+
   test("prints the output of a sample tool, which may use the samples' capability", async () => {
     const input = '{"amount":2,"from":"EUR","to":"USD"}';
     const { code, stdout, stderr } = await glovebox(["run", "convert-currency", "--input", input]);

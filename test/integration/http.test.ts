@@ -448,7 +448,12 @@ describe("a server that closes", () => {
     await using bench = await startBench();
     await using app = fastify();
     let isDraining = false;
-    addRoutes(app, { engine: bench.engine, gate: new Gate(bench.engine), isDraining: () => isDraining });
+    addRoutes(app, {
+      engine: bench.engine,
+      gate: new Gate(bench.engine),
+      isDraining: () => isDraining,
+      onDrain: () => undefined,
+    });
     expect((await app.inject("/readyz")).statusCode).toBe(200);
     isDraining = true;
     const { statusCode, body } = await app.inject("/readyz");

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Gate } from "../../src/access/gate.ts";
+import { Keys } from "../../src/access/keys.ts";
 import { createKey } from "../../src/access/secret.ts";
 import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { createServer, type KeyOptions, type Server, type ServerOptions } from "../../src/surfaces/http/server.ts";
@@ -503,7 +505,7 @@ describe("keys", () => {
   let folder: string;
 
   beforeAll(async () => {
-    engine = await createEngine({ workers: 1, executor: "threads" });
+    engine = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
     folder = mkdtempSync(join(tmpdir(), "glovebox-keys-"));
   });
 
@@ -594,6 +596,34 @@ describe("keys", () => {
       const { status } = await fetch(`${server.url}/v1/tools`, { headers: { authorization: `Bearer ${sent}` } });
       expect(status).toBe(200);
     }
+  });
+
+  test("that are replaced take effect at once, and what was used of them stays used", async () => {
+    const [first, second] = [createKey(), createKey()];
+    const limited = { ...grant, rate: { calls: 1, perMs: 3_600_000 } };
+    const keys = new Keys([{ ...limited, hash: first.hash }]);
+    const other = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
+    await using server = await createServer(other, { port: 0, keys });
+    const statusOf = async (sent: string) => {
+      const headers = { authorization: `Bearer ${sent}`, "content-type": "application/json" };
+      return (await fetch(`${server.url}/v1/execute`, { method: "POST", headers, body: '{"name":"echo"}' })).status;
+    };
+    expect([await statusOf(first.secret), await statusOf(first.secret)]).toEqual([200, 429]);
+    keys.replace([{ ...limited, hash: second.hash }]);
+    expect([await statusOf(first.secret), await statusOf(second.secret)]).toEqual([401, 429]);
+    keys.replace([{ ...grant, hash: second.hash }]);
+    expect(await statusOf(second.secret)).toBe(200);
+  });
+
+  test("that are gone open nothing to whoever was let in with them", async () => {
+    const keys = new Keys([{ ...grant, hash }]);
+    const caller = keys.find(secret);
+    if (caller === null) throw new Error("the key was not found");
+    const gate = new Gate(engine, keys);
+    keys.replace([{ ...grant, name: "other", hash: createKey().hash }]);
+    expect((await gate.execute(caller, { name: "echo", arguments: {} }, {})).error?.code).toBe("unauthorized");
+    expect(gate.list(caller)).toEqual([]);
+    expect(gate.get(caller, "echo")).toBeUndefined();
   });
 
   test("that people choose are refused, as they could be guessed", async () => {

@@ -85,7 +85,7 @@ describe("the description of the API", () => {
         else routes.push(`${one} ${url.replaceAll(/:(\w+)/g, "{$1}")}`);
       }
     });
-    const door: Door = { engine, gate: {} as Door["gate"], isDraining: () => false };
+    const door: Door = { engine, gate: {} as Door["gate"], isDraining: () => false, onDrain: () => undefined };
     addRoutes(app, door);
     await app.ready();
     expect(undescribed).toEqual([]);
@@ -109,12 +109,15 @@ describe("the description of the API", () => {
         .map(([method]) => `${method} ${path}`),
     );
     expect(asked.toSorted()).toEqual([
+      "delete /mcp",
       "delete /v1/tools/{name}",
+      "get /mcp",
       "get /metrics",
       "get /v1/stats",
       "get /v1/tools",
       "get /v1/tools/{name}",
       "get /v1/tools/{name}/explanation",
+      "post /mcp",
       "post /upload_asset",
       "post /v1/execute",
       "post /v1/execute/batch",

@@ -1,8 +1,9 @@
 #!/usr/bin/env -S node --no-node-snapshot --no-warnings
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
+import { readVersion } from "../version.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
@@ -37,6 +38,7 @@ const commands = [
   replayCommand(),
   validateCommand(),
   moduleCommand(),
+  configCommand(),
   doctorCommand(),
   versionCommand(),
 ];
@@ -66,10 +68,4 @@ function exitCodeOf(error: unknown): number {
   say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof CliError) return error.exitCode;
   return error instanceof GloveboxError && error.code === "load_error" ? EXIT.INVALID : EXIT.FAILED;
-}
-
-function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
-  const version: unknown = typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : null;
-  return typeof version === "string" ? version : "0.0.0";
 }

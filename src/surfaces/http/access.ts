@@ -14,8 +14,8 @@ import type { Sites } from "./sites.ts";
 export interface Access {
   readonly engine: Engine;
   readonly gate: Gate;
-  /** `null` where none are asked for. */
-  readonly keys: Keys | null;
+  /** Where there are none, none is asked for. */
+  readonly keys: Keys;
   readonly sites: Sites;
 }
 
@@ -36,7 +36,6 @@ const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };
 /** The rest of a longer body is not waited for. */
@@ -60,15 +59,18 @@ export function addAccess(app: FastifyInstance, access: Access): void {
     else if (request.is404) sendNotFound(reply);
     else next();
   });
-  const doorkeeper = keys === null ? null : new Doorkeeper(access, keys);
+  const doorkeeper = new Doorkeeper(access);
   app.addHook("onRequest", (request, reply, next) => {
-    if (doorkeeper !== null) return void doorkeeper.admit(request, reply).then((isIn) => isIn && next(), next);
+    if (keys.size > 0) return void doorkeeper.admit(request, reply).then((isIn) => isIn && next(), next);
     request.caller = ANYBODY;
     next();
   });
-  if (keys === null) return;
-  app.addHook("onSend", async ({ caller }, reply) => {
-    if (caller !== null && caller.key !== null) reply.headers(writeRateLimit(await gate.standings(caller)));
+  app.addHook("onSend", ({ caller }, reply, _payload, next) => {
+    if (caller === null || caller.key === null) return next();
+    gate.standings(caller).then((standings) => {
+      reply.headers(writeRateLimit(standings));
+      next();
+    }, next);
   });
 }
 
@@ -81,12 +83,10 @@ export function callerOf(request: FastifyRequest): Caller {
 /** Asks for keys. A right one always passes, wherever wrong ones come from. */
 class Doorkeeper {
   readonly #access: Access;
-  readonly #keys: Keys;
   readonly #failures = new Failures();
 
-  constructor(access: Access, keys: Keys) {
+  constructor(access: Access) {
     this.#access = access;
-    this.#keys = keys;
   }
 
   /** Whether the request may go on; where it may not, it has been answered. */
@@ -97,7 +97,7 @@ class Doorkeeper {
       return true;
     }
     const sent = BEARER.exec(request.headers.authorization ?? "")?.[1];
-    const caller = sent === undefined ? null : this.#keys.find(sent);
+    const caller = sent === undefined ? null : this.#access.keys.find(sent);
     if (caller === null) {
       await this.#refuseStranger(request, reply, sent !== undefined);
       return false;

@@ -31,8 +31,6 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
     const run = runner(request, reply);
     if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(parsed, listeners), isDraining);
     const result = await run(parsed);
-    // Where the server began to stop while the call ran, its client has to send the next one elsewhere.
-    if (isDraining()) reply.header("connection", "close");
     return sendResult(reply, result);
   });
   refuseOthers(app, "/v1/execute", ["POST"]);

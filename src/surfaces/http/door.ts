@@ -12,6 +12,8 @@ export interface Door {
   readonly gate: Gate;
   /** Whether the server is about to stop. */
   readonly isDraining: () => boolean;
+  /** Has something ended once the server stops: streams that would go on for ever. */
+  readonly onDrain: (end: () => void) => void;
   /** How many calls a batch may have. Default 256. */
   readonly batchCalls?: number;
   /** Whether `/metrics` has those of this process as well. Default: true. */

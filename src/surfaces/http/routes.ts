@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { addMcp } from "../mcp/http.ts";
 import { underSender } from "../trace-context.ts";
 import { addCalls } from "./calls.ts";
 import type { Door } from "./door.ts";
@@ -15,5 +16,6 @@ export function addRoutes(app: FastifyInstance, door: Door): void {
   addCalls(app, door);
   addTools(app, door);
   addHealth(app, door);
+  addMcp(app, door);
   addStats(app, door);
 }

@@ -1,4 +1,7 @@
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import type { Server as HttpServer } from "node:http";
+import { type AddressInfo, Server as NetServer } from "node:net";
+import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { Gate } from "../../access/gate.ts";
 import type { KeyOptions } from "../../access/key-options.ts";
@@ -8,6 +11,7 @@ import type { Engine } from "../../engine.ts";
 import { MAX_LIMITS } from "../../limits.ts";
 import type { Access } from "./access.ts";
 import { createApp } from "./app.ts";
+import { Connections } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
 import { isLoopback, type SiteOptions, Sites } from "./sites.ts";
 
@@ -30,8 +34,17 @@ export interface ServerOptions extends SiteOptions {
   readonly bodyBytes?: number;
   /** The calls that a batch may have. Default 256. */
   readonly batchCalls?: number;
+  /** A socket that listens already, by its descriptor, instead of an address of its own. */
+  readonly fd?: number;
+  /** Whether other processes may listen on the same port beside this one. Default false. */
+  readonly reusePort?: boolean;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
+  /**
+   * How long the server says in `/readyz` that it will close before it does: as long as a load balancer needs to notice.
+   * Default 0.
+   */
+  readonly drainDelayMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
   readonly assets?: ServedAssets;
   /**
@@ -52,8 +65,9 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /**
-   * Stops: `/readyz` says so, no connection is taken any more, calls in flight end or are ended after `drainMs`, the
-   * engine is closed. Resolves when nothing is left.
+   * Stops: `/readyz` says so, for `drainDelayMs` before anything else happens; no connection is taken any more, and each
+   * that there is takes one more request; calls in flight end or are ended after `drainMs`; the engine is closed.
+   * Resolves when nothing is left.
    */
   close(): Promise<void>;
 }
@@ -71,50 +85,91 @@ const LAST_ANSWERS_MS = 1_000;
  * anybody on other machines could use the server without a key.
  */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
-  const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
+  const { bodyBytes = BODY_BYTES_DEFAULT } = options;
   let isDraining = false;
   const host = oneAddress(options.host ?? HOST_DEFAULT);
   const access = openAccess(engine, options, host);
   const { batchCalls, processMetrics = true } = options;
   const app = createApp(bodyBytes, access);
-  const door = { engine, gate: access.gate, isDraining: () => isDraining, processMetrics };
+  const connections = new Connections(app);
+  app.addHook("onRequest", (request, reply, next) => {
+    if (!connections.isBeyond(request.raw, reply.raw)) return next();
+    reply.hijack();
+    request.raw.resume();
+  });
+  const endings: (() => void)[] = [];
+  const onDrain = (end: () => void): void => void endings.push(end);
+  const door = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
   addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets, options.publicUrl);
   try {
-    await app.listen({ host, port });
+    await app.ready();
+    await listen(app.server, options);
+    // Where the socket was handed over, only it knows.
+    const bound = app.server.address();
+    if (access.keys.size === 0 && typeof bound === "object" && bound !== null) requireLoopback(bound.address, options);
   } catch (error) {
     assets?.[Symbol.dispose]();
+    await app.close();
     throw error;
   }
-  const address = app.server.address() as AddressInfo;
   const shutDown = async (): Promise<void> => {
     isDraining = true;
-    const closed = app.close();
-    await engine.close({ drainMs });
-    const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS_MS);
-    await closed;
-    clearTimeout(timer);
+    await stop(app, connections, engine, options, endings);
     assets?.[Symbol.dispose]();
   };
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= shutDown());
-  return { url: urlOf(address), port: address.port, close, [Symbol.asyncDispose]: close };
+  return { ...placeOf(app.server.address()), close, [Symbol.asyncDispose]: close };
+}
+
+/** Stops in an order in which no request is lost that was taken. */
+async function stop(
+  app: FastifyInstance,
+  connections: Connections,
+  engine: Engine,
+  { drainMs = DRAIN_DEFAULT_MS, drainDelayMs = 0 }: ServerOptions,
+  endings: readonly (() => void)[],
+): Promise<void> {
+  if (drainDelayMs > 0) await delay(drainDelayMs);
+  // Right after new connections were taken: those that come later are reset by the system.
+  await immediate();
+  connections.end();
+  for (const end of endings) end();
+  const untilMs = performance.now() + drainMs;
+  // The server's own way to close would cut connections on which a request is on its way.
+  NetServer.prototype.close.call(app.server);
+  await connections.drain(drainMs);
+  await engine.close({ drainMs: Math.max(0, untilMs - performance.now()) });
+  await connections.drain(LAST_ANSWERS_MS);
+  app.server.closeAllConnections();
+  await app.close();
+}
+
+async function listen(server: HttpServer, { host, port = PORT_DEFAULT, fd, reusePort }: ServerOptions): Promise<void> {
+  const listening = once(server, "listening");
+  if (fd !== undefined) server.listen({ fd });
+  else server.listen({ host: oneAddress(host ?? HOST_DEFAULT), port, ...(reusePort === true ? { reusePort } : {}) });
+  await listening;
 }
 
 function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
-  const known = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
-  const keys = known.size === 0 ? null : known;
-  if (keys === null && !isLoopback(host) && options.allowAnybody !== true) {
-    throw new TypeError(
-      `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
-    );
-  }
+  const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
+  const hasKeys = keys.size > 0;
+  if (!hasKeys) requireLoopback(host, options);
   const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
   const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
     host,
-    hasKeys: keys !== null,
+    hasKeys,
   });
-  return { engine, gate: new Gate(engine, known), keys, sites };
+  return { engine, gate: new Gate(engine, keys), keys, sites };
+}
+
+function requireLoopback(host: string, { allowAnybody = false }: ServerOptions): void {
+  if (allowAnybody || isLoopback(host)) return;
+  throw new TypeError(
+    `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
+  );
 }
 
 async function openAssets(
@@ -134,11 +189,14 @@ async function openAssets(
   return store;
 }
 
-/** The framework would open a second listener for the other address of this name, which close() could not empty. */
+/** The system may mean another address by this name. */
 function oneAddress(host: string): string {
   return host === "localhost" ? HOST_DEFAULT : host;
 }
 
-function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+/** Where a server listens. A socket of this machine's own has no port. */
+function placeOf(bound: AddressInfo | string | null): Pick<Server, "url" | "port"> {
+  if (bound === null || typeof bound === "string") return { url: `unix:${bound ?? ""}`, port: 0 };
+  const { address, family, port } = bound;
+  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`, port };
 }

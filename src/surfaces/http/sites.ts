@@ -41,6 +41,8 @@ export class Sites {
   readonly #origins: ReadonlySet<string>;
   readonly #ownOrigin: string | null;
   readonly #bound: string;
+  /** The last name that was the server's: most requests come by the same one. */
+  #lastOwn = "localhost";
 
   /** Throws a `TypeError` that names the option that is wrong. */
   constructor({ hosts, publicUrl, origins = [] }: SiteOptions, { host, hasKeys }: Bound) {
@@ -78,9 +80,15 @@ export class Sites {
 
   #isOwnHost(hostname: string): boolean {
     // Browsers always say it; a client of HTTP/1.0 need not.
-    if (this.#names === null || hostname === "") return true;
+    if (this.#names === null || hostname === "" || hostname === this.#lastOwn) return true;
+    if (!this.#mayBeNamed(hostname)) return false;
+    this.#lastOwn = hostname;
+    return true;
+  }
+
+  #mayBeNamed(hostname: string): boolean {
     const name = hostname.toLowerCase().replace(/\.$/, "");
-    if (name === "localhost" || this.#names.has(name)) return true;
+    if (name === "localhost" || this.#names?.has(name) === true) return true;
     const address = name.replace(/^\[|\]$/g, "");
     if (isIP(address) === 0) return false;
     // What is an address already cannot be made to mean another one.

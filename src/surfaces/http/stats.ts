@@ -11,7 +11,7 @@ export type { StatsSnapshot } from "./sampler.ts";
 const CLIENTS_MAX = 1_000;
 
 /** Adds the route for those who look on: one snapshot, or one each second. */
-export function addStats(app: FastifyInstance, { engine, isDraining }: Door): void {
+export function addStats(app: FastifyInstance, { engine, isDraining, onDrain }: Door): void {
   const connections = (): Promise<number> =>
     new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
   const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });
@@ -30,10 +30,7 @@ export function addStats(app: FastifyInstance, { engine, isDraining }: Door): vo
   });
   refuseOthers(app, "/v1/stats", ["GET", "HEAD"]);
 
-  app.addHook("preClose", (done) => {
-    streams.end();
-    done();
-  });
+  onDrain(() => streams.end());
 }
 
 function nextSnapshot(sampler: Sampler): Promise<StatsSnapshot> {

@@ -22,7 +22,7 @@ const DEAF = { on: () => DEAF } as unknown as Engine;
 /** What the API's description says; no engine is asked for it. */
 export async function readDocument(): Promise<OpenApi> {
   await using app = fastify();
-  addRoutes(app, { engine: DEAF, gate: {} as Gate, isDraining: () => false });
+  addRoutes(app, { engine: DEAF, gate: {} as Gate, isDraining: () => false, onDrain: () => undefined });
   return (await app.inject("/openapi.json")).json<OpenApi>();
 }
 

@@ -44,7 +44,7 @@ test.each([
 });
 
 test("nothing that can be read of keys is a key or a hash", () => {
-  const shown = `${JSON.stringify(keys)} ${JSON.stringify(keys.grants())} ${JSON.stringify(keys.find(made[0]?.secret ?? ""))}`;
+  const shown = `${JSON.stringify(keys)} ${JSON.stringify([...keys.grants])} ${JSON.stringify(keys.find(made[0]?.secret ?? ""))}`;
   for (const { secret, hash } of made) {
     expect(shown).not.toContain(secret.slice(3));
     expect(shown).not.toContain(hash.slice(7));
@@ -59,10 +59,32 @@ test("options that change later change nothing of what a key may do", () => {
   roles.push("admin");
   tools.push("*");
   expect([...(fixed.find(secret)?.roles ?? [])]).toEqual(["execute"]);
-  expect(fixed.grants()[0]?.tools).toEqual(["a"]);
+  expect(fixed.grants.get("k")?.tools).toEqual(["a"]);
 });
 
 test("two fresh keys are never the same, and each is long", () => {
   expect(new Set(made.map(({ secret }) => secret)).size).toBe(COUNT);
   expect(made.every(({ secret }) => /^gb_[A-Za-z0-9_-]{43}$/.test(secret))).toBe(true);
+});
+
+test("keys that are replaced open nothing more, and what is wrong replaces nothing", () => {
+  const [old, fresh] = [createKey(), createKey()];
+  const grant = { name: "k", tenant: "t", roles: ["execute"] } as const;
+  const changing = new Keys([{ ...grant, hash: old.hash }]);
+  for (const wrong of [[], [{ ...grant, hash: fresh.secret }], [{ ...grant, env: "GLOVEBOX_TEST_NOT_SET" }]]) {
+    expect(() => changing.replace(wrong, {})).toThrow(TypeError);
+  }
+  expect(changing.find(old.secret)?.key).toBe("k");
+  changing.replace([{ ...grant, hash: fresh.hash }]);
+  expect(changing.find(old.secret)).toBe(null);
+  expect(changing.find(fresh.secret)?.key).toBe("k");
+});
+
+test("a variable that was taken out of the environment still means what it meant, under its name alone", () => {
+  const { secret } = createKey();
+  const grant = { name: "k", tenant: "t", roles: ["execute"] } as const;
+  const changing = new Keys([{ ...grant, env: "A" }], { A: secret });
+  changing.replace([{ ...grant, env: "A", roles: ["metrics"] }], {});
+  expect([...(changing.find(secret)?.roles ?? [])]).toEqual(["metrics"]);
+  expect(() => changing.replace([{ ...grant, env: "B" }], {})).toThrow("/keys/0/env names a variable that is not set");
 });
