@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { type Level, pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { createKey } from "../../src/access/secret.ts";
 import { createEngine, defineCapability, type Engine, type Logger } from "../../src/index.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
@@ -135,6 +136,7 @@ test("a logger that only informs and warns is one", async () => {
 });
 
 test("nothing that a call was given, gave, said or knew is in the logs of a server, at any level", async () => {
+  const key = createKey().secret;
   const SECRETS = [
     "canary-argument",
     "canary-output",
@@ -142,6 +144,7 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
     "canary-message",
     "canary-secret",
     "canary-key",
+    key,
   ];
   const folder = mkdtempSync(join(tmpdir(), "glovebox-logs-"));
   const world = createServer(({ headers }, response) => response.end(JSON.stringify(headers)));
@@ -160,13 +163,18 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
   writeFileSync(join(folder, "tell.js"), tool);
   const config = {
     tools: [join(folder, "tell.js")],
+    keys: [{ name: "agent", env: "AGENT_KEY", tenant: null, roles: ["execute"] }],
     secrets: { KEY: { value: "canary-secret", origins: [origin] } },
     policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [origin] }, secrets: ["KEY"] } }] },
   };
   writeFileSync(join(folder, "glovebox.config.json"), JSON.stringify(config));
   const args = ["serve", "--port", "0", "--workers", "1", "--log-level", "trace"];
   const flags = ["--no-node-snapshot", "--no-warnings"];
-  const server = spawn(process.execPath, [...flags, MAIN, ...args], { cwd: folder, stdio: "pipe" });
+  const server = spawn(process.execPath, [...flags, MAIN, ...args], {
+    cwd: folder,
+    stdio: "pipe",
+    env: { ...process.env, AGENT_KEY: key },
+  });
   const deadline = setTimeout(() => server.kill("SIGKILL"), ENDS_WITHIN_MS);
   try {
     const written = text(server.stderr);
@@ -175,7 +183,7 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
       url = /http:\S+/.exec(line)?.[0] ?? "";
       break;
     }
-    const headers = { "content-type": "application/json", authorization: "Bearer canary-key" };
+    const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
     const post = async (body: string): Promise<string> => {
       const response = await fetch(`${url}/v1/execute`, { method: "POST", headers, body });
       return response.text();
@@ -187,6 +195,7 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
     expect(await call({ said: "canary-argument canary-argument" })).toContain("invalid_arguments");
     await post('{"name": "tell", "arguments": {"said": "canary-argument"');
     await fetch(`${url}/v1/tools/x?key=canary-key`, { headers });
+    await fetch(`${url}/v1/tools`, { headers: { authorization: "Bearer canary-key" } });
     server.kill("SIGTERM");
     const log = await written;
     expect(log.split("\n").filter((line) => line.includes(ENDED)).length).toBe(4);

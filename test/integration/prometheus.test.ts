@@ -7,12 +7,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { createKey } from "../../src/access/secret.ts";
-import { createEngine, type Engine, ERRORS } from "../../src/index.ts";
-import { createServer } from "../../src/surfaces/http/server.ts";
+import { createEngine, ERRORS } from "../../src/index.ts";
+import { createServer, type Server } from "../../src/surfaces/http/server.ts";
 import { promtool } from "./promtool.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../fixtures/deploy", import.meta.url));
-const { secret: KEY, hash } = createKey();
+const WATCH_KEY = createKey().secret;
+const CALL_KEY = createKey().secret;
 /** V8 cannot interrupt it, so that its executor is ended and the tool goes into quarantine. */
 const WEDGE = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
 const PROMETHEUS = "prometheus";
@@ -62,13 +63,12 @@ function metricsIn(expr: string): string[] {
 }
 
 let folder = "";
-let engine: Engine;
-let close: () => Promise<void> = () => Promise.resolve();
+let server: Server;
 let url = "";
 
 async function execute(name: string, args: unknown): Promise<void> {
   const body = JSON.stringify({ name, arguments: args });
-  const headers = { "content-type": "application/json", authorization: `Bearer ${KEY}` };
+  const headers = { "content-type": "application/json", authorization: `Bearer ${CALL_KEY}` };
   const response = await fetch(`${url}/v1/execute`, { method: "POST", headers, body });
   await response.arrayBuffer();
 }
@@ -76,8 +76,10 @@ async function execute(name: string, args: unknown): Promise<void> {
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "glovebox-prometheus-"));
   cpSync(join(DEPLOY, "prometheus"), folder, { recursive: true });
-  writeFileSync(join(folder, "glovebox.key"), `${KEY}\n`);
-  engine = await createEngine({
+  const keys = { watch: join(folder, "glovebox.key"), call: join(folder, "call.key") };
+  writeFileSync(keys.watch, `${WATCH_KEY}\n`);
+  writeFileSync(keys.call, `${CALL_KEY}\n`);
+  const engine = await createEngine({
     workers: 1,
     executor: { kind: "process", spare: false },
     tools: [
@@ -86,18 +88,21 @@ beforeAll(async () => {
       { name: "wedge", description: "d", source: WEDGE, limits: { cpuMs: 20 } },
     ],
   });
-  const key = { name: "prometheus", hash, tenant: null, roles: ["execute", "metrics"] } as const;
-  const server = await createServer(engine, { port: 0, keys: [key] });
-  close = () => server.close();
-  ({ url } = server);
+  server = await createServer(engine, {
+    port: 0,
+    keys: [
+      { name: "prometheus", file: keys.watch, tenant: null, roles: ["metrics"] },
+      { name: "agent", file: keys.call, tenant: "acme", roles: ["execute"] },
+    ],
+  });
+  url = server.url;
   await execute("add", { a: 1, b: 2 });
   await execute("look", {});
   await execute("wedge", {});
 });
 
 afterAll(async () => {
-  await close();
-  await engine?.close();
+  await server?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -185,7 +190,9 @@ describe("the dashboard", () => {
 });
 
 test("rules and dashboard speak of metrics that a scrape shows, and of all of ours", async () => {
-  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${KEY}` } })).text();
+  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${WATCH_KEY}` } })).text();
+  expect(text).toMatch(/^glovebox_key_calls_total\{key="agent",code="ok"\} 1$/m);
+  expect(await promtool(["check", "metrics"], text)).toEqual({ code: 0, said: "" });
   const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = "", type = ""]) => ({ name, type }));
   const series = types.flatMap(({ name, type }) =>
     type === "histogram" ? ["bucket", "sum", "count"].map((part) => `${name}_${part}`) : [name],
@@ -193,8 +200,7 @@ test("rules and dashboard speak of metrics that a scrape shows, and of all of ou
   const shown = new Set([...series, ...recorded.map(({ record = "" }) => record), "up"]);
   const asked = [...recorded, ...alerts, ...queries].flatMap(({ expr }) => metricsIn(expr));
   expect(asked.length).toBeGreaterThan(90);
-  const unknown = [...new Set(asked)].filter((name) => !shown.has(name));
-  expect(unknown.filter((name) => !name.startsWith("glovebox_key_"))).toEqual([]);
+  expect([...new Set(asked)].filter((name) => !shown.has(name))).toEqual([]);
   const onDashboard = new Set(queries.flatMap(({ expr }) => metricsIn(expr)));
   const missing = types.filter(({ name }) => name.startsWith("glovebox_")).map(({ name }) => name);
   expect(missing.filter((name) => ![name, `${name}_bucket`].some((one) => onDashboard.has(one)))).toEqual([]);

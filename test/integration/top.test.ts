@@ -6,14 +6,17 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createKey } from "../../src/access/secret.ts";
+import { createEngine } from "../../src/index.ts";
 import { readSnapshot } from "../../src/surfaces/cli/stats-feed.ts";
+import { createServer as createGlovebox } from "../../src/surfaces/http/server.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
 const NODE = [process.execPath, "--no-node-snapshot", "--no-warnings", MAIN];
 const DEADLINE_MS = 25_000;
 /** util-linux's: it gives a command a terminal of its own. */
 const SCRIPT = "script";
-const KEY = "a-key-for-metrics-alone";
+const KEY = "a-key-for-metrics-and-for-nothing-else";
 
 function snapshot(at: number): unknown {
   return {
@@ -177,6 +180,26 @@ class Terminal {
 }
 
 const WITHIN = { timeout: 15_000, interval: 50 };
+
+test("it shows what a real server tells to a key for metrics", { timeout: 40_000 }, async () => {
+  const engine = await createEngine({ workers: 1, executor: "threads" });
+  await engine.register({ name: "add", description: "d", source: "export default ({ a, b }) => a + b;" });
+  const { secret, hash } = createKey();
+  const keys = [{ name: "watch", hash, tenant: null, roles: ["metrics" as const] }];
+  await using real = await createGlovebox(engine, { port: 0, keys });
+  const ended = new AbortController();
+  const calling = (async () => {
+    while (!ended.signal.aborted) await engine.execute({ name: "add", arguments: { a: 1, b: 2 } });
+  })();
+  const shown = await top(["--url", real.url, "--key-env", "WATCH_KEY"], { WATCH_KEY: secret });
+  const refused = await top(["--url", real.url]);
+  ended.abort();
+  await calling;
+  expect(shown.stdout).toMatch(/^executors +threads, ready/m);
+  expect(shown.stdout).toMatch(/^add +[1-9]/m);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain("wants a key with the role metrics");
+});
 
 describe("on a terminal", () => {
   test("it fills the screen, keeps it current, and gives it back at q", { timeout: 40_000 }, async () => {
