@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { addConsole } from "../console/console.ts";
 import { addCalls } from "./calls.ts";
 import type { Door } from "./door.ts";
 import { addHealth } from "./health.ts";
@@ -11,4 +12,5 @@ export function addRoutes(app: FastifyInstance, door: Door): void {
   addTools(app, door);
   addHealth(app, door);
   addStats(app, door);
+  addConsole(app, door);
 }
