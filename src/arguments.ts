@@ -13,10 +13,11 @@ const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 
 /** What is wrong with a call's form or its options, before its tool's schema is asked. */
 export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
-  const { signal, tenant, onLog }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
+  const { signal, tenant, onLog, onProgress }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) return "a call's signal is an AbortSignal";
   if (tenant !== undefined && typeof tenant !== "string") return "a call's tenant is a string";
   if (onLog !== undefined && typeof onLog !== "function") return "a call's onLog is a function";
+  if (onProgress !== undefined && typeof onProgress !== "function") return "a call's onProgress is a function";
   if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
     return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
   }

@@ -18,6 +18,7 @@ import { Registrar } from "./registrar.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { ToolRegistry } from "./tool/registry.ts";
+import { Tracing } from "./tracing.ts";
 
 /** What an engine is made of. */
 export interface Assembly {
@@ -30,6 +31,7 @@ export interface Assembly {
   readonly admission: Admission;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
+  readonly tracing: Tracing;
 }
 
 /** What the parts need of the engine that they are parts of. */
@@ -86,5 +88,6 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     options.registry,
   );
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
-  return { events, registry, registrar, scheduler, executor, broker, admission, metrics, audit };
+  const tracing = new Tracing(broker.grants.capabilities);
+  return { events, registry, registrar, scheduler, executor, broker, admission, metrics, audit, tracing };
 }

@@ -13,6 +13,20 @@ export interface FailedCall {
   refusedForMs(): number;
 }
 
+/** What would only come again if the call were tried again at once. */
+export const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
+/** How a call may end that waits for, or does without, what an earlier start of it had asked for. */
+export const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
+
+/** An effect that the first run had and the last one did not ask for: what came of it is not what has happened. */
+export const FELL_BEHIND = {
+  ok: false,
+  failure: {
+    code: "executor_lost",
+    message: "the call was run again after its executor was lost and asked for less than before",
+  },
+} as const;
+
 /** Ends of a call that had started, after which nobody knows how far it had come. */
 const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout", "cancelled"]);
 

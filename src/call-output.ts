@@ -1,8 +1,9 @@
 import type { Outcome } from "./contracts/contract.ts";
 import { type ToolError, toolError } from "./errors.ts";
+import type { Reply } from "./executor/executor.ts";
 import { byteLength, describeExcess } from "./json.ts";
 import type { Limits } from "./limits.ts";
-import { failure, type ResultMetadata, type ToolResult } from "./result.ts";
+import { failure, type LogLine, NO_LOGS, type ResultMetadata, type ToolResult } from "./result.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 
 /** What reading an output needs to know of its tool. */
@@ -26,6 +27,32 @@ export function readOutput(json: string, tool: OutputTool, limits: Limits, metad
   if (outcome.ok) return succeed(outcome.output, tool, told);
   const { output, metadata: cut } = shorten(outcome.output ?? null, tool, told);
   return { success: false, output, error: errorOf(outcome.error), metadata: cut };
+}
+
+/** What a reply says of how its call went, with what waits and starts before it came to. Throws where it cannot be read. */
+export function readMetadata(
+  reply: Reply,
+  callId: string,
+  tool: string,
+  queueMs: number,
+  attempts: number,
+): ResultMetadata {
+  const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
+  const metadata = {
+    callId,
+    tool,
+    queueMs: queueMs + waitedMs,
+    wallMs,
+    cpuMs,
+    heapBytes,
+    attempts: attempts + reply.attempts,
+    logs: reply.logs === "" ? NO_LOGS : readLogs(reply.logs),
+  };
+  return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
+}
+
+function readLogs(logs: string): LogLine[] {
+  return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));
 }
 
 /** What the engine says of some calls only: of the others a tool must not be able to say it either. */

@@ -1,7 +1,7 @@
 import { Allowance } from "./allowance.ts";
-import { readOutput } from "./call-output.ts";
+import { readMetadata, readOutput } from "./call-output.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { describeFailure } from "./call-failure.ts";
+import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -9,10 +9,11 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
-import { emptyMetadata, failure, type LogLine, NO_LOGS, type ResultMetadata, type ToolResult } from "./result.ts";
+import { emptyMetadata, failure, type Progress, type ToolResult } from "./result.ts";
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
+import type { CallTrace } from "./tracing.ts";
 
 /** What calls need of their engine. */
 export interface CallHost {
@@ -67,6 +68,8 @@ export class EngineCall implements Entry, Job {
   readonly options: ExecuteOptions;
   readonly parent: EngineCall | null;
   readonly nowMs: number | undefined;
+  /** Its spans, where somebody wants them. */
+  trace: CallTrace | null = null;
   #allowance: Allowance | null = null;
   readonly #host: CallHost;
   #session: CallSession | null = null;
@@ -82,6 +85,8 @@ export class EngineCall implements Entry, Job {
   #retries = 0;
   /** Effects of earlier tries. */
   #effects = 0;
+  /** How far it has come, as far as its caller was told. */
+  #progress = Number.NEGATIVE_INFINITY;
   #resolve: (result: ToolResult) => void = () => undefined;
 
   constructor({ callId, tool, args, command, limits, options, parent, nowMs, session }: AdmittedCall, host: CallHost) {
@@ -129,7 +134,9 @@ export class EngineCall implements Entry, Job {
       callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
       onOutcome: this.options.onCapability && ((event) => this.#tell(() => this.options.onCapability?.(event))),
     });
-    return this.#session.ask(ask);
+    const session = this.#session;
+    if (this.trace === null) return session.ask(ask);
+    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
   }
 
   plan(): string {
@@ -143,6 +150,11 @@ export class EngineCall implements Entry, Job {
   onStart(startMs: number, nowMs: number): void {
     this.#startMs = startMs;
     this.clockMs = nowMs;
+    this.trace?.start(startMs);
+  }
+
+  onRestart(attempts: number): void {
+    this.trace?.note("glovebox.restart", { "glovebox.attempts": attempts });
   }
 
   /** What it has for calls on its behalf. */
@@ -184,6 +196,7 @@ export class EngineCall implements Entry, Job {
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
     const { outcome, attempts } = reply;
     if (!outcome.ok && this.#mayRetry(outcome.failure)) {
+      this.trace?.note("glovebox.retry", { "error.type": outcome.failure.code });
       this.#attempts += attempts;
       this.#retries++;
       this.#queueMs += reply.waitedMs;
@@ -238,6 +251,14 @@ export class EngineCall implements Entry, Job {
     this.#tell(() => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
   }
 
+  /** What goes back is not told: a call that starts again says once more what it has said before. */
+  onProgress({ message, ...progress }: Progress): void {
+    if (progress.progress < this.#progress) return;
+    this.#progress = progress.progress;
+    const said = message === undefined ? {} : { message: this.tool.redactor?.text(message) ?? message };
+    this.#tell(() => this.options.onProgress?.({ ...progress, ...said }));
+  }
+
   #tell(tell: () => void): void {
     try {
       tell();
@@ -249,7 +270,7 @@ export class EngineCall implements Entry, Job {
   /** The result of a call that ran. */
   #conclude(reply: Reply): ToolResult {
     try {
-      const metadata = this.#metadata(reply);
+      const metadata = readMetadata(reply, this.callId, this.tool.info.name, this.#queueMs, this.#attempts);
       const { outcome } = reply;
       if (!outcome.ok) return failure(this.#describe(outcome.failure), metadata);
       // What a command answers with has no schema.
@@ -263,22 +284,6 @@ export class EngineCall implements Entry, Job {
     }
   }
 
-  #metadata(reply: Reply): ResultMetadata {
-    const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
-    const logs = reply.logs === "" ? NO_LOGS : readLogs(reply.logs);
-    const metadata = {
-      callId: this.callId,
-      tool: this.tool.info.name,
-      queueMs: this.#queueMs + waitedMs,
-      wallMs,
-      cpuMs,
-      heapBytes,
-      attempts: this.#attempts + reply.attempts,
-      logs,
-    };
-    return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
-  }
-
   #describe(failure: Failure): ToolError {
     const { tool, tenant } = this;
     return describeFailure(failure, {
@@ -288,22 +293,4 @@ export class EngineCall implements Entry, Job {
       refusedForMs: () => this.#host.executor.refusedForMs(tool.info.name, tenant),
     });
   }
-}
-
-/** What would only come again if the call were tried again at once. */
-const IN_VAIN: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
-/** How a call may end that waits for, or does without, what an earlier start of it had asked for. */
-const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
-
-/** An effect that the first run had and the last one did not ask for: what came of it is not what has happened. */
-const FELL_BEHIND = {
-  ok: false,
-  failure: {
-    code: "executor_lost",
-    message: "the call was run again after its executor was lost and asked for less than before",
-  },
-} as const;
-
-function readLogs(logs: string): LogLine[] {
-  return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));
 }

@@ -17,6 +17,7 @@ import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
 import type { ModuleReport } from "./tool/prepare.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
+import type { CallTrace } from "./tracing.ts";
 
 const DRAIN_DEFAULT_MS = 5_000;
 
@@ -177,15 +178,16 @@ export class Engine implements AsyncDisposable {
       const isOpen = this.#state === "open" || (parent !== null && this.#state === "draining");
       const accepted = this.#parts.admission.admit(call, options, isOpen, parent);
       if (!(accepted instanceof EngineCall)) {
-        this.#tell(accepted, tenantOf(options), parent);
+        this.#refuse(accepted, tenantOf(options), parent);
         return resolve(accepted);
       }
-      accepted.tool.usage.calls++;
+      const { callId, tool, tenant, limits } = accepted;
+      accepted.trace = this.#parts.tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
+      tool.usage.calls++;
       accepted.onResult = resolve;
       const blocked = this.#announce(accepted, call);
       if (blocked !== null) return accepted.fail(toolError("blocked", blocked), 0);
       if (parent !== null) return accepted.start(this.#parts.scheduler.lend(), 0);
-      const { tool, tenant, limits } = accepted;
       const { signal, priority = 0 } = options;
       this.#parts.scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
     });
@@ -202,11 +204,27 @@ export class Engine implements AsyncDisposable {
     return reason;
   }
 
-  #onEnd({ tool, tenant, parent }: EngineCall, result: ToolResult): void {
-    this.#tell(result, tenant, parent);
+  /** A call that was not admitted has ended before it began. */
+  #refuse(result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    const { callId, tool } = result.metadata;
+    // A name that only a caller made up names no span.
+    const name = this.#parts.registry.get(tool) === undefined ? "" : tool;
+    const trace = this.#parts.tracing.begin(callId, name, tenant, parent?.trace ?? null);
+    this.#conclude(trace, result, tenant, parent);
+  }
+
+  #onEnd({ tool, tenant, parent, trace }: EngineCall, result: ToolResult): void {
+    this.#conclude(trace, result, tenant, parent);
     const { usage } = tool;
     usage.calls--;
     if (usage.retired && usage.calls === 0) this.#parts.executor.forget(tool.script.key);
+  }
+
+  /** Tells what came of a call, with its span active for who hears it, and ends the span. */
+  #conclude(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    if (trace === null) return this.#tell(result, tenant, parent);
+    trace.within(() => this.#tell(result, tenant, parent));
+    trace.end(result);
   }
 
   #tell(result: ToolResult, tenant: string, parent: EngineCall | null): void {

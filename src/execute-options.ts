@@ -31,7 +31,10 @@ export interface ExecuteOptions {
   readonly retries?: number;
   /** Gets console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
-  /** Gets what the tool says of how far it has come. */
+  /**
+   * Gets what the tool says of how far it has come: twenty times a second at most, the latest each time, and the last
+   * before the call ends. It never goes back.
+   */
   readonly onProgress?: (progress: Progress) => void;
   /** Gets what the tool asks the host for, once it has its answer. */
   readonly onCapability?: (event: CapabilityEvent) => void;

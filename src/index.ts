@@ -38,5 +38,5 @@ export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxStat
 export type { Logger } from "./log.ts";
 export type { EngineOptions, KvOptions, QueueOptions } from "./options.ts";
 export type { Isolation } from "./protocol/script.ts";
-export type { LogLine, ResultMetadata, ToolCall, ToolResult } from "./result.ts";
+export type { LogLine, Progress, ResultMetadata, ToolCall, ToolResult } from "./result.ts";
 export type { RetryOn, Runtime, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";

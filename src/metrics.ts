@@ -158,8 +158,11 @@ function registerGauges(registers: Registry[], sources: MetricSources, label: (t
       },
     });
   gauge("queue_depth", "Calls that wait.", () => sources.scheduler().queued);
+  gauge("queue_capacity", "Calls that may wait.", () => sources.scheduler().maxQueued);
   gauge("calls_in_flight", "Calls that run.", () => sources.scheduler().running);
+  gauge("calls_capacity", "Calls that may run at once.", () => sources.scheduler().concurrency);
   gauge("executor_rss_bytes", "Resident memory of all executors.", () => sources.executor().rssBytes);
+  gauge("executor_ready", "Whether calls can run now.", () => Number(sources.executor().ready));
   gauge("executor_spare_ready", "Whether another process stands ready.", () => Number(sources.executor().spareReady));
   gauge("executor_sandboxed", "Whether executors run in the operating system's sandbox.", () =>
     sources.executor().sandbox.kind === "off" ? 0 : 1,

@@ -71,6 +71,7 @@ const ENGINE_FILES = [
   "registrar.ts",
   "recording.ts",
   "replay-call.ts",
+  "tracing.ts",
 ];
 /** The only file of the guest that the other side of the boundary may import: the face between the two. */
 const GUEST_FACE = "guest/host.ts";

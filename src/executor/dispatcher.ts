@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../errors.ts";
 import type { AskMessage, DoneMessage, Failure, RanMessage, ToHost } from "../protocol/messages.ts";
-import { readFailure, readJson, readStats } from "../protocol/payload.ts";
+import { readFailure, readJson, readProgress, readStats } from "../protocol/payload.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import { ProtocolError } from "../protocol/wire.ts";
 import { settleMessage } from "./answer.ts";
@@ -141,6 +141,7 @@ export class Dispatcher implements LaneListener {
     }
     if (flight === undefined) return this.#inspector.restart(run);
     this.#owner.tell("call:restart", { callId: flight.job.callId, tool: flight.job.script.name, attempts });
+    flight.job.onRestart?.(attempts);
     flight.startAgain(performance.now());
     this.#batcher.add(flight);
   }
@@ -194,6 +195,8 @@ export class Dispatcher implements LaneListener {
         return this.#onLost(lane, message.run, String(readJson(message.payload)));
       case "log":
         return this.#flightOn(lane, message.run)?.log(message.payload);
+      case "progress":
+        return this.#flightOn(lane, message.run)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
         return this.#flightOn(lane, message.run)?.job.onTimed?.(message.ask, message.nowMs);
       case "inspected": {

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../errors.ts";
 import type { Failure, RunLimits } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
+import type { Progress } from "../result.ts";
 
 /** A capability call on its way to the broker. */
 export interface Ask {
@@ -38,11 +39,12 @@ export interface Job {
   readonly limits: RunLimits & { readonly wallMs: number; readonly queueMs: number };
   /** What is left of `queueMs` for its first start. When it loses its worker it may wait for all of that again. */
   readonly waitMs: number;
-  /** Whether `onLog` wants lines as they come. */
+  /** Whether `onLog` wants lines as they come, and `onProgress` how far the call has come. */
   readonly stream: boolean;
   /** Hands a capability call to the broker. Never rejects. */
   ask(ask: Ask): Promise<Answer>;
   onLog(line: string): void;
+  onProgress?(progress: Progress): void;
   /** The answers that its earlier starts were given, as `PlannedAnswer[]` in JSON; empty text where there are none. */
   plan?(): string;
   /** An answer reached the call later, by the call's clock, than it was given. */
@@ -51,6 +53,8 @@ export interface Job {
   readonly nowMs?: number | undefined;
   /** It went to a worker for the first time: when by `performance.now()`, and what the call's clock showed. */
   onStart?(startMs: number, nowMs: number): void;
+  /** It lost its executor after so many starts, and waits for another one. */
+  onRestart?(attempts: number): void;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

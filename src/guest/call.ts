@@ -1,5 +1,16 @@
 import { Entropy } from "./entropy.ts";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Emit, type Failure, NAME_MAX, type Pure } from "./host.ts";
+import {
+  EMIT_ASK,
+  EMIT_DONE,
+  EMIT_LOG,
+  EMIT_PROGRESS,
+  EMIT_TIMER,
+  type Emit,
+  type Failure,
+  NAME_MAX,
+  PROGRESS_MESSAGE_MAX,
+  type Pure,
+} from "./host.ts";
 import { Timers } from "./timers.ts";
 
 /** What every call of a realm has in common. */
@@ -100,6 +111,8 @@ export class Call {
   #entropy: Entropy | null = null;
   #requests = 0;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
+  /** Whether nobody listens to how far it comes: it is not said any more then. */
+  #isUnheard = false;
   settled = false;
 
   constructor(world: CallWorld, run: number, id: string, outputMax: number) {
@@ -154,6 +167,15 @@ export class Call {
     if (this.settled) return;
     const line = message.length > LOG_LINE_MAX ? `(a line of ${message.length} characters)` : message;
     this.#world.emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
+  }
+
+  /** Says how far it has come. What is no number, or no text, is left out. */
+  progress(progress: unknown, total: unknown, message: unknown): void {
+    if (typeof progress !== "number") throw new TypeError("context.progress takes a number");
+    if (this.settled || this.#isUnheard || !isFinite(progress)) return;
+    const whole = typeof total === "number" && isFinite(total) ? `${total}` : "";
+    const text = typeof message === "string" ? message.slice(0, PROGRESS_MESSAGE_MAX) : "";
+    this.#isUnheard = this.#world.emit(EMIT_PROGRESS, this.run, progress, whole, text, 0) === 0;
   }
 
   ask(capability: string, method: string, args: unknown): Promise<unknown> {

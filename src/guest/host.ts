@@ -8,10 +8,16 @@ export const EMIT_DONE = 0;
 export const EMIT_LOG = 1;
 export const EMIT_ASK = 2;
 export const EMIT_TIMER = 3;
+export const EMIT_PROGRESS = 4;
+
+/** Longest message with which a tool says how far it has come, in characters. */
+export const PROGRESS_MESSAGE_MAX = 1_000;
 
 /**
  * What `a`, `b` and `c` are depends on the kind: an outcome; a level and a message; a capability, a method and its
- * arguments; a time. `nowMs` is the call's clock. The answer is the number of an ask, 0 where it is refused.
+ * arguments; a time; how far the call has come, of how much, and a message, each of which may be missing as empty text.
+ * `nowMs` is the call's clock. The answer is the number of an ask, 0 where it is refused; to progress 1, and 0 where
+ * nobody listens.
  */
 export type Emit = (kind: number, run: number, a: string | number, b: string, c: string, nowMs: number) => number;
 

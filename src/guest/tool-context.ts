@@ -42,6 +42,15 @@ export class ToolContext {
     return this.#call.signal;
   }
 
+  /**
+   * Tells whoever waits for the call how far it has come, of how much where that is known, and what it is at. Costs
+   * next to nothing where nobody listens. Of what is told in quick succession only the last arrives.
+   */
+  get progress(): (progress: number, total?: number, message?: string) => void {
+    const call = this.#call;
+    return (progress, total, message) => call.progress(progress, total, message);
+  }
+
   get host(): object {
     return (this.#host ??= createHost(this.#call));
   }

@@ -33,7 +33,7 @@ export interface RunMessage extends RunLimits {
   readonly key: string;
   /** Isolates are never shared between tenants. */
   readonly tenant: string;
-  /** Whether log lines are sent as they come as well as with the result. */
+  /** Whether log lines are sent as they come as well as with the result, and how far the calls have come at all. */
   readonly stream: boolean;
   /** Whether the call shares no isolate with others: it has lost more than one through their fault. */
   readonly ownIsolate: boolean;
@@ -132,6 +132,14 @@ export interface LogMessage {
   readonly payload: string;
 }
 
+/** How far a call has come, where its caller wants to know. */
+export interface ProgressMessage {
+  readonly kind: "progress";
+  readonly run: number;
+  /** `[progress, total, message]` as JSON; `null` for what is missing. */
+  readonly payload: string;
+}
+
 /** How many isolates a worker holds, and how it came to them. */
 export interface WorkerStats {
   readonly active: number;
@@ -164,5 +172,6 @@ export type ToHost =
   | AskMessage
   | TimedMessage
   | LogMessage
+  | ProgressMessage
   | { readonly kind: "inspected"; readonly run: number; readonly payload: string }
   | { readonly kind: "stats"; readonly payload: string };

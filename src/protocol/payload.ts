@@ -1,4 +1,5 @@
 import { isErrorCode } from "../errors.ts";
+import type { Progress } from "../result.ts";
 import type { Failure, WorkerStats } from "./messages.ts";
 import { ProtocolError } from "./wire.ts";
 
@@ -17,6 +18,23 @@ export function readFailure(payload: string): Failure {
     if (isErrorCode(failure.code) && typeof failure.message === "string") return failure as Failure;
   }
   throw new ProtocolError("a message with a failure that is none");
+}
+
+/** Longest message with which a call says how far it has come, in characters. */
+const PROGRESS_MESSAGE_MAX = 1_000;
+
+export function readProgress(payload: string): Progress {
+  const said = readJson(payload);
+  const [progress, total, message] = Array.isArray(said) ? (said as unknown[]) : [];
+  const isMessage = typeof message === "string" && message.length <= PROGRESS_MESSAGE_MAX;
+  if (!isFiniteNumber(progress) || !(total === null || isFiniteNumber(total)) || !(message === null || isMessage)) {
+    throw new ProtocolError("a message with progress that is none");
+  }
+  return { progress, ...(total === null ? {} : { total }), ...(message === null ? {} : { message }) };
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return Number.isFinite(value);
 }
 
 /** What isolates and contexts are counted as when they start. */

@@ -99,6 +99,8 @@ export function encodeToHost(message: ToHost): string {
       return `m\t${message.run}\t${message.ask}\t${message.nowMs}\n`;
     case "log":
       return `g\t${message.run}\t${message.payload}\n`;
+    case "progress":
+      return `p\t${message.run}\t${message.payload}\n`;
     case "lost":
       return `x\t${message.run}\t${message.payload}\n`;
     case "inspected":
@@ -150,6 +152,8 @@ export function decodeToHost(line: string): ToHost {
       return { kind: "timed", run: fields.number(), ask: fields.number(), nowMs: fields.number() };
     case "g":
       return { kind: "log", run: fields.number(), payload: fields.rest() };
+    case "p":
+      return { kind: "progress", run: fields.number(), payload: fields.rest() };
     case "x":
       return { kind: "lost", run: fields.number(), payload: fields.rest() };
     case "n":

@@ -2,6 +2,7 @@ import { CONTINUATIONS_MAX } from "../protocol/continuation.ts";
 import type { Failure, PlannedAnswer, RunMessage } from "../protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { Plan } from "./plan.ts";
+import { Steps } from "./steps.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 
 const LOG_LINES_MAX = 1_000;
@@ -20,6 +21,8 @@ export class ActiveCall {
   firedMs = 0;
   /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
   outcome = "";
+  /** How far it has come. */
+  readonly steps = new Steps();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
   readonly #logs: [level: string, message: string][] = [];
   #logLength = 0;
@@ -55,7 +58,7 @@ export class ActiveCall {
 
   /** Whether it has nothing to tell but its outcome. */
   get isQuiet(): boolean {
-    return this.#logs.length === 0 && this.#dropped === 0;
+    return this.#logs.length === 0 && this.#dropped === 0 && !this.steps.isPending;
   }
 
   logsJson(): string {
@@ -106,6 +109,12 @@ export class ActiveCall {
   /** When the timer is due by the call's own clock, or never. */
   get dueMs(): number {
     return this.#timer?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** It has ended. */
+  stopTimers(): void {
+    this.stopTimer();
+    this.steps.stop();
   }
 
   stopTimer(): void {

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
 import { isContinuation } from "../protocol/continuation.ts";
 import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
@@ -99,7 +99,7 @@ export class Session implements LinkListener {
 
   /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
   onPause(): void {
-    if (this.#outbox !== "") this.#sendOutbox();
+    this.#sendOutbox();
     this.#slot.rest();
     this.#preparation.begin(this.#hasInspected);
     this.#hasInspected = false;
@@ -108,7 +108,7 @@ export class Session implements LinkListener {
   close(): void {
     clearInterval(this.#statsTimer);
     this.#preparation.stop();
-    for (const call of this.#calls.values()) call.stopTimer();
+    for (const call of this.#calls.values()) call.stopTimers();
     this.#calls.clear();
     this.#isolates.dispose();
   }
@@ -197,7 +197,7 @@ export class Session implements LinkListener {
 
   #lose(run: number, reason: string): void {
     const call = this.#calls.get(run);
-    call?.stopTimer();
+    call?.stopTimers();
     call?.isolate.leave(run, call.realm);
     this.#calls.delete(run);
     this.#post({ kind: "lost", run, payload: JSON.stringify(reason) });
@@ -214,7 +214,8 @@ export class Session implements LinkListener {
     const { isolate, message, run } = call;
     const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
     this.#calls.delete(run);
-    call.stopTimer();
+    this.#postProgress(call);
+    call.stopTimers();
     isolate.measure(call.cpuMs);
     isolate.leave(run, call.realm);
     this.#post({
@@ -247,6 +248,14 @@ export class Session implements LinkListener {
       case EMIT_LOG:
         this.#log(call, String(a), String(b));
         return 0;
+      case EMIT_PROGRESS:
+        if (!call.message.stream) return 0;
+        call.steps.note(Number(a), String(b), String(c), () => {
+          this.#postProgress(call);
+          // The turn that it is said in may go on for long.
+          this.#sendOutbox();
+        });
+        return 1;
       case EMIT_TIMER:
         call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
           this.#fire(call);
@@ -272,6 +281,11 @@ export class Session implements LinkListener {
     this.#post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
   }
 
+  #postProgress(call: ActiveCall): void {
+    const payload = call.steps.take();
+    if (payload !== null) this.#post({ kind: "progress", run: call.run, payload });
+  }
+
   #post(message: ToHost): void {
     const nowMs = performance.now();
     if (this.#outbox === "") this.#outboxSinceMs = nowMs;
@@ -281,6 +295,7 @@ export class Session implements LinkListener {
 
   #sendOutbox(): void {
     const text = this.#outbox;
+    if (text === "") return;
     this.#outbox = "";
     // Before the host hears of a turn's end, it is said to run no more.
     if (this.#turns.realm === null) this.#slot.rest();

@@ -180,7 +180,7 @@ export class Starter {
   }
 
   #drop(call: ActiveCall): void {
-    call.stopTimer();
+    call.stopTimers();
     this.#host.calls.delete(call.run);
     call.isolate.leave(call.run, call.realm);
   }

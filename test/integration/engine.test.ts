@@ -155,6 +155,7 @@ describe("a call", () => {
     ["signal", { signal: new AbortController() }],
     ["tenant", { tenant: 7 }],
     ["onLog", { onLog: "loud" }],
+    ["onProgress", { onProgress: 1 }],
   ])("is refused where its %s is none, and costs no slot", async (option, options) => {
     const name = await tool("export default () => 1;");
     const refused = await engine.execute({ name, arguments: {} }, options as never);

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine, type ToolResult } from "../../src/index.ts";
+import { createEngine, type Engine, type Progress, type ToolResult } from "../../src/index.ts";
 import { sampleCapabilities, samplePolicy } from "../../src/surfaces/cli/samples.ts";
 
 const FOLDER = fileURLToPath(new URL("../../fixtures/tools", import.meta.url));
@@ -11,6 +11,7 @@ type Arguments = Record<string, unknown>;
 const WRONG: readonly (readonly [name: string, args: Arguments, where: RegExp])[] = [
   ["add", { a: 1, b: "2" }, /\/b/],
   ["convert-currency", { amount: 1, from: "euro", to: "USD" }, /\/from/],
+  ["countdown", { from: 0 }, /\/from/],
   ["csv-to-json", { csv: "a", delimiter: "ab" }, /\/delimiter/],
   ["date-math", { date: "tomorrow", days: 1 }, /\/date/],
   ["generate-password", { length: 4 }, /\/length/],
@@ -224,6 +225,17 @@ describe.each(["process", "threads"] as const)("the sample tools in the executor
       type: "RangeError",
       message: "2026-02-30 is not in the calendar",
     });
+  });
+
+  test("countdown says how far it has come", async () => {
+    const told: Progress[] = [];
+    const result = await engine.execute(
+      { name: "countdown", arguments: { from: 3, stepMs: 80 } },
+      { onProgress: (progress) => told.push(progress) },
+    );
+    expect(result.output).toEqual({ steps: 3 });
+    expect(told[0]).toEqual({ progress: 0, total: 3, message: "3 …" });
+    expect(told.at(-1)).toEqual({ progress: 3, total: 3, message: "liftoff" });
   });
 
   test("prime-table keeps its table from call to call", async () => {

@@ -25,7 +25,7 @@ const HEADERS = {
   vary: "accept-encoding",
 };
 
-/** Adds the page for people. It holds nothing that is secret: what it shows, it asks for as any other client does. */
+/** Adds the page for people. It holds nothing that is secret: it asks for what it shows, like every client. */
 export function addConsole(app: FastifyInstance, _door: Door): void {
   let loading: Promise<Page> | null = null;
   const page = async (): Promise<Page> => {

@@ -1,25 +1,34 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyError, FastifyReply } from "fastify";
-import { type ErrorCode, ERRORS, toolError } from "../../errors.ts";
+import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
 
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
 /** Answers with a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
-  return sendText(reply, status, JSON.stringify(value));
+  return sendJsonText(reply, status, JSON.stringify(value));
 }
 
 /** Answers with a result; the status is its error's, by the table. */
 export function sendResult(reply: FastifyReply, result: ToolResult): FastifyReply {
-  const { error } = result;
-  const text = writeResult(result);
-  if (text === null) {
-    return sendResult(reply, failure(toolError("output_too_large", NESTED_TOO_DEEPLY), result.metadata));
-  }
+  const { error, text } = writeResult(result);
   const retryAfterMs = retryAfter(error?.details);
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
-  return sendText(reply, error === null ? 200 : ERRORS[error.code].http, text);
+  return sendJsonText(reply, error === null ? 200 : ERRORS[error.code].http, text);
+}
+
+/**
+ * A result as JSON, with its error. A tool may have nested its output so deeply that it can be read, but not be written
+ * with what stack there is: then another result takes its place.
+ */
+export function writeResult(result: ToolResult): { readonly text: string; readonly error: ToolError | null } {
+  try {
+    return { text: JSON.stringify(result), error: result.error };
+  } catch {
+    const error = toolError("output_too_large", NESTED_TOO_DEEPLY);
+    return { text: JSON.stringify(failure(error, result.metadata)), error };
+  }
 }
 
 /** Answers a request that never became a call, in the form of a result. */
@@ -29,8 +38,12 @@ export function sendRefusal(
   message: string,
   { status, tool = "" }: { readonly status?: number; readonly tool?: string } = {},
 ): FastifyReply {
-  const result = failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
-  return sendJson(reply, status ?? ERRORS[code].http, result);
+  return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, tool));
+}
+
+/** The result of what never became a call. */
+export function refusal(code: ErrorCode, message: string, tool = ""): ToolResult {
+  return failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
 }
 
 /** Answers where there is nothing. */
@@ -58,21 +71,13 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
   }
 }
 
-function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
+/** Answers with what is JSON already. */
+export function sendJsonText(reply: FastifyReply, status: number, json: string): FastifyReply {
   reply.code(status);
   reply.header("content-type", "application/json; charset=utf-8");
   // What tools wrote is in it: no browser shall take it for a page.
   reply.header("x-content-type-options", "nosniff");
   return reply.send(json);
-}
-
-/** A tool may have nested its output so deeply that it can be read, but not be written with what stack there is. */
-function writeResult(result: ToolResult): string | null {
-  try {
-    return JSON.stringify(result);
-  } catch {
-    return null;
-  }
 }
 
 function retryAfter(details: unknown): number | undefined {

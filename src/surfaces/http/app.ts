@@ -1,11 +1,9 @@
 import { fastify, type FastifyError, type FastifyInstance } from "fastify";
 import { describeExcess } from "../../json.ts";
-import { MAX_LIMITS } from "../../limits.ts";
 import { sendError, sendNotFound } from "./answers.ts";
 import { addAccess } from "./door.ts";
+import { SILENCE_MS } from "./unread.ts";
 
-/** Longer than a call may wait and run together: a connection on which nothing moves is not a dead one before that. */
-const SILENCE_MS = MAX_LIMITS.queueMs + MAX_LIMITS.wallMs + 60_000;
 const HEADERS_MS = 15_000;
 const REQUEST_MS = 120_000;
 /** Longer than the 60 seconds after which most load balancers give an idle connection up, so that they do so first. */

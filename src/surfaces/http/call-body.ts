@@ -13,6 +13,9 @@ export interface ParsedCall {
 const TENANT_MAX = 256;
 const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
 
+/** Calls as the body of a batch asks for them; in the place of one that is none, what is wrong with it. */
+export type ParsedBatch = readonly (ParsedCall | string)[];
+
 /**
  * Reads the body of `POST /v1/execute`; answers what is wrong with it where it is none. Only the form is checked that
  * the engine's types promise: what the values mean, the engine says.
@@ -26,6 +29,27 @@ export function parseCall(body: unknown): ParsedCall | string {
   const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
   const call = { ...said, name, arguments: args } as ToolCall;
   return typeof options === "string" ? options : { call, options };
+}
+
+/**
+ * Reads the body of `POST /v1/execute/batch`; answers what is wrong with it where it is none. What is wrong with one of
+ * its calls is that call's. The batch's options are those of all calls, and a call's own go before them.
+ */
+export function parseBatch(body: unknown, callsMax: number): ParsedBatch | string {
+  if (!isObject(body)) return 'the body is not an object such as {"calls":[{"name":"add","arguments":{"a":1,"b":2}}]}';
+  const unknown = Object.keys(body).find((name) => name !== "calls" && name !== "options");
+  if (unknown !== undefined) return `${unknown.slice(0, 64)} is nothing that a batch has; there are calls, options`;
+  const { calls } = body;
+  if (!Array.isArray(calls) || calls.length === 0 || calls.length > callsMax) {
+    return `a batch's calls are a list of 1 to ${callsMax} calls`;
+  }
+  const options = parseOptions(body["options"] ?? {});
+  if (typeof options === "string") return options;
+  if (options.idempotencyKey !== undefined) return "options.idempotencyKey is a call's own: a batch has none";
+  return calls.map((each: unknown) => {
+    const parsed = parseCall(each);
+    return typeof parsed === "string" ? parsed : { call: parsed.call, options: { ...options, ...parsed.options } };
+  });
 }
 
 function parseOptions(options: unknown): ExecuteOptions | string {

@@ -1,28 +1,52 @@
-import type { ServerResponse } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendRefusal, sendResult } from "./answers.ts";
-import { parseCall } from "./call-body.ts";
+import { answerBatch, streamBatch } from "./call-batch.ts";
+import { parseBatch, parseCall, type ParsedCall } from "./call-body.ts";
+import type { CallListeners } from "./call-events.ts";
+import { streamCall } from "./call-stream.ts";
+import { disconnection } from "./disconnection.ts";
 import { callerOf, type Door, refuseOthers } from "./door.ts";
+import { EVENT_STREAM } from "./event-stream.ts";
+import { chooseType } from "./media-type.ts";
+
+const BATCH_CALLS_DEFAULT = 256;
+const TYPES = ["application/json", EVENT_STREAM] as const;
 
 /** Adds the routes that run tools. */
-export function addCalls(app: FastifyInstance, { gate, isDraining }: Door): void {
+export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = BATCH_CALLS_DEFAULT }: Door): void {
+  /** Runs the calls of a request, as long as its client is there. */
+  const runner = (request: FastifyRequest, reply: FastifyReply) => {
+    const caller = callerOf(request);
+    const signal = disconnection(request.raw, reply.raw);
+    return ({ call, options }: ParsedCall, listeners?: CallListeners) =>
+      gate.execute(caller, call, { ...options, ...listeners, signal });
+  };
+
   app.post("/v1/execute", { config: { role: "execute" } }, async (request, reply) => {
+    const type = chooseType(request.headers.accept, TYPES);
+    if (type === null) return refuseTypes(reply);
     const parsed = parseCall(request.body);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
-    const signal = disconnection(reply.raw);
-    const result = await gate.execute(callerOf(request), parsed.call, { ...parsed.options, signal });
+    const run = runner(request, reply);
+    if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(parsed, listeners), isDraining);
+    const result = await run(parsed);
     // Where the server began to stop while the call ran, its client has to send the next one elsewhere.
     if (isDraining()) reply.header("connection", "close");
     return sendResult(reply, result);
   });
   refuseOthers(app, "/v1/execute", ["POST"]);
+
+  app.post("/v1/execute/batch", { config: { role: "execute" } }, async (request, reply) => {
+    const type = chooseType(request.headers.accept, TYPES);
+    if (type === null) return refuseTypes(reply);
+    const calls = parseBatch(request.body, batchCalls);
+    if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
+    const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
+    return answer(reply, calls, runner(request, reply), isDraining);
+  });
+  refuseOthers(app, "/v1/execute/batch", ["POST"]);
 }
 
-/** A signal that is aborted when the client goes away before it has its answer. */
-function disconnection(response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  response.once("close", () => {
-    if (!response.writableEnded) controller.abort();
-  });
-  return controller.signal;
+function refuseTypes(reply: FastifyReply): FastifyReply {
+  return sendRefusal(reply, "invalid_arguments", `the answer is one of ${TYPES.join(", ")}`, { status: 406 });
 }

@@ -11,6 +11,10 @@ export interface Door {
   readonly gate: Gate;
   /** Whether the server is about to stop. */
   readonly isDraining: () => boolean;
+  /** How many calls a batch may have. Default 256. */
+  readonly batchCalls?: number;
+  /** Whether `/metrics` has those of this process as well. Default: true. */
+  readonly processMetrics?: boolean;
 }
 
 declare module "fastify" {

@@ -2,12 +2,16 @@ import type { FastifyInstance } from "fastify";
 import { Registry } from "prom-client";
 import { sendJson } from "./answers.ts";
 import { type Door, refuseOthers } from "./door.ts";
+import { HttpMetrics } from "./http-metrics.ts";
+import { withProcessMetrics } from "./process-metrics.ts";
 
 /** Adds the routes for those who watch the server: probes, and whatever reads metrics. */
-export function addHealth(app: FastifyInstance, { engine, isDraining }: Door): void {
+export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Door): void {
+  const http = new HttpMetrics(app);
   app.get("/metrics", { config: { role: "metrics" } }, async (_request, reply) => {
-    const text = await engine.metrics();
-    return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(text);
+    const text = `${await engine.metrics()}\n${await http.text()}`;
+    const all = processMetrics ? await withProcessMetrics(text) : text;
+    return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(all);
   });
   refuseOthers(app, "/metrics", ["GET", "HEAD"]);
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { addConsole } from "../console/console.ts";
+import { underSender } from "../trace-context.ts";
 import { addCalls } from "./calls.ts";
 import type { Door } from "./door.ts";
 import { addHealth } from "./health.ts";
@@ -8,6 +9,8 @@ import { addTools } from "./tools.ts";
 
 /** Adds all routes of an engine. */
 export function addRoutes(app: FastifyInstance, door: Door): void {
+  // After the body is read: what is active does not outlive that.
+  app.addHook("preHandler", ({ headers }, _reply, next) => underSender(headers, next));
   addCalls(app, door);
   addTools(app, door);
   addHealth(app, door);

@@ -14,10 +14,17 @@ export interface ServerOptions {
   readonly port?: number;
   /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
   readonly bodyBytes?: number;
+  /** The calls that a batch may have. Default 256. */
+  readonly batchCalls?: number;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
   readonly assets?: ServedAssets;
+  /**
+   * Whether `/metrics` tells of this process as well: its memory, files, processor time, and the delay of its event loop.
+   * Default: true, unless the engine's registry does.
+   */
+  readonly processMetrics?: boolean;
 }
 
 /** Assets, and where clients find them. */
@@ -52,7 +59,9 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
   let isDraining = false;
   const app = createApp(bodyBytes);
-  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => isDraining });
+  const { batchCalls, processMetrics = true } = options;
+  const door = { engine, gate: new Gate(engine), isDraining: () => isDraining, processMetrics };
+  addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
   try {
     await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });

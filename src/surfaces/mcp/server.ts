@@ -1,6 +1,7 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../contracts/index.ts";
 import type { McpTool } from "../../contracts/mcp.ts";
+import { underSender } from "../trace-context.ts";
 
 /** What runs tools, and tells when there are others. */
 export interface ChangingToolRunner extends ToolRunner {
@@ -38,7 +39,7 @@ export function createMcpServer(runner: ChangingToolRunner, { name, version, ten
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, NAME_MAX)}`);
     }
     const options = { signal: mcpReq.signal, ...(tenant === undefined ? {} : { tenant }) };
-    const result = await runner.execute(mcp.readCall(params), options);
+    const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
     const { outputSchema } = mcp.writeTool(tool);
     const written: CallToolResult = mcp.writeResult(result);
     // A client may hold what is structured against the schema, also where it is a text.

@@ -84,7 +84,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     method: text,
     payload: json,
   }),
-  fc.record({ kind: fc.constantFrom("log", "lost", "inspected"), run, payload: json }),
+  fc.record({ kind: fc.constantFrom("log", "progress", "lost", "inspected"), run, payload: json }),
   fc.record({ kind: fc.constant("timed"), run, ask: run, nowMs: amount }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
@@ -125,7 +125,7 @@ describe("messages on the wire", () => {
       fc.property(
         fc.oneof(
           text,
-          fc.tuple(fc.stringMatching(/^[rslucideakgxnt]$/), text).map((part) => part.join("\t")),
+          fc.tuple(fc.stringMatching(/^[rslucideakgpxnt]$/), text).map((part) => part.join("\t")),
         ),
         (line) => {
           for (const decode of [decodeToHost, decodeToWorker]) {

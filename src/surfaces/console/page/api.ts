@@ -65,7 +65,7 @@ export async function watchStats(onStats: (stats: Stats) => void, signal: AbortS
 export async function runCall(body: CallBody, listener: CallListener, signal: AbortSignal): Promise<ToolResult> {
   const init = {
     method: "POST",
-    headers: { accept: "text/event-stream, application/json", "content-type": "application/json" },
+    headers: { accept: "text/event-stream, application/json;q=0.5", "content-type": "application/json" },
     body: JSON.stringify(body),
     signal,
   };

@@ -42,5 +42,5 @@ export class CallOptions {
 }
 
 function option(label: string, schema: Schema, make: (place: Parameters<typeof textField>[0]) => Field): Field {
-  return make({ label, schema, isRequired: false, depth: 0, root: schema, make });
+  return make({ label, schema, isRequired: false, depth: 0, budget: { fields: 0 }, root: schema, make });
 }

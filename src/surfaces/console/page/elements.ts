@@ -56,5 +56,5 @@ export function table(label: string, heads: readonly string[], rows: readonly (r
 
 /** A box that scrolls, also for who has no mouse. */
 export function scrollBox(label: string, style: string, ...children: readonly Child[]): HTMLElement {
-  return h("div", { class: style, tabindex: 0, role: "region", "aria-label": label }, ...children);
+  return h("div", { class: style, tabindex: 0, role: "group", "aria-label": label }, ...children);
 }

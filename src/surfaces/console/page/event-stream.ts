@@ -12,8 +12,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      // A line may end with any of the three, and one that is cut may end with the first half of the two.
-      const lines = (rest + value).replaceAll(/\r\n?(?!$)/g, "\n").split("\n\n");
+      const lines = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
       rest = lines.pop() ?? "";
       for (const block of lines) {
         const event = parseBlock(block);

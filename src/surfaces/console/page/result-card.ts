@@ -125,7 +125,7 @@ function errorView({ code, type, message, retryable, details }: ToolError): HTML
   return h(
     "div",
     { class: "notice bad stack" },
-    h("p", { class: "strong" }, `${type}: ${message.slice(0, 2_000)}`),
+    h("p", { class: "strong" }, lines.length > 0 ? type : `${type}: ${message.slice(0, 2_000)}`),
     lines.length === 0
       ? null
       : h("ul", {}, ...lines.slice(0, 50).map((line) => h("li", {}, isRecord(line) ? String(line["message"]) : ""))),

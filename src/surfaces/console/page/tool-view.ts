@@ -208,7 +208,7 @@ function header({
 function schemas({ inputSchema, outputSchema }: ToolInfo): HTMLElement {
   const parts = [["Input", inputSchema] as const, ["Output", outputSchema] as const].map(([name, schema]) =>
     schema === null
-      ? h("p", { class: "muted" }, `${name}: any value.`)
+      ? h("p", { class: "muted" }, `${name}: whatever it gives.`)
       : h("details", {}, h("summary", {}, name), jsonView(`${name} schema`, schema)),
   );
   return card("Schemas", ...parts);
@@ -222,6 +222,6 @@ function violationsOf({ error }: ToolResult): readonly { readonly pointer: strin
 }
 
 function messageOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return "The call could not be made.";
+  if (!(error instanceof ApiError)) return "The connection was lost before there was a result.";
   return error.status === 401 ? "The server asks for a key." : `${error.message}.`;
 }

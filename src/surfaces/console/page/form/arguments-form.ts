@@ -5,6 +5,8 @@ import type { Field } from "./field.ts";
 import { propertiesOf } from "./object-field.ts";
 import { initialValue } from "./initial-value.ts";
 
+const FIELDS_MAX = 500;
+
 /** The arguments of a call: as fields where the schema has some, or as JSON. */
 export class ArgumentsForm {
   readonly element: HTMLElement;
@@ -80,7 +82,7 @@ export class ArgumentsForm {
   #switch(): void {
     if (this.#isRaw) {
       const value = this.#parse();
-      if (value === undefined) return void this.#editor.focus();
+      if (value === undefined) return this.#editor.focus();
       this.write(value);
     } else {
       const reading = this.#fields?.read();
@@ -107,7 +109,15 @@ export class ArgumentsForm {
 }
 
 function makeFields(schema: Schema): Field | null {
-  const field = createField({ label: "", schema, isRequired: true, depth: 0, root: schema, make: createField });
+  const field = createField({
+    label: "",
+    schema,
+    isRequired: true,
+    depth: 0,
+    budget: { fields: FIELDS_MAX },
+    root: schema,
+    make: createField,
+  });
   const isForm = propertiesOf(schema).length > 0 || field.element.classList.contains("choice");
   return isForm ? field : null;
 }

@@ -44,7 +44,7 @@ function nameOf(schema: Schema, at: number): string {
   const tag = isRecord(properties)
     ? Object.values(properties).find((property) => isRecord(property) && typeof property["const"] === "string")
     : undefined;
-  if (isRecord(tag)) return String(tag["const"]);
+  if (isRecord(tag) && typeof tag["const"] === "string") return tag["const"];
   return typeof type === "string" ? type : `Form ${at + 1}`;
 }
 

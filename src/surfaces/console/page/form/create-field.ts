@@ -6,14 +6,15 @@ import { objectField, propertiesOf } from "./object-field.ts";
 import { booleanField, constField, enumField, jsonField, numberField, textField } from "./simple-fields.ts";
 
 /** Deeper values are written as JSON. */
-const DEPTH_MAX = 6;
+const DEPTH_MAX = 4;
 const PROPERTIES_MAX = 100;
 const BRANCHES_MAX = 20;
 
 /** The field that suits a schema; where none does, one for JSON. */
 export function createField(place: Place): Field {
   const schema = resolve(place.schema, place.root);
-  if (schema === null || place.depth > DEPTH_MAX) return jsonField({ ...place, schema: schema ?? {} });
+  const isTooMuch = place.depth > DEPTH_MAX || --place.budget.fields < 0;
+  if (schema === null || isTooMuch) return jsonField({ ...place, schema: schema ?? {} });
   return fieldOf({ ...place, schema });
 }
 
@@ -37,8 +38,7 @@ function fieldOf(place: Place): Field {
       return isRecord(schema["items"]) ? arrayField(place) : jsonField(place);
     case "object": {
       const count = propertiesOf(schema).length;
-      const below = { ...place, make: (inner: Place) => place.make({ ...inner, depth: place.depth + 1 }) };
-      return count > 0 && count <= PROPERTIES_MAX ? objectField(below) : jsonField(place);
+      return count > 0 && count <= PROPERTIES_MAX ? objectField(place) : jsonField(place);
     }
     default:
       return jsonField(place);

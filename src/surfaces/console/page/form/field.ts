@@ -22,6 +22,8 @@ export interface Place {
   /** Whether the value may not be missing. */
   readonly isRequired: boolean;
   readonly depth: number;
+  /** How many fields the form may still have: a schema that refers to itself has no end. */
+  readonly budget: { fields: number };
   /** The schema in which references are looked up. */
   readonly root: Schema;
   /** Makes the fields of what is inside. */
@@ -53,7 +55,7 @@ export class LabelledField {
     control.setAttribute("aria-describedby", hintLine === null ? `${id}-error` : `${id}-hint ${id}-error`);
     if (isRequired) control.setAttribute("aria-required", "true");
     control.addEventListener("input", () => this.clear());
-    const name = h("label", { for: id }, h("span", { class: "name" }, label), kindLine(schema, isRequired));
+    const name = h("label", { for: id }, h("span", { class: "name" }, label), " ", kindLine(schema, isRequired));
     const isTick = control instanceof HTMLInputElement && control.type === "checkbox";
     this.element = isTick
       ? h("div", { class: "field tick" }, control, name, hintLine, this.#error)
@@ -77,7 +79,7 @@ export class LabelledField {
 export function group({ label, schema, isRequired }: Place, ...children: readonly (Node | null)[]) {
   const error = h("p", { class: "error", hidden: true });
   const hint = hintOf(schema);
-  const legend = h("legend", {}, h("span", { class: "name" }, label), kindLine(schema, isRequired));
+  const legend = h("legend", {}, h("span", { class: "name" }, label), " ", kindLine(schema, isRequired));
   const hintLine = hint === "" ? null : h("p", { class: "hint" }, hint);
   const element =
     label === ""
