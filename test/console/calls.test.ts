@@ -148,7 +148,7 @@ describe("a call from the page", () => {
     const wrong = page.getByLabel("b number");
     expect(await wrong.getAttribute("aria-invalid")).toBe("true");
     const description = (await wrong.getAttribute("aria-describedby"))?.split(" ").at(-1) ?? "";
-    expect(await page.locator(`#${description}`).textContent()).toContain("must be number at most 100");
+    expect(await page.locator(`#${description}`).textContent()).toContain("/b must be <= 100");
   });
 
   test("is kept with those before it, to be looked at and repeated", async () => {

@@ -48,13 +48,16 @@ function nameOf(schema: Schema, at: number): string {
   return typeof type === "string" ? type : `Form ${at + 1}`;
 }
 
-/** Whether a value looks as if a schema were its own: by its type, and by what distinguishes objects. */
+/** Whether a value looks as if a schema were its own: by its type, and for objects by what they have. */
 function isLike(schema: Schema, value: Json): boolean {
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]) === JSON.stringify(value);
-  const { type, properties } = schema;
+  const { type, properties, required } = schema;
   if (typeof type === "string" && type !== typeOf(value) && !(type === "number" && typeof value === "number"))
     return false;
-  if (!isRecord(value) || !isRecord(properties)) return true;
+  if (!isRecord(value)) return true;
+  const names = Array.isArray(required) ? (required as readonly Json[]) : [];
+  if (!names.every((name) => typeof name === "string" && Object.hasOwn(value, name))) return false;
+  if (!isRecord(properties)) return true;
   return Object.entries(properties).every(([name, property]) => {
     const fixed = isRecord(property) ? property["const"] : undefined;
     return fixed === undefined || JSON.stringify(fixed) === JSON.stringify(value[name]);
