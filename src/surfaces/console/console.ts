@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendNotFound } from "../http/answers.ts";
 import { type Door, refuseOthers } from "../http/door.ts";
-import { type Asset, type Encoding, loadPage, type Page } from "./page-assets.ts";
+import { type Asset, type Encoding, loadPage } from "./page-assets.ts";
 
 const YEAR_SECONDS = 31_536_000;
 
@@ -27,23 +27,13 @@ const HEADERS = {
 
 /** Adds the page for people. It holds nothing that is secret: it asks for what it shows, like every client. */
 export function addConsole(app: FastifyInstance, _door: Door): void {
-  let loading: Promise<Page> | null = null;
-  const page = async (): Promise<Page> => {
-    try {
-      return await (loading ??= loadPage());
-    } catch (error) {
-      loading = null;
-      throw error;
-    }
-  };
-
   app.get("/", { config: { role: "anybody" } }, async (request, reply) => {
-    return sendAsset(request, reply, (await page()).document, "no-cache");
+    return sendAsset(request, reply, (await loadPage()).document, "no-cache");
   });
   refuseOthers(app, "/", ["GET", "HEAD"]);
 
   app.get<{ Params: { file: string } }>("/console/:file", { config: { role: "anybody" } }, async (request, reply) => {
-    const asset = (await page()).files.get(request.params.file);
+    const asset = (await loadPage()).files.get(request.params.file);
     if (asset === undefined) return sendNotFound(reply);
     return sendAsset(request, reply, asset, `public, max-age=${YEAR_SECONDS}, immutable`);
   });

@@ -24,8 +24,22 @@ export interface Page {
 const FOLDER = new URL("page/", import.meta.url);
 const HASH_LENGTH = 16;
 
-/** Makes the page from its sources, which are published as they are: the bundler reads TypeScript. */
+let loaded: Promise<Page> | null = null;
+
+/**
+ * The page, made once for each process, when somebody first asks for it: from its sources, which are published as they
+ * are, because the bundler reads TypeScript.
+ */
 export async function loadPage(): Promise<Page> {
+  try {
+    return await (loaded ??= makePage());
+  } catch (error) {
+    loaded = null;
+    throw error;
+  }
+}
+
+async function makePage(): Promise<Page> {
   const [script, style, icon, html] = await Promise.all([
     bundle("main.ts"),
     bundle("style.css"),

@@ -28,7 +28,7 @@ export class KeyDialog {
         },
       },
       h("h2", { id: heading }, "Key"),
-      h("p", {}, "The server asks for a key. It is kept in this tab until you close it."),
+      h("p", {}, "What the server lets you do depends on your key. It is kept in this tab until you close it."),
       h("div", { class: "field" }, h("label", { for: id, class: "name" }, "Key"), this.#input, this.#message),
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Use this key"), forget, cancel),
     );

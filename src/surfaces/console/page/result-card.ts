@@ -129,7 +129,9 @@ function errorView({ code, type, message, retryable, details }: ToolError): HTML
     lines.length === 0
       ? null
       : h("ul", {}, ...lines.slice(0, 50).map((line) => h("li", {}, isRecord(line) ? String(line["message"]) : ""))),
-    advice === undefined ? null : h("p", {}, advice),
+    advice === undefined
+      ? null
+      : h("p", {}, ...advice.split("`").map((text, at) => (at % 2 === 0 ? text : h("code", {}, text)))),
     retryable ? h("p", { class: "muted" }, "The same call may succeed later.") : null,
     typeof stack === "string" ? h("details", {}, h("summary", {}, "Stack"), textView("Stack", stack)) : null,
   );

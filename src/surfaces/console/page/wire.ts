@@ -17,7 +17,6 @@ export interface ToolInfo {
   readonly isolation: string;
   readonly isolationReason?: string;
   readonly retries: number;
-  readonly annotations: Readonly<Record<string, unknown>>;
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
 }
 
@@ -46,11 +45,6 @@ export interface CapabilityCall {
   readonly outcome: string;
   readonly durationMs: number;
   readonly step: number;
-}
-
-export interface Violation {
-  readonly pointer: string;
-  readonly message: string;
 }
 
 export interface ToolError {
