@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
-import type { ExecuteOptions } from "./execute-options.ts";
+import { type ExecuteOptions, isAmong } from "./execute-options.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
-import { type Limits, NAMES, resolveLimits } from "./limits.ts";
+import { type Bounds, type Limits, NAMES, resolveLimits } from "./limits.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 import type { ToolRegistry } from "./tool/registry.ts";
@@ -11,15 +11,15 @@ import type { ToolRegistry } from "./tool/registry.ts";
 /** Resolve and validate: the stages of a call before anybody is told of it. */
 export class Admission {
   readonly #registry: ToolRegistry;
-  readonly #maxLimits: Limits;
+  readonly #bounds: Bounds;
   readonly #host: CallHost;
   /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
   readonly #idPrefix = randomBytes(9).toString("base64url");
   #lastId = 0;
 
-  constructor(registry: ToolRegistry, maxLimits: Limits, host: CallHost) {
+  constructor(registry: ToolRegistry, bounds: Bounds, host: CallHost) {
     this.#registry = registry;
-    this.#maxLimits = maxLimits;
+    this.#bounds = bounds;
     this.#host = host;
   }
 
@@ -39,7 +39,7 @@ export class Admission {
     const refuse = (code: ErrorCode, message: string, details?: unknown) =>
       failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
     if (!isOpen) return refuse("engine_closed", "the engine takes no more calls");
-    const tool = this.#registry.get(name);
+    const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
     const wrong = describeMalformed(call, callId, options);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
@@ -61,9 +61,11 @@ export class Admission {
 
   #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {
     if (parent !== null) return limitsWithin(parent, tool.limits);
-    if (options.limits === undefined) return tool.limits;
+    const { limits, maxLimits } = options;
+    if (limits === undefined && maxLimits === undefined) return tool.limits;
     try {
-      return resolveLimits(tool.limits, options.limits, this.#maxLimits);
+      const { maxLimits: highest } = this.#bounds;
+      return resolveLimits(tool.limits, limits, resolveLimits(highest, maxLimits, highest));
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -90,7 +92,8 @@ function withinTimeout(limits: Limits, { timeoutArgument }: RegisteredTool, args
 function limitsWithin(parent: EngineCall, limits: Limits): Limits {
   const narrowed = { ...limits };
   for (const name of NAMES) {
-    if (name !== "memoryMb" && parent.options.limits?.[name] !== undefined) {
+    if (name === "memoryMb") continue;
+    if (parent.options.limits?.[name] !== undefined || parent.options.maxLimits?.[name] !== undefined) {
       narrowed[name] = Math.min(limits[name], parent.limits[name]);
     }
   }

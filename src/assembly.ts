@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Admission } from "./admission.ts";
 import { Audit } from "./audit.ts";
 import { createBroker } from "./authority.ts";
+import { logCalls } from "./call-log.ts";
 import type { Broker } from "./broker/broker.ts";
 import { callTool } from "./child-call.ts";
 import type { CallHost, EngineCall } from "./engine-call.ts";
@@ -9,6 +10,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import { Events } from "./events.ts";
 import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
+import type { Limits } from "./limits.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -22,6 +24,8 @@ import { Tracing } from "./tracing.ts";
 
 /** What an engine is made of. */
 export interface Assembly {
+  /** Changed in place: whoever looks sees the limits that are in force. */
+  readonly bounds: { limits: Limits; maxLimits: Limits };
   readonly events: Events;
   readonly registry: ToolRegistry;
   readonly registrar: Registrar;
@@ -59,10 +63,10 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     nextRun,
     tell: (...told) => events.emit(...told),
   });
-  const { limits, maxLimits, packages, fetch } = options;
+  const { packages, fetch } = options;
+  const bounds = { limits: options.limits, maxLimits: options.maxLimits };
   const registrar = new Registrar({
-    limits,
-    maxLimits,
+    bounds,
     packages,
     fetch,
     tell: (event) => events.emit("package:step", event),
@@ -79,8 +83,11 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     onEnd: (call, result) => engine.onEnd(call, result),
     callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
   };
-  const admission = new Admission(registry, maxLimits, host);
-  if (options.logger !== undefined) logEvents(events, options.logger);
+  const admission = new Admission(registry, bounds, host);
+  if (options.logger !== undefined) {
+    logEvents(events, options.logger);
+    logCalls(events, options.logger);
+  }
   const metrics = new Metrics(
     events,
     { scheduler: () => scheduler.stats(), executor: () => executor.stats() },
@@ -89,5 +96,5 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
   );
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(broker.grants.capabilities);
-  return { events, registry, registrar, scheduler, executor, broker, admission, metrics, audit, tracing };
+  return { bounds, events, registry, registrar, scheduler, executor, broker, admission, metrics, audit, tracing };
 }

@@ -1,5 +1,7 @@
 import { type LastRefusal, refusalOf } from "./broker/last-refusal.ts";
 import { type ToolError, toolError } from "./errors.ts";
+import type { Reply } from "./executor/executor.ts";
+import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
 
@@ -47,4 +49,11 @@ function describeLoss({ code, message }: Failure, call: FailedCall): ToolError {
   if (effects === 0) return toolError(code, message, wait ?? undefined);
   const said = `${message}; ${effects} of its capability calls had been carried out`;
   return { ...toolError(code, said, { effects, ...wait }), retryable: false };
+}
+
+/** The processor time of a try. What ended its process could not say what it had used. */
+export function spentBy({ outcome, cpuMs }: Reply, limits: Limits): number {
+  if (outcome.ok || cpuMs > 0) return cpuMs;
+  const { code } = outcome.failure;
+  return code === "executor_crashed" || code === "memory_limit" ? limits.cpuMs : cpuMs;
 }

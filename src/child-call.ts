@@ -31,12 +31,14 @@ export async function callTool(
   if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left for another tool", name, TIME_REMEDY);
   if (!allowance.enter())
     refuse(`${ALIVE_MAX} calls on behalf of one are under way`, name, "wait for some of them first");
-  const { tenant, capabilities, limits } = parent.options;
+  const { tenant, capabilities, limits, maxLimits, onCpu } = parent.options;
   const options: ExecuteOptions = {
     ...(tenant === undefined ? {} : { tenant }),
     // What the call was not given, it cannot have others do for it.
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(limits === undefined ? {} : { limits }),
+    ...(maxLimits === undefined ? {} : { maxLimits }),
+    ...(onCpu === undefined ? {} : { onCpu }),
     signal,
   };
   let usedMs = 0;

@@ -1,7 +1,8 @@
 import { Allowance } from "./allowance.ts";
 import { readMetadata, readOutput } from "./call-output.ts";
+import type { Grants } from "./broker/grants.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND } from "./call-failure.ts";
+import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -29,7 +30,10 @@ export interface CallHost {
 
 /** Who answers what calls ask of the world. */
 export interface CallBroker {
-  open(subject: BrokerSubject): CallSession;
+  /** What the policy in force gives. */
+  readonly grants?: Grants;
+  /** `grants`: what was in force when the call began. */
+  open(subject: BrokerSubject, grants: Grants | undefined): CallSession;
 }
 
 /** The answers of one call. */
@@ -73,6 +77,8 @@ export class EngineCall implements Entry, Job {
   #allowance: Allowance | null = null;
   readonly #host: CallHost;
   #session: CallSession | null = null;
+  /** What the policy gave when it left the queue: a policy that comes later is not for it. */
+  #grants: Grants | undefined = undefined;
   #slot: Slot | null = null;
   #cancel: (() => void) | null = null;
   /** When it first went to a worker. */
@@ -122,18 +128,21 @@ export class EngineCall implements Entry, Job {
   }
 
   ask(ask: Ask): Promise<Answer> {
-    this.#session ??= this.#host.broker.open({
-      callId: this.callId,
-      parentId: this.parent?.callId,
-      tool: this.tool.info.name,
-      tags: this.tool.info.tags,
-      tenant: this.tenant,
-      requested: this.tool.capabilities,
-      narrowed: this.options.capabilities,
-      limits: this.limits,
-      callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
-      onOutcome: this.options.onCapability && ((event) => this.#tell(() => this.options.onCapability?.(event))),
-    });
+    this.#session ??= this.#host.broker.open(
+      {
+        callId: this.callId,
+        parentId: this.parent?.callId,
+        tool: this.tool.info.name,
+        tags: this.tool.info.tags,
+        tenant: this.tenant,
+        requested: this.tool.capabilities,
+        narrowed: this.options.capabilities,
+        limits: this.limits,
+        callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
+        onOutcome: this.options.onCapability && ((event) => this.#tell(() => this.options.onCapability?.(event))),
+      },
+      this.#grants,
+    );
     const session = this.#session;
     if (this.trace === null) return session.ask(ask);
     return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
@@ -171,6 +180,7 @@ export class EngineCall implements Entry, Job {
   start(slot: Slot, queueMs: number): void {
     this.#slot = slot;
     this.#queueMs = queueMs;
+    this.#grants = this.#host.broker.grants;
     const { signal } = this.options;
     if (signal !== undefined) {
       this.#cancel = () => this.#host.executor.cancel(this.run, "cancelled", "the call was cancelled while it ran");
@@ -195,6 +205,7 @@ export class EngineCall implements Entry, Job {
     if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
     const { outcome, attempts } = reply;
+    if (this.options.onCpu !== undefined) this.#tell(() => this.options.onCpu?.(spentBy(given, this.limits)));
     if (!outcome.ok && this.#mayRetry(outcome.failure)) {
       this.trace?.note("glovebox.retry", { "error.type": outcome.failure.code });
       this.#attempts += attempts;

@@ -2,16 +2,18 @@ import { tenantOf } from "./arguments.ts";
 import { type Assembly, assemble } from "./assembly.ts";
 import { parentOf } from "./child-call.ts";
 import { EngineCall } from "./engine-call.ts";
-import type { ExecuteOptions } from "./execute-options.ts";
+import { type ExecuteOptions, isAmong } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } from "./explanation.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
 import { Idempotency } from "./idempotency.ts";
-import type { EventName, Listener } from "./events.ts";
+import type { DoorTold, EventName, Listener, Reconfigured } from "./events.ts";
 import { bundlePrelude } from "./executor/prelude.ts";
 import type { Prelude } from "./protocol/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import type { Policy } from "./broker/policy.ts";
+import { Reconfiguration } from "./reconfiguration.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
 import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
@@ -30,40 +32,38 @@ let open = 0;
  * cannot start; with a `RangeError` or `TypeError` where an option is wrong.
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
-  const resolved = resolveOptions(options);
-  const engine = await Engine.start(resolved);
-  try {
-    await engine.registerAll(options.tools ?? []);
-    return engine;
-  } catch (error) {
-    await engine.close({ drainMs: 0 });
-    throw error;
-  }
+  return Engine.start(options, resolveOptions(options));
 }
 
 /** Runs tools that nobody has to trust. Made by `createEngine`. */
 export class Engine implements AsyncDisposable {
-  readonly #options: ResolvedOptions;
   readonly #parts: Assembly;
+  readonly #reconfiguration: Reconfiguration;
   readonly #idempotency = new Idempotency();
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
 
-  private constructor(options: ResolvedOptions, prelude: Prelude) {
-    this.#options = options;
+  private constructor(given: EngineOptions, options: ResolvedOptions, prelude: Prelude) {
+    const requireOpen = () => this.#requireOpen();
     this.#parts = assemble(options, prelude, {
-      requireOpen: () => this.#requireOpen(),
+      requireOpen,
       onEnd: (call, result) => this.#onEnd(call, result),
       run: (call, own, parent) => this.#run(call, own, parent),
+    });
+    this.#reconfiguration = new Reconfiguration(given, options, this.#parts, {
+      requireOpen,
+      put: (tool) => this.#put(tool),
+      remove: (name) => this.#remove(name),
     });
   }
 
   /** @internal Use `createEngine`. */
-  static async start(options: ResolvedOptions): Promise<Engine> {
-    const engine = new Engine(options, await bundlePrelude());
+  static async start(given: EngineOptions, options: ResolvedOptions): Promise<Engine> {
+    const engine = new Engine(given, options, await bundlePrelude());
     open++;
     try {
       await engine.#parts.executor.start();
+      await engine.#reconfiguration.apply(given);
       return engine;
     } catch (error) {
       await engine.close({ drainMs: 0 });
@@ -84,10 +84,24 @@ export class Engine implements AsyncDisposable {
     return first.info;
   }
 
-  /** @internal Registers tools side by side; of those with the same name the last one stays. */
-  async registerAll(tools: readonly (ToolDefinition | ToolLocation | string)[]): Promise<void> {
-    const prepared = await Promise.all(tools.map((tool) => this.#parts.registrar.prepare(tool)));
-    this.#putAll(prepared.flat());
+  /**
+   * Puts other options in force, all of them as `createEngine` takes them, without losing a call: tools that are new or
+   * have changed are registered, those that earlier options brought and these do not are removed, policy and limits are
+   * replaced. Either all of that happens or, where anything is wrong, nothing: then it rejects as `createEngine` does. Calls
+   * that have begun keep what they were granted. The answer says what changed, and what of the options needs a restart.
+   */
+  async reconfigure(options: EngineOptions): Promise<Reconfigured> {
+    const changed = await this.#reconfiguration.apply(options);
+    this.#parts.events.emit("engine:reconfigure", changed);
+    return changed;
+  }
+
+  /**
+   * Puts another policy in force, for the calls that begin from now on: those that run keep what they were granted. Throws a
+   * `TypeError` that points at what is wrong with it, and changes nothing then.
+   */
+  setPolicy(policy: Policy): void {
+    this.#reconfiguration.setPolicy(policy);
   }
 
   /**
@@ -100,12 +114,7 @@ export class Engine implements AsyncDisposable {
 
   /** Removes a tool; calls in flight end as they would. Answers whether there was one. */
   async unregister(name: string): Promise<boolean> {
-    const tool = this.#parts.registry.get(name);
-    if (tool === undefined) return false;
-    this.#parts.registry.delete(name);
-    this.#retire(tool);
-    this.#parts.events.emit("tool:unregister", { name });
-    return true;
+    return this.#remove(name);
   }
 
   list(): ToolInfo[] {
@@ -122,7 +131,7 @@ export class Engine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
     const tool = this.#parts.registry.get(name);
-    return tool && explainTool(tool, tenant, this.#parts.broker, this.#options.maxLimits);
+    return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds.maxLimits);
   }
 
   /** What the policy says in vain, and what tools ask for in vain, whoever calls them: known before any of them runs. */
@@ -134,7 +143,8 @@ export class Engine implements AsyncDisposable {
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const run = (own: ExecuteOptions) => this.#run(call, own, null);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
-    return isKeyed ? this.#idempotency.run(call, options, run) : run(options);
+    // The result of a tool that it may not call is not another call's to give either.
+    return isKeyed && isAmong(options.tools, call?.name) ? this.#idempotency.run(call, options, run) : run(options);
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -145,6 +155,11 @@ export class Engine implements AsyncDisposable {
   off<Name extends EventName>(event: Name, listener: Listener<Name>): this {
     this.#parts.events.off(event, listener);
     return this;
+  }
+
+  /** @internal What happens at the doors, which stand before the engine, is told by it like all else. */
+  tell(...told: DoorTold): void {
+    this.#parts.events.emit(...told);
   }
 
   /** Prometheus text. */
@@ -251,6 +266,15 @@ export class Engine implements AsyncDisposable {
     if (old !== undefined) this.#retire(old);
     const findings = lintTool(tool, this.#parts.broker);
     this.#parts.events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
+  }
+
+  #remove(name: string): boolean {
+    const tool = this.#parts.registry.get(name);
+    if (tool === undefined) return false;
+    this.#parts.registry.delete(name);
+    this.#retire(tool);
+    this.#parts.events.emit("tool:unregister", { name });
+    return true;
   }
 
   /** Drops a version's script from the workers once its last call has ended. */

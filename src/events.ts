@@ -1,5 +1,6 @@
 import type { CapabilityEvent } from "./broker/capability-event.ts";
 import type { Finding } from "./broker/findings.ts";
+import type { ErrorCode } from "./errors.ts";
 import type { ExecutorEvents } from "./executor/executor.ts";
 import type { PackageEvent } from "./package/step.ts";
 import type { ToolInfo } from "./tool/definition.ts";
@@ -24,6 +25,14 @@ export interface EventMap extends ExecutorEvents {
   "tool:unregister": [event: { readonly name: string }];
   /** A package was fetched, unpacked, given what it depends on, or evaluated, or failed in that. */
   "package:step": [event: PackageEvent];
+  /** A request was refused before it became a call: its key, its address, its role, or its key's share was not right. */
+  "door:refuse": [event: DoorRefusal];
+  /** A call was made with a key, and ended. */
+  "key:call": [event: { readonly key: string; readonly code: ErrorCode | "ok" }];
+  /** A call that was made with a key, or one on its behalf, took processor time. */
+  "key:cpu": [event: { readonly key: string; readonly cpuMs: number }];
+  /** Other options are in force. */
+  "engine:reconfigure": [event: Reconfigured];
   /** No call is taken any more. */
   "engine:close": [];
 }
@@ -37,6 +46,28 @@ export interface PreEvent {
   readonly call: ToolCall;
   /** Refuses the call: its result is `blocked` with this reason. */
   block(reason: string): void;
+}
+
+/** Who was refused at a door, and why. Nothing of what was sent in the place of a key is in it. */
+export interface DoorRefusal {
+  readonly code: Extract<ErrorCode, "unauthorized" | "forbidden" | "rate_limited">;
+  /** The name of the key; `null` where none was sent that is known. */
+  readonly key: string | null;
+  /** Where the request came from; `null` where that is not known. */
+  readonly address: string | null;
+  readonly reason: string;
+}
+
+/** What changed when other options were put in force. */
+export interface Reconfigured {
+  /** Names of tools that were not there before, that are others now, and that are gone. */
+  readonly registered: readonly string[];
+  readonly replaced: readonly string[];
+  readonly removed: readonly string[];
+  readonly isPolicyChanged: boolean;
+  readonly areLimitsChanged: boolean;
+  /** Options that say something else than before, and are in force only in an engine that is started with them. */
+  readonly needRestart: readonly string[];
 }
 
 /** Entries of the audit that nobody will read. */
@@ -60,6 +91,9 @@ export type Listener<Name extends EventName> = (...args: EventMap[Name]) => void
 
 /** A name with what belongs to it. */
 type Told = { [Name in EventName]: [name: Name, ...args: EventMap[Name]] }[EventName];
+
+/** What doors tell of. */
+export type DoorTold = Extract<Told, readonly [`door:${string}` | `key:${string}`, ...unknown[]]>;
 
 type AnyListener = (...args: unknown[]) => void;
 

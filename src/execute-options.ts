@@ -1,4 +1,4 @@
-import type { CapabilityRequest } from "./capabilities/capability.ts";
+import { type CapabilityRequest, matchesName } from "./capabilities/capability.ts";
 import type { Limits } from "./limits.ts";
 import type { CapabilityEvent } from "./broker/capability-event.ts";
 import type { LogLine, Progress } from "./result.ts";
@@ -13,6 +13,10 @@ export interface ExecuteOptions {
   readonly signal?: AbortSignal;
   /** Limits of this call, within the engine's ceiling. The heap's is the tool's: it belongs to its isolate. */
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;
+  /** The ceiling of this call's limits, and of those of calls on its behalf: below the engine's, whatever `limits` asks for. */
+  readonly maxLimits?: Partial<Omit<Limits, "memoryMb">>;
+  /** Names of the tools that it may be a call of, each of which may end in `*`: others are as if they were not there. */
+  readonly tools?: readonly string[];
   /** Narrows what the tool is granted. */
   readonly capabilities?: CapabilityRequest;
   /**
@@ -38,4 +42,14 @@ export interface ExecuteOptions {
   readonly onProgress?: (progress: Progress) => void;
   /** Gets what the tool asks the host for, once it has its answer. */
   readonly onCapability?: (event: CapabilityEvent) => void;
+  /**
+   * Gets the processor time, in milliseconds, of each try of the call and of the calls on its behalf, once it has ended.
+   * A try that ended its process counts as all that it might have used.
+   */
+  readonly onCpu?: (cpuMs: number) => void;
+}
+
+/** Whether tools of these names, each of which may end in `*`, are meant by a list; without one all are. */
+export function isAmong(tools: readonly string[] | undefined, name: unknown): boolean {
+  return tools === undefined || (typeof name === "string" && tools.some((pattern) => matchesName(pattern, name)));
 }

@@ -20,6 +20,12 @@ export interface Limits {
   readonly capabilityBytes: number;
 }
 
+/** The limits of an engine that are in force: of tools that ask for none, and of all. */
+export interface Bounds {
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+}
+
 const KIB = 1024;
 const MIB = 1024 * KIB;
 

@@ -1,14 +1,21 @@
+import { RateLimiter } from "./capabilities/rate-limit.ts";
 import type { Events } from "./events.ts";
 
 /** Takes log lines: pino's own shape, so that a pino logger is one. */
 export interface Logger {
+  /** Gets a line for each thing that a call asks the host for. */
+  trace?(fields: object, message: string): void;
+  /** Gets a line for each call that has ended. */
+  debug?(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
+  /** Whether lines of a level are wanted: no others are made. Default: all for which there is a function. */
+  isLevelEnabled?(level: string): boolean;
 }
 
 /**
  * Writes a line for each thing that happens to an engine's executors and tools: as rare as they are, an operator wants
- * to read of all of them. Calls are not among them.
+ * to read of all of them. Calls are not among them: see `logCalls`.
  */
 export function logEvents(events: Events, logger: Logger): void {
   events.on("executor:start", (event) => logger.info(event, "an executor process went to work"));
@@ -30,5 +37,24 @@ export function logEvents(events: Events, logger: Logger): void {
     else logger.info(event, "a package is a step further");
   });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
+  logRefusals(events, logger);
+  events.on("engine:reconfigure", (event) => {
+    logger.info(event, "other options are in force");
+    const { needRestart } = event;
+    if (needRestart.length > 0) logger.warn({ options: needRestart }, "options have changed that need a restart");
+  });
   events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
+}
+
+/** Whoever is refused may come again at once, as often as wanted: more lines than these say nothing new. */
+const REFUSALS = { calls: 10, perMs: 10_000 };
+
+function logRefusals(events: Events, logger: Logger): void {
+  const lines = new RateLimiter(REFUSALS);
+  let unsaid = 0;
+  events.on("door:refuse", (event) => {
+    if (lines.take("", performance.now()) > 0) return void unsaid++;
+    logger.warn(unsaid === 0 ? event : { ...event, unsaid }, "a request was refused at the door");
+    unsaid = 0;
+  });
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from "prom-client";
+import { ERRORS } from "./errors.ts";
 import type { CallEvent, Events } from "./events.ts";
-import type { ExecutorStats } from "./executor/executor.ts";
+import type { ExecutorStats, RecycleReason, RestartReason } from "./executor/executor.ts";
 import type { SchedulerStats } from "./schedule/scheduler.ts";
 import { registerTallies, Tally } from "./tally.ts";
 
@@ -22,6 +23,19 @@ interface ToolTallies {
 }
 
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [
+  "overrun",
+  "memory",
+  "crash",
+  "killed",
+  "heartbeat",
+  "protocol",
+  "retired",
+  "age",
+  "calls",
+  "heap",
+  "idle",
+];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Prometheus metrics of one engine: a subscriber of its events, and of nothing else. */
@@ -72,7 +86,16 @@ export class Metrics {
     this.#quarantine = counter("quarantine_events_total", "What happened to tools in quarantine.", ["event"]);
     this.#capabilities = counter("capability_calls_total", "Capability calls.", ["capability", "outcome"]);
     this.#rejections = counter("rejections_total", "Calls that were refused before they ran.", ["code"]);
+    // What begins with its first count has no increase that an alert could see.
+    for (const reason of RESTART_REASONS) this.#restarts.inc({ reason }, 0);
+    for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
     this.#auditDrops = counter("audit_dropped_total", "Entries of the audit that were lost.", []);
+    const keyCalls = counter("key_calls_total", "Calls by the name of their key, and code.", ["key", "code"]);
+    events.on("key:call", (labels) => keyCalls.inc(labels));
+    const keyCpu = counter("key_cpu_seconds_total", "Processor time of the calls of keys, and on their behalf.", [
+      "key",
+    ]);
+    events.on("key:cpu", ({ key, cpuMs }) => keyCpu.inc({ key }, cpuMs / 1e3));
     const duration = { name: "glovebox_call_duration_seconds", help: "Time from dispatch to result." };
     registerTallies(registry, duration, () => [...this.#tools].map(([tool, tallies]) => [{ tool }, tallies.duration]));
     const wait = { name: "glovebox_queue_wait_seconds", help: "Time calls waited for their start." };
@@ -99,6 +122,7 @@ export class Metrics {
     for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
       events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
     }
+    events.on("door:refuse", ({ code }) => this.#rejections.inc({ code }));
     events.on("audit:drop", ({ dropped }) => this.#auditDrops.inc(dropped));
     events.on("capability:call", ({ capability, outcome }) => {
       // The name may be anything a tool wrote.

@@ -28,7 +28,7 @@ export interface QueueOptions {
 
 /** Where the `kv` of tools is kept. */
 export interface KvOptions {
-  /** A file, made when it is first used; `:memory:` for none. Default `.glovebox/kv.sqlite`. Engines may have one in common. */
+  /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
   readonly path?: string;
   /** What the file may grow to. Default 8 GiB. */
   readonly maxBytes?: number;
@@ -51,6 +51,8 @@ export interface EngineOptions {
   /** What tools may be granted. Default: nothing. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
+  /** The folder of what outlives the process. Default `.glovebox`. */
+  readonly stateDir?: string;
   readonly kv?: KvOptions;
   /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
   readonly audit?: AuditTarget;
@@ -75,6 +77,7 @@ export interface ResolvedOptions {
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
+  readonly stateDir: string;
   readonly kv: StoreOptions;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
@@ -133,7 +136,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     },
     policy: options.policy ?? { rules: [] },
     capabilities: options.capabilities ?? [],
-    kv: resolveKv(options.kv ?? {}),
+    stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
+    kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
     audit: options.audit,
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
@@ -185,10 +189,17 @@ function checkDuration(name: string, value: unknown): void {
   throw new RangeError(`${name} must be a number above 0`);
 }
 
-function resolveKv({ path = join(".glovebox", "kv.sqlite"), maxBytes }: KvOptions): StoreOptions {
-  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError("kv.path is a path");
+/** Where state is kept where nobody says so. */
+export const STATE_DIR = ".glovebox";
+
+function resolvePath(name: string, path: unknown): string {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} is a path`);
+  return resolve(path);
+}
+
+function resolveKv({ path, maxBytes }: KvOptions, stateDir: string): StoreOptions {
   return {
-    path: path === IN_MEMORY ? path : resolve(path),
+    path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
     maxBytes: count("kv.maxBytes", maxBytes, 8 * 1024 ** 3, 1024 ** 2),
   };
 }

@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import { GloveboxError } from "./errors.ts";
-import type { Limits } from "./limits.ts";
+import type { Bounds } from "./limits.ts";
 import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent } from "./package/step.ts";
 import type { Inspection, ToolScript } from "./protocol/script.ts";
@@ -18,8 +18,8 @@ const PREPARED_AT_ONCE = 4;
 
 /** What getting tools ready needs of its engine. */
 export interface RegistrarHost {
-  readonly limits: Limits;
-  readonly maxLimits: Limits;
+  /** In force when it is asked for them. */
+  readonly bounds: Bounds;
   readonly packages: ResolvedPackageOptions;
   readonly fetch: FetchOptions;
   /** Hears of every step of every package. */
@@ -36,14 +36,13 @@ type Work = () => Promise<readonly RegisteredTool[]>;
 /** Gets tools ready, a few at a time: each takes the bundler and then a worker. */
 export class Registrar {
   readonly #host: RegistrarHost;
-  readonly #context: PrepareContext;
+  readonly #context: Omit<PrepareContext, keyof Bounds>;
   readonly #packages: Packages;
   readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
   #lastKey = 0;
 
   constructor(host: RegistrarHost) {
     this.#host = host;
-    const { limits, maxLimits } = host;
     this.#packages = new Packages(host.packages, host.fetch, (event) => host.tell(event));
     this.#context = {
       inspect: (script) => {
@@ -51,33 +50,46 @@ export class Registrar {
         return host.inspect(script);
       },
       nextKey: () => `${++this.#lastKey}`,
-      limits,
-      maxLimits,
       packages: this.#packages,
     };
   }
 
-  /** All tools of a definition, or at a place. Rejects with a `GloveboxError`: `load_error`, `engine_closed`. */
-  async prepare(tool: ToolDefinition | ToolLocation | string): Promise<readonly RegisteredTool[]> {
+  /**
+   * All tools of a definition, or at a place, with the limits that are in force, or are about to be. Rejects with a
+   * `GloveboxError`: `load_error`, `engine_closed`.
+   */
+  async prepare(
+    tool: ToolDefinition | ToolLocation | string,
+    { limits, maxLimits }: Bounds = this.#host.bounds,
+  ): Promise<readonly RegisteredTool[]> {
     this.#host.requireOpen();
-    const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool);
+    const context = { ...this.#context, limits, maxLimits };
+    const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool, context);
     if (this.#preparing.size + works.length > MAX_TOOLS) {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
     }
-    const prepared = (await Promise.all(works.map((work) => this.#preparing.add(work)))).flat();
-    const twice = nameOfTwo(prepared);
-    if (twice === undefined) return prepared;
-    for (const { script } of prepared) this.#host.forget(script.key);
-    const problem = `more than one tool is called "${twice}" there, and none is registered`;
-    throw new GloveboxError("load_error", `${problem}; give each a name of its own, or register one of them`);
+    const settled = await Promise.allSettled(works.map((work) => this.#preparing.add(work)));
+    const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+    try {
+      for (const one of settled) if (one.status === "rejected") throw one.reason;
+      const twice = nameOfTwo(prepared);
+      if (twice === undefined) return prepared;
+      const problem = `more than one tool is called "${twice}" there, and none is registered`;
+      throw new GloveboxError("load_error", `${problem}; give each a name of its own, or register one of them`);
+    } catch (error) {
+      for (const { script } of prepared) this.#host.forget(script.key);
+      throw error;
+    }
   }
 
   /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
   async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
     this.#host.requireOpen();
+    const { limits, maxLimits } = this.#host.bounds;
+    const context = { ...this.#context, limits, maxLimits };
     const { sources, extras } = await found(typeof location === "string" ? { path: location } : location);
     const describe = async (source: ToolSource): Promise<ModuleReport> => {
-      const { key, report } = await describeModule(source, extras, this.#context);
+      const { key, report } = await describeModule(source, extras, context);
       this.#host.forget(key);
       return report;
     };
@@ -88,10 +100,10 @@ export class Registrar {
     return this.#packages.close();
   }
 
-  async #worksFor(tool: ToolDefinition | ToolLocation): Promise<readonly Work[]> {
-    if (!("path" in tool)) return [async () => [await prepareTool(tool, this.#context)]];
+  async #worksFor(tool: ToolDefinition | ToolLocation, context: PrepareContext): Promise<readonly Work[]> {
+    if (!("path" in tool)) return [async () => [await prepareTool(tool, context)]];
     const { sources, extras } = await found(tool);
-    return sources.map((source) => () => prepareModule(source, extras, this.#context));
+    return sources.map((source) => () => prepareModule(source, extras, context));
   }
 }
 

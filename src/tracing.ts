@@ -2,6 +2,7 @@ import {
   type Attributes,
   context,
   type Context,
+  createContextKey,
   ProxyTracerProvider,
   type Span,
   SpanStatusCode,
@@ -18,6 +19,8 @@ const SCOPE = "glovebox";
 const ASKS_MAX = 256;
 /** A name that somebody made up is cut to this. */
 const NAME_MAX = 128;
+/** The key that OpenTelemetry's SDK and instrumentations look for. */
+const SUPPRESSED = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
 /** How far the clock that never goes back may be off the time of day before it is set again, in milliseconds. */
 const DRIFT_MAX_MS = 5;
 
@@ -127,12 +130,12 @@ export class CallTrace {
    */
   ask(ask: Ask, isKnown: boolean, answer: () => Promise<Answer>): Promise<Answer> {
     const isPlain = isKnown || isContinuation(ask.capability, ask.method) || this.#run === null;
-    if (isPlain || ++this.#asked > ASKS_MAX) return context.with(this.#runContext, answer);
+    if (isPlain || ++this.#asked > ASKS_MAX) return context.with(contextFor(ask, this.#runContext), answer);
     const startTime = this.#time(performance.now());
     const { name, attributes } = this.#describe(ask);
     const span = this.#tracer.startSpan(name, { attributes, startTime }, this.#runContext);
     this.#asks.add(span);
-    const answering = context.with(trace.setSpan(this.#runContext, span), answer);
+    const answering = context.with(contextFor(ask, trace.setSpan(this.#runContext, span)), answer);
     void answering.then((given) => this.#endAsk(span, codeOf(given), performance.now()));
     return answering;
   }
@@ -188,6 +191,14 @@ function findTracer(): Tracer | null {
   const provider = trace.getTracerProvider();
   if (!(provider instanceof ProxyTracerProvider)) return provider.getTracer(SCOPE);
   return provider.getDelegateTracer(SCOPE) ?? null;
+}
+
+/**
+ * What is active while an ask is answered. A tool's requests go to third parties, who are told of no trace: the SDK's own
+ * switch keeps instrumentations of the process, which would tell, from them.
+ */
+function contextFor({ capability }: Ask, active: Context): Context {
+  return capability === "fetch" ? active.setValue(SUPPRESSED, true) : active;
 }
 
 function codeOf(answer: Answer): string | null {

@@ -28,10 +28,12 @@ const CHECKSUMS = {
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",
   "metrics, quiet": "3d586f167f8f0577",
+  "tracing, quiet": "173680c39f0af722",
   "open-loop, quiet": "d748e585794e478f",
   "mixed-load, quiet": "1d66932b466a7403",
   "overload, quiet": "881f8dfe58fbb6aa",
   "http, quiet": "bdd2adc2e2dde787",
+  "keys, quiet": "3e23ea7733e6a2af",
   "sandbox, quiet": "8a4183c719a46ec1",
   "failover, quiet": "173680c39f0af722",
 };

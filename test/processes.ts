@@ -16,9 +16,9 @@ export function descendants(pid: number | "self"): number[] {
   return [...below, ...below.flatMap(descendants)];
 }
 
-/** Those below this process that run calls: inside a sandbox's own processes, where there is one. */
-export function executors(): number[] {
-  return descendants("self").filter((pid) => {
+/** Those below a process that run calls: inside a sandbox's own processes, where there is one. */
+export function executors(above: number | "self" = "self"): number[] {
+  return descendants(above).filter((pid) => {
     const [program = "", ...args] = read(`/proc/${pid}/cmdline`).split("\0");
     return program === process.execPath && args.some((arg) => arg.includes("executor/process/child."));
   });

@@ -9,6 +9,7 @@ import { failover } from "./failover.ts";
 import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
 import { isolation } from "./isolation.ts";
+import { keys } from "./keys.ts";
 import { kv } from "./kv.ts";
 import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
@@ -18,6 +19,7 @@ import { openLoop } from "./open-loop.ts";
 import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
 import { sandbox } from "./sandbox.ts";
+import { tracing } from "./tracing.ts";
 
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -34,10 +36,12 @@ export const SCENARIOS: readonly Scenario[] = [
   coldStart,
   memory,
   metrics,
+  tracing,
   openLoop,
   mixedLoad,
   overload,
   http,
+  keys,
   sandbox,
   failover,
 ];

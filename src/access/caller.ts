@@ -1,4 +1,4 @@
-/** What a key may be used for: calls of tools, their administration, and watching. */
+/** What a key may be used for: calls of tools, their administration, and watching. None of them implies another. */
 export const ROLES = ["execute", "admin", "metrics"] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -14,3 +14,6 @@ export interface Caller {
 
 /** Whoever reaches a door that asks for no keys. */
 export const ANYBODY: Caller = Object.freeze({ key: null, tenant: null, roles: new Set(ROLES) });
+
+/** Whoever reaches what is for anybody, where there are keys: it may do nothing that needs one. */
+export const NOBODY: Caller = Object.freeze({ key: null, tenant: "", roles: new Set<Role>() });

@@ -22,8 +22,8 @@ export interface BrokerOptions {
 
 /** Grants and carries out what tools ask of the host: all authority goes through here, and everything is journaled. */
 export class Broker implements SessionHost {
-  readonly grants: Grants;
   readonly redact: (text: string) => string;
+  #grants: Grants;
   readonly #checks = new Map<string, MethodChecks>();
   readonly #onOutcome: BrokerOptions["onOutcome"];
   /** What ended calls still give back. */
@@ -31,13 +31,29 @@ export class Broker implements SessionHost {
 
   /** Throws a `TypeError` where the policy, and a `GloveboxError` where a schema is none. */
   constructor({ capabilities, policy, redact, onOutcome }: BrokerOptions) {
-    this.grants = new Grants(new Map(capabilities.map((capability) => [capability.name, capability])), policy);
+    this.#grants = new Grants(new Map(capabilities.map((capability) => [capability.name, capability])), policy);
     this.redact = redact;
     this.#onOutcome = onOutcome;
   }
 
-  open(subject: BrokerSubject): BrokerSession {
-    return new BrokerSession(this, subject);
+  /** What the policy in force gives: another object for each policy, so that calls can keep the one they began with. */
+  get grants(): Grants {
+    return this.#grants;
+  }
+
+  /** What another policy would give. Throws a `TypeError` where it is none. */
+  grantsOf(policy: Policy): Grants {
+    return new Grants(this.#grants.capabilities, policy);
+  }
+
+  /** Puts another policy in force, for the calls that begin from now on. */
+  use(grants: Grants): void {
+    this.#grants = grants;
+  }
+
+  /** `grants`: what was in force when the call began. */
+  open(subject: BrokerSubject, grants: Grants = this.#grants): BrokerSession {
+    return new BrokerSession(this, subject, grants);
   }
 
   /** Nothing where the capability has no such method. Throws where its schema is none. */

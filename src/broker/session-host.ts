@@ -2,7 +2,6 @@ import type { Capability } from "../capabilities/capability.ts";
 import type { Ask } from "../executor/executor.ts";
 import type { Validator } from "../tool/schema.ts";
 import type { CapabilityEvent, CapabilityOutcome, EventSubject } from "./capability-event.ts";
-import type { Grants } from "./grants.ts";
 
 /** A method's schemas, compiled when it is first called. */
 export interface MethodChecks {
@@ -14,7 +13,6 @@ export interface MethodChecks {
 
 /** What sessions need of their broker. */
 export interface SessionHost {
-  readonly grants: Grants;
   readonly redact: (text: string) => string;
   /** Nothing where the capability has no such method. */
   checks(capability: Capability, method: string): MethodChecks | undefined;

@@ -11,7 +11,7 @@ import type { Limits } from "../limits.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
 import { describeViolations } from "../tool/violation.ts";
 import type { CapabilityEvent } from "./capability-event.ts";
-import type { Decision, GrantSubject } from "./grants.ts";
+import type { Decision, Grants, GrantSubject } from "./grants.ts";
 import { Journal } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";
 import { Replay } from "./replay.ts";
@@ -47,6 +47,7 @@ export class BrokerSession implements Disposable {
   readonly journal = new Journal();
   readonly #broker: SessionHost;
   readonly #subject: BrokerSubject;
+  readonly #grants: Grants;
   readonly #opened = new Map<string, Opened>();
   #call: OpenCall | null = null;
   /** Made only where a handler asks for its signal. */
@@ -60,9 +61,10 @@ export class BrokerSession implements Disposable {
   #replay: Replay;
   #lastRefusal: LastRefusal | null = null;
 
-  constructor(broker: SessionHost, subject: BrokerSubject) {
+  constructor(broker: SessionHost, subject: BrokerSubject, grants: Grants) {
     this.#broker = broker;
     this.#subject = subject;
+    this.#grants = grants;
     this.#replay = new Replay(1, this.journal);
   }
 
@@ -212,7 +214,7 @@ export class BrokerSession implements Disposable {
   #decide(name: string): Opened {
     let opened = this.#opened.get(name);
     if (opened === undefined) {
-      opened = { decision: this.#broker.grants.decide(this.#subject, name), open: null };
+      opened = { decision: this.#grants.decide(this.#subject, name), open: null };
       this.#opened.set(name, opened);
     }
     return opened;

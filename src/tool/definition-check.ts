@@ -51,7 +51,8 @@ const CAPABILITIES = {
   },
 };
 
-const DEFINITION = {
+/** What a definition may say, as a JSON Schema. */
+export const DEFINITION = {
   type: "object",
   properties: {
     name: { type: "string", pattern: "^[A-Za-z0-9_.-]{1,128}$" },

@@ -38,6 +38,12 @@ export function describeViolations(violations: readonly Violation[]): string {
   return shown.join("; ") + (more > 0 ? `; and ${more} more` : "");
 }
 
+/** A violation that does not show what was there: of values that may be secrets. */
+export function unseen(violation: Violation): Violation {
+  const { message, received } = violation;
+  return { ...violation, received: "a value", message: message.replace(`, but got ${received}`, "") };
+}
+
 function toViolation(error: ErrorObject): Violation {
   const { keyword } = error;
   const missing = text(error.params["missingProperty"]);

@@ -39,11 +39,17 @@ function codeSpans(cell: string): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
 }
 
-/** What the files of this folder test: the attacks of their plans, by file and name. */
+/** What the files of this folder test, by file and name: the attacks of their plans, or tests as they are. */
 async function readTests(): Promise<string[]> {
   const tests: string[] = [];
   for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".test.ts"))) {
     if (file === SELF) continue;
+    const text = readFileSync(FOLDER + file, "utf8");
+    if (!text.includes('from "./harness.ts"')) {
+      // What is not an attack by a plan is a test by its own name, and would run here if it were imported.
+      tests.push(...[...text.matchAll(/^test\("([^"]+)"/gm)].map(([, name = ""]) => `${file}: ${name}`));
+      continue;
+    }
     plans.length = 0;
     await import(/* @vite-ignore */ `./${file}`);
     for (const { hazards = [], modules = [], batches = [], sieges = [], scenes } of plans) {

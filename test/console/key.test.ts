@@ -1,41 +1,33 @@
-import type { FastifyInstance } from "fastify";
-import type { AddressInfo } from "node:net";
+import { createHash } from "node:crypto";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Gate } from "../../src/access/gate.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { sendRefusal } from "../../src/surfaces/http/answers.ts";
-import { createApp } from "../../src/surfaces/http/app.ts";
-import { addRoutes } from "../../src/surfaces/http/routes.ts";
+import type { Role } from "../../src/access/caller.ts";
+import type { KeyOptions } from "../../src/access/key-options.ts";
+import { createEngine } from "../../src/index.ts";
+import { createServer, type Server } from "../../src/surfaces/http/server.ts";
 import { launch, visit } from "./harness.ts";
 
 const ECHO = { name: "echo", description: "Gives back what it gets.", source: "export default (input) => input;" };
 
 let browser: Browser;
-let engine: Engine;
-let app: FastifyInstance;
+let server: Server;
 let url = "";
+
+/** A key that is kept as servers keep them. */
+function keyOf(text: string, roles: readonly Role[]): KeyOptions {
+  const hash = `sha256:${createHash("sha256").update(text).digest("hex")}`;
+  return { name: text, hash, tenant: null, roles };
+}
 
 /** A server that knows two keys: one may do everything, the other only call tools. */
 beforeAll(async () => {
-  [browser, engine] = await Promise.all([launch(), createEngine({ workers: 1, executor: "threads", tools: [ECHO] })]);
-  app = createApp(1_000_000);
-  app.addHook("onRequest", async (request, reply) => {
-    if (!request.url.startsWith("/v1/")) return undefined;
-    const key = request.headers.authorization;
-    if (key !== "Bearer all" && key !== "Bearer calls") return sendRefusal(reply, "unauthorized", "a key is needed");
-    if (key === "Bearer calls" && request.routeOptions.config.role === "metrics") {
-      return sendRefusal(reply, "forbidden", "this key has not the role metrics");
-    }
-    return undefined;
-  });
-  addRoutes(app, { engine, gate: new Gate(engine), isDraining: () => false });
-  await app.listen({ port: 0, host: "127.0.0.1" });
-  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const engine = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
+  const keys = [keyOf("all", ["execute", "admin", "metrics"]), keyOf("calls", ["execute"])];
+  [browser, server] = await Promise.all([launch(), createServer(engine, { port: 0, drainMs: 0, keys })]);
+  url = server.url;
 }, 60_000);
 afterAll(async () => {
-  await browser.close();
-  await Promise.all([app.close(), engine.close()]);
+  await Promise.all([browser.close(), server.close()]);
 });
 
 describe("where the server asks for a key", () => {

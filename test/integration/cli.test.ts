@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,7 +8,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { readYaml } from "../../src/yaml-text.ts";
 import type { ToolInfo, ToolResult } from "../../src/index.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -176,6 +178,14 @@ describe("glovebox list", () => {
 });
 
 describe("glovebox run", () => {
+  test("says on stderr how far the call has come", async () => {
+    const ended = await glovebox(["run", "countdown", "--input", '{"from":2,"stepMs":60}']);
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.stdout)).toEqual({ steps: 2 });
+    expect(ended.stderr).toMatch(/^\[0 of 2\] 2 …\n/);
+    expect(ended.stderr).toMatch(/^\[2 of 2\] liftoff$/m);
+  });
+
   test("prints the output of a sample tool, which may use the samples' capability", async () => {
     const input = '{"amount":2,"from":"EUR","to":"USD"}';
     const { code, stdout, stderr } = await glovebox(["run", "convert-currency", "--input", input]);
@@ -240,6 +250,27 @@ describe("glovebox run", () => {
   });
 });
 
+describe("glovebox keys new", () => {
+  test("prints a key once, and what to write into the configuration for it", async () => {
+    const args = ["keys", "new", "--name", "ops", "--tenant", 'the "first"', "--role", "execute", "--role", "metrics"];
+    const { code, stdout } = await glovebox(args);
+    const [secret = "", blank, ...lines] = stdout.trimEnd().split("\n");
+    expect({ code, blank }).toEqual({ code: 0, blank: "" });
+    expect(secret).toMatch(/^gb_[A-Za-z0-9_-]{43}$/);
+    const hash = `sha256:${createHash("sha256").update(secret).digest("hex")}`;
+    const key = { name: "ops", hash, tenant: 'the "first"', roles: ["execute", "metrics"] };
+    expect(readYaml(lines.join("\n"))).toEqual({ keys: [key] });
+  });
+
+  test.each([
+    ["a name that is no label", ["--name", "a b"]],
+    ["a role that there is not", ["--role", "root"]],
+  ])("refuses %s with 2", async (_what, args) => {
+    const { code, stdout } = await glovebox(["keys", "new", ...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  });
+});
+
 describe("glovebox serve", () => {
   let folder: string;
 
@@ -261,7 +292,8 @@ describe("glovebox serve", () => {
     server.signal("SIGINT");
     expect(await server.exit).toBe(0);
     expect(server.lines).toHaveLength(1);
-    const [sandbox, ...others] = server.errors;
+    const [open, sandbox, ...others] = server.errors;
+    expect(open).toContain("there are no keys: only this machine reaches the server");
     expect(sandbox).toMatch(/^glovebox: executors run (?:inside bubblewrap$|without a sandbox)/);
     expect(others).toEqual(["glovebox: stopping; once more stops at once"]);
   });
@@ -337,10 +369,50 @@ describe("glovebox serve", () => {
     await gone(children);
   });
 
-  test("warns where others than this machine may call", async () => {
-    await using server = await serve("--tools", folder, "--host", "0.0.0.0");
-    expect(server.errors.join("\n")).toContain("there is no authentication yet");
-    expect((await execute(server.url, "sleep", { ms: 0 })).success).toBe(true);
+  test("ends with 2 where others than this machine could call without a key, and says what to do", async () => {
+    const { code, stdout, stderr } = await glovebox(["serve", "--tools", folder, "--port", "0", "--host", "0.0.0.0"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^glovebox: other machines reach 0\.0\.0\.0, and there are no keys: .*glovebox keys new/);
+  });
+
+  test("takes keys from the environment and the configuration, and listens for other machines then", async () => {
+    const [listed, lone] = await Promise.all([
+      glovebox(["keys", "new", "--name", "ops", "--role", "metrics"]),
+      glovebox(["keys", "new"]),
+    ]);
+    const [secret = "", , ...lines] = listed.stdout.trimEnd().split("\n");
+    writeFileSync(join(folder, "keys.config.yaml"), `${lines.join("\n")}\n`);
+    const [key = ""] = lone.stdout.split("\n");
+    vi.stubEnv("GLOVEBOX_KEY", key);
+    const config = ["--config", join(folder, "keys.config.yaml")];
+    await using server = await serve("--tools", folder, "--host", "0.0.0.0", ...config);
+    vi.unstubAllEnvs();
+    expect(server.errors.join("\n")).not.toContain("there are no keys");
+    const url = server.url.replace("0.0.0.0", "127.0.0.1");
+    const statusOf = async (path: string, sent?: string) => {
+      const headers = sent === undefined ? {} : { authorization: `Bearer ${sent}` };
+      return (await fetch(`${url}${path}`, { headers })).status;
+    };
+    expect(await statusOf("/v1/tools")).toBe(401);
+    expect(await statusOf("/v1/tools", key)).toBe(200);
+    expect(await statusOf("/metrics", secret)).toBe(200);
+    expect(await statusOf("/v1/tools", secret)).toBe(403);
+  });
+
+  test("shows a key that stands where a hash belongs to nobody, and starts nothing", async () => {
+    const [secret = ""] = (await glovebox(["keys", "new"])).stdout.split("\n");
+    const keys = JSON.stringify([{ name: "k", hash: secret, tenant: "t", roles: ["execute"] }]);
+    writeFileSync(join(folder, "wrong.config.yaml"), `keys: ${keys}\n`);
+    const args = ["serve", "--tools", folder, "--port", "0"];
+    const written = await glovebox([...args, "--config", join(folder, "wrong.config.yaml")]);
+    vi.stubEnv("GLOVEBOX_KEYS", keys);
+    const exported = await glovebox(args);
+    vi.unstubAllEnvs();
+    for (const { code, stdout, stderr } of [written, exported]) {
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain("/keys/0/hash must be the hash of a key");
+      expect(stderr).not.toContain(secret.slice(3));
+    }
   });
 
   test("ends with 2 where the port is taken", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EffectiveValue } from "../../src/config/effective.ts";
 import { ConfigError, createEngine, type Explanation, loadConfig, type ToolFinding } from "../../src/index.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
@@ -105,7 +106,7 @@ describe("a configuration", () => {
   });
 
   test.each([
-    ["that is no YAML", "a: [", "config.yaml: "],
+    ["that is no YAML", "a: [", "config.yaml:1:5: "],
     ["with an option that there is not", "tool: [x]", "tool"],
     ["with a value that is none", "workers: many", "/workers"],
     ["with an option of fetch that there is not", "fetch: { lookup: x }", "/fetch/lookup"],
@@ -166,6 +167,35 @@ secrets:
 
   test("that is not there is refused", async () => {
     await expect(loadConfig(join(folder, "nowhere.yaml"))).rejects.toBeInstanceOf(ConfigError);
+  });
+});
+
+describe("glovebox config", () => {
+  test("prints every value that is in force, and whose word it is", async () => {
+    const { code, stdout } = await glovebox(["config", "print"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^workers +1 +glovebox\.config\.yaml:3$/m);
+    expect(stdout).toMatch(/^limits\.memoryMb +32 +glovebox\.config\.yaml:4$/m);
+    expect(stdout).toMatch(/^port +8080 +default$/m);
+  });
+
+  test("prints them as JSON for programs", async () => {
+    const { stdout } = await glovebox(["config", "print", "--json"]);
+    const values = JSON.parse(stdout) as readonly EffectiveValue[];
+    const source = { kind: "file", file: "glovebox.config.yaml", line: 3, column: 10 };
+    expect(values).toContainEqual({ setting: "workers", value: 1, source });
+  });
+
+  test("checks more than the form: what the engine says of the policy as well", async () => {
+    expect(await glovebox(["config", "check"])).toMatchObject({ code: 0, stdout: "the configuration can be used\n" });
+    const file = join(folder, "unreadable.yaml");
+    writeFileSync(file, "policy: { rules: [{ allow: { env: 5 } }] }");
+    const { code, stderr } = await glovebox(["config", "check", "--config", file]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("policy.rules[0].allow.env")]);
+  });
+
+  test("names every setting's variable", async () => {
+    expect((await glovebox(["config", "names"])).stdout).toMatch(/^limits\.wallMs +GLOVEBOX_LIMITS__WALL_MS$/m);
   });
 });
 

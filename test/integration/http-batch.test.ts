@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
+import { conformingFetch } from "./clients/conformance.ts";
 import { readEvents } from "./clients/events.ts";
 
 const ECHO = { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" };
@@ -47,7 +48,7 @@ describe("a batch", () => {
   });
 
   const send = (body: unknown, init: RequestInit = {}): Promise<Response> =>
-    fetch(`${server.url}/v1/execute/batch`, {
+    conformingFetch(`${server.url}/v1/execute/batch`, {
       method: "POST",
       body: JSON.stringify(body),
       headers: { "content-type": "application/json", ...(init.headers as Record<string, string> | undefined) },

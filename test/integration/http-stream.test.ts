@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
+import { conformingFetch } from "./clients/conformance.ts";
 import { readEvents, type ServerEvent } from "./clients/events.ts";
 
 const TALKS = {
@@ -54,7 +55,7 @@ describe("a call that is streamed", () => {
   });
 
   const post = (call: unknown, init: { accept?: string; signal?: AbortSignal } = {}): Promise<Response> =>
-    fetch(`${server.url}/v1/execute`, {
+    conformingFetch(`${server.url}/v1/execute`, {
       method: "POST",
       body: JSON.stringify(call),
       headers: { "content-type": "application/json", accept: init.accept ?? "text/event-stream" },

@@ -9,6 +9,7 @@ import { createEngine, defineCapability, type Engine, type EngineOptions, type T
 import { Gate } from "../../src/access/gate.ts";
 import { addRoutes } from "../../src/surfaces/http/routes.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
+import { conformingFetch } from "./clients/conformance.ts";
 
 const ECHO = { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" };
 const THROW = {
@@ -81,7 +82,7 @@ interface Answer {
 }
 
 async function send(url: string, body: string | Uint8Array<ArrayBuffer>, type = "application/json"): Promise<Answer> {
-  const response = await fetch(url, { method: "POST", body, headers: { "content-type": type } });
+  const response = await conformingFetch(url, { method: "POST", body, headers: { "content-type": type } });
   return { status: response.status, headers: response.headers, body: (await response.json()) as ToolResult };
 }
 
@@ -121,7 +122,7 @@ describe("a server", () => {
     await bench.server.close();
   });
 
-  const get = (path: string, init?: RequestInit): Promise<Response> => fetch(bench.server.url + path, init);
+  const get = (path: string, init?: RequestInit): Promise<Response> => conformingFetch(bench.server.url + path, init);
 
   test("runs a call and answers with its result", async () => {
     const { status, body, headers } = await post(bench, { id: "c1", name: "echo", arguments: { a: [1, "ü", null] } });
@@ -217,7 +218,7 @@ describe("a server", () => {
       ["GET", "/v1/execute", "POST"],
       ["OPTIONS", "/v1/execute", "POST"],
       ["POST", "/v1/tools", "GET, HEAD"],
-      ["DELETE", "/v1/tools/echo", "GET, HEAD"],
+      ["POST", "/v1/tools/echo", "GET, HEAD, PUT, DELETE"],
       ["PUT", "/metrics", "GET, HEAD"],
       ["PATCH", "/healthz", "GET, HEAD"],
       ["POST", "/readyz", "GET, HEAD"],
@@ -273,7 +274,7 @@ describe("a server", () => {
 
   test("takes keys that name prototypes for the data they are", async () => {
     const args = '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}}}';
-    const echoed = await fetch(`${bench.server.url}/v1/execute`, {
+    const echoed = await conformingFetch(`${bench.server.url}/v1/execute`, {
       method: "POST",
       body: `{"name":"echo","arguments":${args},"__proto__":{"id":"inherited"}}`,
       headers: { "content-type": "application/json" },
@@ -376,7 +377,7 @@ test("a client that goes away takes its call with it", async () => {
   });
   const client = new AbortController();
   const call = JSON.stringify({ name: "wait", arguments: {} });
-  const answer = fetch(`${server.url}/v1/execute`, {
+  const answer = conformingFetch(`${server.url}/v1/execute`, {
     method: "POST",
     body: call,
     headers: { "content-type": "application/json" },
@@ -424,10 +425,10 @@ test("calls and readiness are answered with 503 once the engine is closed", asyn
   await using bench = await startBench();
   await bench.engine.close();
   expectFailure(await post(bench, { name: "echo", arguments: {} }), 503, "engine_closed");
-  const ready = await fetch(`${bench.server.url}/readyz`);
+  const ready = await conformingFetch(`${bench.server.url}/readyz`);
   expect(ready.status).toBe(503);
   expect(await ready.json()).toMatchObject({ status: "draining" });
-  expect((await fetch(`${bench.server.url}/healthz`)).status).toBe(200);
+  expect((await conformingFetch(`${bench.server.url}/healthz`)).status).toBe(200);
 });
 
 test("what is thrown inside is answered with 500 and without a word about it", async () => {
@@ -437,7 +438,7 @@ test("what is thrown inside is answered with 500 and without a word about it", a
     throw new Error("in /src/secret.ts");
   };
   registry.registerMetric(new Gauge({ name: "bad", help: "Fails.", registers: [], collect }));
-  const response = await fetch(`${bench.server.url}/metrics`);
+  const response = await conformingFetch(`${bench.server.url}/metrics`);
   expect(response.status).toBe(500);
   expect(await response.json()).toEqual({ error: "the request could not be answered" });
 });
@@ -447,7 +448,12 @@ describe("a server that closes", () => {
     await using bench = await startBench();
     await using app = fastify();
     let isDraining = false;
-    addRoutes(app, { engine: bench.engine, gate: new Gate(bench.engine), isDraining: () => isDraining });
+    addRoutes(app, {
+      engine: bench.engine,
+      gate: new Gate(bench.engine),
+      isDraining: () => isDraining,
+      onDrain: () => undefined,
+    });
     expect((await app.inject("/readyz")).statusCode).toBe(200);
     isDraining = true;
     const { statusCode, body } = await app.inject("/readyz");
@@ -486,9 +492,14 @@ describe("a server that closes", () => {
   test("waits neither for idle connections nor for a request that never ends", async () => {
     await using bench = await startBench();
     const { server } = bench;
-    await (await fetch(`${server.url}/healthz`)).text();
+    await (await conformingFetch(`${server.url}/healthz`)).text();
     const endless = connect(server.port, "127.0.0.1");
-    const lines = ["POST /v1/execute HTTP/1.1", "Host: a", "Content-Type: application/json", "Content-Length: 9"];
+    const lines = [
+      "POST /v1/execute HTTP/1.1",
+      "Host: localhost",
+      "Content-Type: application/json",
+      "Content-Length: 9",
+    ];
     endless.write(`${lines.join("\r\n")}\r\nExpect: 100-continue\r\n\r\n`);
     // The server has asked for the body, and waits for it.
     await once(endless, "data");
@@ -503,7 +514,7 @@ describe("a server that closes", () => {
 /** Connects again and again until a server's listener is gone: closing it takes a few turns of the event loop. */
 async function listenerGone(server: Server): Promise<void> {
   for (;;) {
-    const taken = await fetch(`${server.url}/healthz`).then(
+    const taken = await conformingFetch(`${server.url}/healthz`).then(
       (response) => response.text().then(() => true),
       () => false,
     );

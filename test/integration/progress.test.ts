@@ -85,6 +85,18 @@ describe.each(["process", "threads"] as const)("how far a call has come, in the 
     expect(result.error).toBeNull();
   });
 
+  test("is as short as it has to be also where a tool has changed what cuts it", async () => {
+    const told: Progress[] = [];
+    const name = `tool-${++tools}`;
+    const source = `const giant = "x".repeat(5_000_000);
+      String.prototype.slice = function () { return giant; };
+      export default (input, { progress }) => { progress(1, 1, "a"); progress(2); return "done"; };`;
+    await engine.register({ name, description: "Changes what it runs in.", isolation: "context", source });
+    const result = await engine.execute({ name, arguments: {} }, { onProgress: (progress) => told.push(progress) });
+    expect(result.output).toBe("done");
+    expect(told).toEqual([{ progress: 2 }]);
+  });
+
   test("is the listener's own business", async () => {
     const { result } = await run("progress(1); return 'done';", {
       onProgress: () => {

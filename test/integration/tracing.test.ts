@@ -1,3 +1,9 @@
+import { spawn } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createServer as createHttpServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { context, propagation, type Span, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -11,6 +17,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import fc from "fast-check";
+import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
@@ -20,10 +27,12 @@ import { executors } from "../processes.ts";
 const exporter = new InMemorySpanExporter();
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";
+const ADD = fileURLToPath(new URL("../../fixtures/tools/add.js", import.meta.url));
 const SAMPLED = `00-${TRACE_ID}-${SPAN_ID}-01`;
 
 let flakes = 0;
 let killsLeft = 0;
+const lines: Record<string, unknown>[] = [];
 /** What the capability's handler finds to be active. */
 let seen: Span | undefined;
 
@@ -61,7 +70,7 @@ const TOOLS = [
     "victim",
     "export default async (i, { host }) => { await host.world.look(); await host.world.kill(); return 1; };",
   ),
-  tool("late", "export default (i, { host }) => host.world.never();", { limits: { wallMs: 100 } }),
+  tool("late", "export default (i, { host }) => host.world.never();", { limits: { wallMs: 2_000 } }),
   tool("greedy", "export default (i, { host }) => host.vault.open({});"),
   tool("keen", "export default async (i, { host }) => { for (let n = 0; n < 300; n++) await host.world.look(); };", {
     limits: { capabilityCalls: 1_000 },
@@ -80,8 +89,10 @@ beforeAll(async () => {
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
   engine = await createEngine({
     workers: 1,
+    logger: pino({ level: "trace" }, { write }),
     executor: { kind: "process", spare: false },
     tools: TOOLS,
     capabilities: [world],
@@ -247,6 +258,59 @@ describe("a call", () => {
   });
 });
 
+test("the servers that tools ask hear of no trace, whatever the process is instrumented with", async () => {
+  // What the official instrumentation of the HTTP client does.
+  const instrument = (message: unknown): void => {
+    const carrier: Record<string, string> = {};
+    propagation.inject(context.active(), carrier);
+    injected.push(carrier);
+    const { request } = message as { readonly request: { addHeader(name: string, value: string): void } };
+    for (const [name, value] of Object.entries(carrier)) request.addHeader(name, value);
+  };
+  const injected: Record<string, string>[] = [];
+  let heard: IncomingHttpHeaders = {};
+  const origin = createHttpServer(({ headers }, response) => {
+    heard = headers;
+    response.end("hello");
+  });
+  origin.listen(0, "127.0.0.1");
+  await once(origin, "listening");
+  const url = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
+  subscribe("undici:request:create", instrument);
+  await using own = await createEngine({
+    workers: 1,
+    executor: "threads",
+    policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [url] } } }] },
+  });
+  try {
+    const source = "export default async ({ url }) => (await fetch(url)).text();";
+    await own.register({ ...tool("ask", source), capabilities: { fetch: { origins: [url] } } });
+    expect((await own.execute({ name: "ask", arguments: { url } })).output).toBe("hello");
+    expect(injected).toEqual([{}]);
+    expect(heard.host).toBe(new URL(url).host);
+    expect(heard).not.toHaveProperty("traceparent");
+    the(await ended(4), "glovebox.capability fetch.request");
+  } finally {
+    unsubscribe("undici:request:create", instrument);
+    origin.close();
+  }
+});
+
+test("lines of the log name the spans that they are about", async () => {
+  lines.length = 0;
+  await engine.execute({ name: "look", arguments: {} });
+  const spans = await ended(4);
+  const logged = lines.map(({ msg, trace_id, span_id }) => [msg, trace_id, span_id]);
+  const ids = (name: string): string[] => {
+    const { traceId, spanId } = the(spans, name).spanContext();
+    return [traceId, spanId];
+  };
+  expect(logged).toEqual([
+    ["a call asked the host for something", ...ids("glovebox.capability world.look")],
+    ["a call has ended", ...ids("glovebox.call look")],
+  ]);
+});
+
 test("without a manager of contexts, calls on behalf of others are below them all the same", async () => {
   context.disable();
   try {
@@ -269,6 +333,35 @@ test("over MCP, a call is below the span that its _meta names", async () => {
   await client.close();
   const { parentSpanContext } = the(await ended(3), "glovebox.call add");
   expect(parentSpanContext).toMatchObject({ traceId: TRACE_ID, spanId: SPAN_ID, isRemote: true });
+});
+
+test("a server that is started as the sample says writes its last spans before it ends", async () => {
+  const [preload, main] = ["../../fixtures/deploy/tracing.js", "../../src/surfaces/cli/main.ts"].map((file) =>
+    fileURLToPath(new URL(file, import.meta.url)),
+  );
+  const flags = ["--no-node-snapshot", "--no-warnings", "--import", `${preload}`, `${main}`];
+  const args = ["serve", "--port", "0", "--workers", "1", "--tools", ADD];
+  const child = spawn(process.execPath, [...flags, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+  const deadline = setTimeout(() => child.kill("SIGKILL"), 25_000);
+  try {
+    let written = "";
+    let isCalled = false;
+    for await (const part of child.stdout.setEncoding("utf8")) {
+      written += part;
+      const url = /listening on (\S+)/.exec(written)?.[1];
+      if (url === undefined || isCalled) continue;
+      isCalled = true;
+      const headers = { "content-type": "application/json", traceparent: SAMPLED };
+      const body = JSON.stringify({ name: "add", arguments: { a: 1, b: 2 } });
+      await (await fetch(`${url}/v1/execute`, { method: "POST", headers, body })).arrayBuffer();
+      child.kill("SIGTERM");
+    }
+    for (const name of ["glovebox.call add", "glovebox.queue", "glovebox.run"]) expect(written).toContain(`'${name}'`);
+    expect(written).toContain(TRACE_ID);
+  } finally {
+    clearTimeout(deadline);
+    child.kill("SIGKILL");
+  }
 });
 
 describe("over HTTP", () => {

@@ -10,7 +10,6 @@ export const ASSET_REFUSALS = {
   conflict: 409,
   too_many: 429,
   full: 413,
-  other_origin: 403,
 } as const;
 
 export type AssetRefusal = keyof typeof ASSET_REFUSALS;

@@ -1,10 +1,12 @@
 #!/usr/bin/env -S node --no-node-snapshot --no-warnings
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { GloveboxError } from "../../errors.ts";
+import { readVersion } from "../version.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
+import { keysCommand } from "./keys.ts";
 import { listCommand } from "./list.ts";
 import { listSupportedCommand } from "./list-supported.ts";
 import { listToolsCommand } from "./list-tools.ts";
@@ -14,6 +16,7 @@ import { planCommand } from "./plan.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { topCommand } from "./top.ts";
 import { moduleCommand, validateCommand } from "./validate.ts";
 import { versionCommand } from "./version.ts";
 
@@ -23,6 +26,8 @@ const program = new Command("glovebox")
   .showHelpAfterError("(add --help for all that there is)");
 const commands = [
   serveCommand(),
+  topCommand(),
+  keysCommand(),
   mcpCommand(),
   runCommand(),
   planCommand(),
@@ -33,6 +38,7 @@ const commands = [
   replayCommand(),
   validateCommand(),
   moduleCommand(),
+  configCommand(),
   doctorCommand(),
   versionCommand(),
 ];
@@ -62,10 +68,4 @@ function exitCodeOf(error: unknown): number {
   say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof CliError) return error.exitCode;
   return error instanceof GloveboxError && error.code === "load_error" ? EXIT.INVALID : EXIT.FAILED;
-}
-
-function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
-  const version: unknown = typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : null;
-  return typeof version === "string" ? version : "0.0.0";
 }

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { say } from "./output.ts";
-import { LOG_LEVELS } from "./serve.ts";
+import { LOG_LEVELS } from "../../config/schema.ts";
 
 interface Options {
   readonly tools?: string;

@@ -1,3 +1,4 @@
+import type { Configuration, Override } from "../../config/configuration.ts";
 import type { Config, Engine, EngineOptions } from "../../index.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { sampleCapabilities, samplePolicy, sampleTools } from "./samples.ts";
@@ -10,51 +11,76 @@ export interface Sources {
   readonly config?: string | undefined;
 }
 
-/** Reads the configuration that a command uses: the one that it names, else the one that is here, else none. */
-export async function readConfig(file: string | undefined): Promise<Config> {
-  const { ConfigError, findConfig, loadConfig } = await import("../../config/load.ts");
-  const found = file ?? (await findConfig(process.cwd()));
-  if (found === undefined) return {};
+/** What a command uses: the file that it names, else the one of `GLOVEBOX_CONFIG`, else the one that is here, else none; and what goes before it. */
+export async function readSettings(
+  file: string | undefined,
+  flags: readonly Override[] = [],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Configuration> {
+  const { ConfigError } = await import("../../config/config-error.ts");
+  const { findConfig } = await import("../../config/config-file.ts");
+  const { readConfiguration } = await import("../../config/configuration.ts");
+  const { readEnvironment } = await import("../../config/environment.ts");
   try {
-    return await loadConfig(found);
+    const named = file ?? (environment["GLOVEBOX_CONFIG"] || undefined);
+    const overrides = [...readEnvironment(environment), ...flags];
+    return await readConfiguration(named ?? (await findConfig(process.cwd())), overrides);
   } catch (error) {
     throw error instanceof ConfigError ? new CliError(EXIT.USAGE, error.message) : error;
   }
+}
+
+/** The values of that. */
+export async function readConfig(file: string | undefined): Promise<Config> {
+  return (await readSettings(file)).values;
 }
 
 /**
  * Starts an engine with the tools that are named, and what the configuration says of all else; where neither names
  * any, with the samples and what they are granted.
  */
-export async function openEngine(
-  { tools }: Sources,
-  { host: _host, port: _port, ...config }: Config,
-  options: EngineOptions,
-): Promise<Engine> {
+export async function openEngine({ tools }: Sources, config: Config, options: EngineOptions): Promise<Engine> {
   // Loading the engine takes longer than all that the commands do without it, such as showing their help.
   const { createEngine } = await import("../../engine.ts");
-  const named = tools === undefined ? config.tools : [tools];
-  const merged = { ...config, ...options };
-  if (named !== undefined) return orUsage(createEngine({ ...merged, tools: named }));
+  const named = tools === undefined ? config : { ...config, tools: [tools] };
+  return orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options }));
+}
+
+/** Starts an engine without any tools, with what the configuration says of all else. */
+export async function openEmptyEngine(config: Config, options: EngineOptions): Promise<Engine> {
+  const { createEngine } = await import("../../engine.ts");
+  const { tools: _tools, ...rest } = engineOptions(config);
+  return orUsage(createEngine({ ...rest, ...options }));
+}
+
+/** Rejects as `createEngine` does, and starts nothing: no tool is looked at. */
+export async function checkOptions(config: Config): Promise<void> {
+  const { resolveOptions } = await import("../../options.ts");
+  const { createBroker } = await import("../../authority.ts");
+  await createBroker(resolveOptions(engineOptions(config)), () => undefined).close();
+}
+
+/** What a configuration says of the engine. */
+export function engineOptions(config: Config): EngineOptions {
+  const { host: _host, port: _port, reusePort: _reusePort, bodyBytes: _bodyBytes, assets: _assets, ...rest } = config;
+  const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, ...others } = rest;
+  const { drainMs: _drainMs, drainDelayMs: _drainDelayMs, logLevel: _logLevel, ...options } = others;
+  return options;
+}
+
+/** The options, with the samples where they name no tools. */
+export function withSamples(options: EngineOptions): EngineOptions {
+  if (options.tools !== undefined) return options;
   const samples = sampleTools();
   if (samples === undefined) {
     throw new CliError(EXIT.USAGE, "there are no sample tools here: name a folder of tools with --tools DIR");
   }
-  const rules = [...samplePolicy.rules, ...(config.policy?.rules ?? [])];
-  return orUsage(createEngine({ ...merged, tools: [samples], capabilities: sampleCapabilities, policy: { rules } }));
-}
-
-/** Starts an engine without any tools, with what the configuration says of all else. */
-export async function openEmptyEngine(
-  { host: _host, port: _port, tools: _tools, ...config }: Config,
-  options: EngineOptions,
-): Promise<Engine> {
-  const { createEngine } = await import("../../engine.ts");
-  return orUsage(createEngine({ ...config, ...options }));
+  const rules = [...samplePolicy.rules, ...(options.policy?.rules ?? [])];
+  return { ...options, tools: [samples], capabilities: sampleCapabilities, policy: { rules } };
 }
 
 /** What is wrong with an option was written by whoever wrote the configuration. */
-async function orUsage(starting: Promise<Engine>): Promise<Engine> {
+export async function orUsage<Value>(starting: Promise<Value>): Promise<Value> {
   try {
     return await starting;
   } catch (error) {

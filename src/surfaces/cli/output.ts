@@ -21,6 +21,14 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value));
 }
 
+/** A text for one line of a screen: what moves the cursor, or turns the direction of writing, is shown as well. */
+export function visible(text: string): string {
+  return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u${code > 0xffff ? `{${code.toString(16)}}` : code.toString(16).padStart(4, "0")}`;
+  });
+}
+
 /** In JSON's own notation, so that escaped JSON still means the same. */
 function escapeControl(text: string): string {
   return text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -1,7 +1,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
-import type { Engine, ErrorCode, ToolResult } from "../../index.ts";
+import type { Engine, ErrorCode, Progress, ToolResult } from "../../index.ts";
 import { isObject } from "../../json.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
@@ -74,6 +74,7 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
     {
       record: options.record !== undefined,
       onLog: ({ level, message }) => say(`[${level}] ${message}`),
+      onProgress: (progress) => say(describeProgress(progress)),
     },
   );
   const { recording, ...metadata } = result.metadata;
@@ -82,6 +83,11 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   if (options.record === undefined || recording === undefined) return;
   // It holds what the tool was given and what it was answered: nobody else's business.
   await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
+}
+
+/** `[3 of 5] copying` */
+function describeProgress({ progress, total, message }: Progress): string {
+  return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
 }
 
 function report(result: ToolResult, whole: boolean): void {

@@ -1,122 +1,150 @@
-import { Command, InvalidArgumentError, Option } from "commander";
+import { isatty } from "node:tty";
+import { Command } from "commander";
 import { StoreError } from "../../capabilities/kv/failure.ts";
-import type { Config, Engine, EngineOptions, ExecutorKind, ExecutorOptions, SandboxMode } from "../../index.ts";
-import { SANDBOX_MODES, WORKERS_DEFAULT } from "../../options.ts";
+import type { Configuration } from "../../config/configuration.ts";
+import { SERVICE_DEFAULTS } from "../../config/effective.ts";
+import type { Config, Engine } from "../../index.ts";
+import { STATE_DIR, WORKERS_DEFAULT } from "../../options.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readConfig } from "./open-engine.ts";
+import { openEngine, readSettings, withSamples } from "./open-engine.ts";
 import { print, say } from "./output.ts";
+import { Reload } from "./reload.ts";
+import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
+import type { Keys } from "../../access/keys.ts";
+import { ServiceManager, takeSocket } from "./service-manager.ts";
+import { addSettingFlags, readFlags } from "./setting-flags.ts";
 
 interface Options {
-  readonly tools?: string;
   readonly config?: string;
-  readonly host?: string;
-  readonly port?: number;
-  readonly workers?: number;
-  readonly executor?: ExecutorKind;
-  readonly sandbox?: SandboxMode;
-  readonly drainMs: number;
-  readonly assets?: string;
-  readonly logLevel: string;
+  readonly watch?: true;
 }
 
-export const LOG_LEVELS = ["info", "warn", "silent"];
+const FLAGS = [
+  { flags: "--tools <dir>", setting: "tools", otherwise: "the configuration's, else the samples" },
+  { flags: "--host <address>", setting: "host", otherwise: SERVICE_DEFAULTS.host },
+  { flags: "--port <number>", setting: "port", otherwise: SERVICE_DEFAULTS.port },
+  { flags: "--workers <number>", setting: "workers", otherwise: WORKERS_DEFAULT },
+  { flags: "--executor <kind>", setting: "executor/kind", otherwise: "process" },
+  { flags: "--sandbox <mode>", setting: "executor/sandbox", otherwise: "auto" },
+  { flags: "--drain-ms <number>", setting: "drainMs", otherwise: SERVICE_DEFAULTS.drainMs },
+  { flags: "--drain-delay-ms <number>", setting: "drainDelayMs", otherwise: SERVICE_DEFAULTS.drainDelayMs },
+  { flags: "--assets <dir>", setting: "assets/path" },
+  { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
+  { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
+];
 
-const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+const STOPPING = ["SIGTERM", "SIGINT"] as const;
 /** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
 const ECHO_MS = 500;
 
-/** `glovebox serve`: the tools of a folder over HTTP. */
+/** `glovebox serve`: tools over HTTP. */
 export function serveCommand(): Command {
-  return new Command("serve")
+  const command = new Command("serve")
     .description("serve the tools of a folder over HTTP")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .option("--port <number>", "port to listen on, 0 for any that is free (default: 8080)", wholeNumber(0, 65_535))
-    .option("--workers <number>", `isolate threads (default: ${WORKERS_DEFAULT})`, wholeNumber(1, 64))
-    .addOption(
-      new Option("--executor <kind>", "where isolates live (default: process)").choices(["process", "threads"]),
-    )
-    .addOption(
-      new Option("--sandbox <mode>", "the system's walls around executors (default: auto)").choices(SANDBOX_MODES),
-    )
-    .option("--drain-ms <number>", "how long calls may go on after a signal", wholeNumber(0, 3_600_000), 5_000)
-    .option("--assets <dir>", "take uploads of AgentSpace's packages, and keep them in this folder")
-    .addOption(
-      new Option("--log-level <level>", "what is logged, as JSON lines on stderr").choices(LOG_LEVELS).default("warn"),
-    )
-    .action(serve);
+    .option("--watch", "reload when the configuration or a tool changes on disk");
+  return addSettingFlags(command, FLAGS).action((options: Options) => serve(options, command));
 }
 
-async function serve(options: Options): Promise<void> {
-  const { drainMs, logLevel } = options;
-  const config = await readConfig(options.config);
-  const { host = config.host ?? "127.0.0.1", port = config.port ?? 8_080 } = options;
+async function serve(options: Options, command: Command): Promise<void> {
+  const fd = takeSocket(process.env);
+  const flags = readFlags(command, FLAGS);
+  // What a reload finds there again, though keys are taken out of the process's own environment.
+  const environment = { ...process.env };
+  const { values, file } = await readSettings(options.config, flags, environment);
+  const keys = new ServiceKeys(values, environment);
+  if (keys.keys.size === 0 && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
+  // Before any tool is there that might be allowed to see the environment.
+  forgetKeys(process.env, values);
+  // A file that has gone is no reason to serve what it has not said.
+  const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
   const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
-  const engine = await openEngine(options, config, { ...executorOptions(options, config), logger });
+  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const engine = await openEngine({}, values, { logger });
+  const server = await listen(engine, values, keys.keys, fd);
+  const manager = new ServiceManager(process.env);
+  const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
+  const reloadNow = async (): Promise<void> => {
+    await manager.reloading();
+    await reload.run();
+    await manager.ready(`listening on ${server.url}`);
+  };
+  const watching = options.watch === true ? await watch(values, file, reloadNow) : null;
+  onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
+  warn(engine, keys.keys);
+  print(`glovebox listening on ${server.url}`);
+  void manager.ready(`listening on ${server.url}`);
+}
+
+async function listen(engine: Engine, values: Config, keys: Keys, fd: number | undefined): Promise<Server> {
   const { createServer } = await import("../http/server.ts");
-  let server: Server;
+  const { host, port } = { ...SERVICE_DEFAULTS, ...values };
+  const { drainMs = SERVICE_DEFAULTS.drainMs, drainDelayMs = SERVICE_DEFAULTS.drainDelayMs } = values;
+  const { bodyBytes, reusePort, assets } = values;
   try {
-    server = await createServer(engine, {
-      host,
-      port,
+    return await createServer(engine, {
+      ...(fd === undefined ? { host, port } : { fd }),
       drainMs,
-      ...(options.assets === undefined ? {} : { assets: { path: options.assets } }),
+      keys,
+      ...(values.hosts === undefined ? {} : { hosts: values.hosts }),
+      ...(values.publicUrl === undefined ? {} : { publicUrl: values.publicUrl }),
+      ...(values.origins === undefined ? {} : { origins: values.origins }),
+      drainDelayMs,
+      ...(bodyBytes === undefined ? {} : { bodyBytes }),
+      ...(reusePort === undefined ? {} : { reusePort }),
+      ...(assets === undefined ? {} : { assets }),
     });
   } catch (error) {
     await engine.close({ drainMs: 0 });
-    if (error instanceof StoreError) throw new CliError(EXIT.USAGE, error.message);
+    if (error instanceof StoreError || error instanceof TypeError) throw new CliError(EXIT.USAGE, error.message);
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    throw new CliError(EXIT.USAGE, `cannot listen on ${host}, port ${port}: ${code}`);
+    const where = fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`;
+    throw new CliError(EXIT.USAGE, `cannot listen on ${where}: ${code}`);
   }
-  stopOnSignal(server);
-  if (!isLoopback(host)) {
-    say(`glovebox: warning: there is no authentication yet, and whoever reaches ${server.url} may call every tool`);
+}
+
+async function watch(values: Config, file: string | undefined, reload: () => Promise<void>): Promise<Disposable> {
+  const { watchPlaces } = await import("./watch.ts");
+  const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? tool : tool.path));
+  return watchPlaces([...(file === undefined ? [] : [file]), ...tools], () => void reload());
+}
+
+function warn(engine: Engine, keys: Keys): void {
+  if (keys.size === 0) {
+    say("glovebox: there are no keys: only this machine reaches the server, and whoever is on it may use it");
   }
-  if (engine.stats().executor.kind === "process") say(`glovebox: ${describeSandbox(engine)}`);
-  print(`glovebox listening on ${server.url}`);
+  const { kind, sandbox } = engine.stats().executor;
+  if (kind !== "process") return;
+  if (sandbox.kind !== "off") return say(`glovebox: executors run inside ${sandbox.kind}`);
+  say(`glovebox: executors run without a sandbox of the operating system: ${sandbox.reason}`);
 }
 
-/** What the command line says goes before what the configuration says. */
-function executorOptions({ workers, executor, sandbox }: Options, config: Config): EngineOptions {
-  const said: Partial<ExecutorOptions> =
-    typeof config.executor === "string" ? { kind: config.executor } : (config.executor ?? {});
-  const count = workers ?? config.workers;
-  return {
-    executor: {
-      ...said,
-      kind: executor ?? said.kind ?? "process",
-      ...(sandbox === undefined ? {} : { sandbox }),
-    },
-    ...(count === undefined ? {} : { workers: count }),
-  };
-}
-
-function describeSandbox(engine: Engine): string {
-  const { sandbox } = engine.stats().executor;
-  if (sandbox.kind === "off") return `executors run without a sandbox of the operating system: ${sandbox.reason}`;
-  return `executors run inside ${sandbox.kind}`;
-}
-
-function stopOnSignal(server: Server): void {
+/** SIGTERM and SIGINT stop, a second one at once; SIGHUP reloads, and stops where it says that the terminal has gone. */
+function onSignals(server: Server, manager: ServiceManager, reload: () => Promise<void>, onStop: () => void): void {
+  const wasTerminal = isatty(2);
   let first: { readonly signal: NodeJS.Signals; readonly atMs: number } | null = null;
-  const onSignal = (signal: NodeJS.Signals): void => {
+  const onStopping = (signal: NodeJS.Signals): void => {
     const atMs = performance.now();
     if (first === null) {
       first = { signal, atMs };
+      onStop();
       say("glovebox: stopping; once more stops at once");
-      void stop(server);
+      void manager.stopping();
+      void stop(server, manager);
     } else if (signal !== first.signal || atMs - first.atMs > ECHO_MS) {
       process.exit(EXIT.INTERRUPTED);
     }
   };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
+  for (const signal of STOPPING) process.on(signal, onStopping);
+  process.on("SIGHUP", () => {
+    if (wasTerminal && !isatty(2)) onStopping("SIGHUP");
+    else if (first === null) void reload();
+  });
 }
 
 /** With the server closed nothing keeps this process, but for the listeners of signals. */
-async function stop(server: Server): Promise<void> {
+async function stop(server: Server, manager: ServiceManager): Promise<void> {
   try {
     await server.close();
     process.exitCode = EXIT.OK;
@@ -124,17 +152,6 @@ async function stop(server: Server): Promise<void> {
     say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = EXIT.FAILED;
   }
-  for (const signal of SIGNALS) process.removeAllListeners(signal);
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It is a whole number from ${least} to ${most}.`);
-  };
+  manager[Symbol.dispose]();
+  for (const signal of [...STOPPING, "SIGHUP"]) process.removeAllListeners(signal);
 }

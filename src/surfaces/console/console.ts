@@ -27,16 +27,20 @@ const HEADERS = {
 
 /** Adds the page for people. It holds nothing that is secret: it asks for what it shows, like every client. */
 export function addConsole(app: FastifyInstance, _door: Door): void {
-  app.get("/", { config: { role: "anybody" } }, async (request, reply) => {
+  app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
     return sendAsset(request, reply, (await loadPage()).document, "no-cache");
   });
   refuseOthers(app, "/", ["GET", "HEAD"]);
 
-  app.get<{ Params: { file: string } }>("/console/:file", { config: { role: "anybody" } }, async (request, reply) => {
-    const asset = (await loadPage()).files.get(request.params.file);
-    if (asset === undefined) return sendNotFound(reply);
-    return sendAsset(request, reply, asset, `public, max-age=${YEAR_SECONDS}, immutable`);
-  });
+  app.get<{ Params: { file: string } }>(
+    "/console/:file",
+    { config: { role: "anybody", api: "none" } },
+    async (request, reply) => {
+      const asset = (await loadPage()).files.get(request.params.file);
+      if (asset === undefined) return sendNotFound(reply);
+      return sendAsset(request, reply, asset, `public, max-age=${YEAR_SECONDS}, immutable`);
+    },
+  );
   refuseOthers(app, "/console/:file", ["GET", "HEAD"]);
 }
 

@@ -3,7 +3,14 @@ import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
 
+const NAME_SHOWN_MAX = 128;
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
+
+/** What a refusal says besides its code and message. */
+interface RefusalOptions {
+  readonly tool?: string;
+  readonly details?: unknown;
+}
 
 /** Answers with a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
@@ -36,14 +43,21 @@ export function sendRefusal(
   reply: FastifyReply,
   code: ErrorCode,
   message: string,
-  { status, tool = "" }: { readonly status?: number; readonly tool?: string } = {},
+  { status, ...more }: RefusalOptions & { readonly status?: number } = {},
 ): FastifyReply {
-  return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, tool));
+  const retryAfterMs = retryAfter(more.details);
+  if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
+  return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, more));
 }
 
 /** The result of what never became a call. */
-export function refusal(code: ErrorCode, message: string, tool = ""): ToolResult {
-  return failure(toolError(code, message), emptyMetadata(randomUUID(), tool, 0));
+export function refusal(code: ErrorCode, message: string, { tool = "", details }: RefusalOptions = {}): ToolResult {
+  return failure(toolError(code, message, details), emptyMetadata(randomUUID(), tool.slice(0, NAME_SHOWN_MAX), 0));
+}
+
+/** Answers that there is no tool of a name. */
+export function sendUnregistered(reply: FastifyReply, name: string): FastifyReply {
+  return sendRefusal(reply, "tool_not_found", `there is no tool "${name.slice(0, NAME_SHOWN_MAX)}"`, { tool: name });
 }
 
 /** Answers where there is nothing. */

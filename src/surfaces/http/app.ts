@@ -1,7 +1,7 @@
 import { fastify, type FastifyError, type FastifyInstance } from "fastify";
 import { describeExcess } from "../../json.ts";
 import { sendError, sendNotFound } from "./answers.ts";
-import { addAccess } from "./door.ts";
+import { type Access, addAccess } from "./access.ts";
 import { SILENCE_MS } from "./unread.ts";
 
 const HEADERS_MS = 15_000;
@@ -11,8 +11,8 @@ const KEEP_ALIVE_MS = 72_000;
 /** Longer than any that fits into a request's first line: names that no tool can have are answered like unknown ones. */
 const NAME_LENGTH_MAX = 65_536;
 
-/** An app without routes: how requests are read, for how long, and what is answered where there is nothing. */
-export function createApp(bodyBytes: number): FastifyInstance {
+/** An app without routes: who is let in, how requests are read, for how long, and what is answered where there is nothing. */
+export function createApp(bodyBytes: number, access: Access): FastifyInstance {
   const app = fastify({
     bodyLimit: bodyBytes,
     connectionTimeout: SILENCE_MS,
@@ -36,12 +36,7 @@ export function createApp(bodyBytes: number): FastifyInstance {
   });
   // A page of another site may send text without asking, JSON it may not.
   app.removeContentTypeParser("text/plain");
-  // Bodies that are sent to nowhere are not even read.
-  app.addHook("onRequest", (request, reply, next) => {
-    if (request.is404) sendNotFound(reply);
-    else next();
-  });
-  addAccess(app);
+  addAccess(app, access);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, bodyBytes));
   return app;

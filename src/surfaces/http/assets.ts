@@ -1,10 +1,10 @@
-import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ASSET_REFUSALS, AssetError } from "../../ecosystems/agentspace/asset-error.ts";
 import { readAssetMetadata } from "../../ecosystems/agentspace/asset-metadata.ts";
 import type { Asset, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import { sendJson, sendNotFound } from "./answers.ts";
+import { GET_ASSET, UPLOAD_ASSET } from "./api/asset-routes.ts";
 
 const METADATA_MAX_BYTES = 64 * 1024;
 /** The file, what is said of it, and what a form may have beside. */
@@ -34,12 +34,9 @@ export async function addAssets(app: FastifyInstance, store: AssetStore, publicU
 
 function addUpload(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): void {
   app.post("/upload_asset", {
-    config: { role: "admin" },
-    // Before the body is read: a page of another site may send a form without asking.
-    onRequest: async (request) => {
-      checkOrigin(request, publicUrl);
-      checkLength(request, store.maxBytes);
-    },
+    config: { role: "admin", api: UPLOAD_ASSET },
+    // Before the body is read.
+    onRequest: async (request) => checkLength(request, store.maxBytes),
     handler: async (request, reply) => {
       if (!request.isMultipart()) throw new AssetError("not_multipart", "an upload is multipart/form-data");
       const { asset, isNew, metadata } = await take(request, store);
@@ -79,7 +76,7 @@ async function take(request: FastifyRequest, store: AssetStore) {
 function addDownload(app: FastifyInstance, store: AssetStore): void {
   app.get<{ Params: { name: string; version: string; file: string } }>(
     "/assets/:name/:version/:file",
-    { config: { role: "anybody" } },
+    { config: { role: "anybody", api: GET_ASSET } },
     async ({ params, headers }, reply) => {
       const asset = store.find(params.name, params.version);
       if (asset === undefined || asset.file !== params.file) return sendNotFound(reply);
@@ -104,21 +101,6 @@ function addDownload(app: FastifyInstance, store: AssetStore): void {
 /** The part of an asset's address that follows the server's. Names are made of nothing that would have to be written otherwise. */
 function pathOf({ name, version, file }: Asset): string {
   return `/assets/${name}/${version}/${file}`;
-}
-
-/**
- * Refuses what pages of other sites send. Browsers say where a form comes from; other clients say nothing. That a page
- * has the address by which it was asked is no proof where that is a name, as its owner may let it mean this machine.
- */
-function checkOrigin({ headers, host, hostname }: FastifyRequest, publicUrl: URL | null): void {
-  const { origin } = headers;
-  const site = headers["sec-fetch-site"];
-  const isOwn =
-    origin === undefined ||
-    origin === publicUrl?.origin ||
-    (origin === `http://${host}` && (hostname === "localhost" || isIP(hostname.replace(/^\[|\]$/g, "")) > 0));
-  if (isOwn && (site === undefined || site === "same-origin" || site === "none")) return;
-  throw new AssetError("other_origin", "pages of other sites may not upload assets");
 }
 
 function checkLength({ headers }: FastifyRequest, maxBytes: number): void {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendRefusal, sendResult } from "./answers.ts";
+import { EXECUTE, EXECUTE_BATCH } from "./api/call-routes.ts";
 import { answerBatch, streamBatch } from "./call-batch.ts";
 import { parseBatch, parseCall, type ParsedCall } from "./call-body.ts";
 import type { CallListeners } from "./call-events.ts";
@@ -22,7 +23,7 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
       gate.execute(caller, call, { ...options, ...listeners, signal });
   };
 
-  app.post("/v1/execute", { config: { role: "execute" } }, async (request, reply) => {
+  app.post("/v1/execute", { config: { role: "execute", api: EXECUTE } }, async (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES);
     if (type === null) return refuseTypes(reply);
     const parsed = parseCall(request.body);
@@ -30,13 +31,11 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
     const run = runner(request, reply);
     if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(parsed, listeners), isDraining);
     const result = await run(parsed);
-    // Where the server began to stop while the call ran, its client has to send the next one elsewhere.
-    if (isDraining()) reply.header("connection", "close");
     return sendResult(reply, result);
   });
   refuseOthers(app, "/v1/execute", ["POST"]);
 
-  app.post("/v1/execute/batch", { config: { role: "execute" } }, async (request, reply) => {
+  app.post("/v1/execute/batch", { config: { role: "execute", api: EXECUTE_BATCH } }, async (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES);
     if (type === null) return refuseTypes(reply);
     const calls = parseBatch(request.body, batchCalls);

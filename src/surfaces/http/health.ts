@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { Registry } from "prom-client";
 import { sendJson } from "./answers.ts";
+import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
 import { type Door, refuseOthers } from "./door.ts";
 import { HttpMetrics } from "./http-metrics.ts";
 import { withProcessMetrics } from "./process-metrics.ts";
@@ -8,17 +9,19 @@ import { withProcessMetrics } from "./process-metrics.ts";
 /** Adds the routes for those who watch the server: probes, and whatever reads metrics. */
 export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Door): void {
   const http = new HttpMetrics(app);
-  app.get("/metrics", { config: { role: "metrics" } }, async (_request, reply) => {
+  app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, async (_request, reply) => {
     const text = `${await engine.metrics()}\n${await http.text()}`;
     const all = processMetrics ? await withProcessMetrics(text) : text;
     return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(all);
   });
   refuseOthers(app, "/metrics", ["GET", "HEAD"]);
 
-  app.get("/healthz", { config: { role: "anybody" } }, (_request, reply) => sendJson(reply, 200, { status: "alive" }));
+  app.get("/healthz", { config: { role: "anybody", api: GET_HEALTH } }, (_request, reply) =>
+    sendJson(reply, 200, { status: "alive" }),
+  );
   refuseOthers(app, "/healthz", ["GET", "HEAD"]);
 
-  app.get("/readyz", { config: { role: "anybody" } }, (_request, reply) => {
+  app.get("/readyz", { config: { role: "anybody", api: GET_READINESS } }, (_request, reply) => {
     const { state, executor } = engine.stats();
     const { kind, ready, sandbox } = executor;
     const isOpen = state === "open" && !isDraining();

@@ -1,23 +1,50 @@
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import type { Server as HttpServer } from "node:http";
+import { type AddressInfo, Server as NetServer } from "node:net";
+import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { Gate } from "../../access/gate.ts";
+import type { KeyOptions } from "../../access/key-options.ts";
+import { Keys } from "../../access/keys.ts";
 import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine.ts";
 import { MAX_LIMITS } from "../../limits.ts";
+import type { Access } from "./access.ts";
 import { createApp } from "./app.ts";
+import { Connections } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
+import { isLoopback, type SiteOptions, Sites } from "./sites.ts";
 
-export interface ServerOptions {
-  /** The address to listen on. Default 127.0.0.1: callers are not authenticated. */
+export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../../access/key-options.ts";
+export type { SiteOptions } from "./sites.ts";
+
+export interface ServerOptions extends SiteOptions {
+  /** The address to listen on. Default 127.0.0.1. Without keys there is no other choice: see `allowAnybody`. */
   readonly host?: string;
+  /** Who may use the server, and for what. Default: whoever is on this machine, for everything. */
+  readonly keys?: readonly KeyOptions[] | Keys;
+  /**
+   * Listens where other machines reach the server, and asks nobody for a key: for those who have something before it
+   * that does. Default false.
+   */
+  readonly allowAnybody?: boolean;
   /** Default 8080; 0 for any that is free. */
   readonly port?: number;
   /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
   readonly bodyBytes?: number;
   /** The calls that a batch may have. Default 256. */
   readonly batchCalls?: number;
+  /** A socket that listens already, by its descriptor, instead of an address of its own. */
+  readonly fd?: number;
+  /** Whether other processes may listen on the same port beside this one. Default false. */
+  readonly reusePort?: boolean;
   /** How long calls in flight may go on when the server closes. Default 5,000. */
   readonly drainMs?: number;
+  /**
+   * How long the server says in `/readyz` that it will close before it does: as long as a load balancer needs to notice.
+   * Default 0.
+   */
+  readonly drainDelayMs?: number;
   /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
   readonly assets?: ServedAssets;
   /**
@@ -29,7 +56,7 @@ export interface ServerOptions {
 
 /** Assets, and where clients find them. */
 export interface ServedAssets extends AssetOptions {
-  /** The address under which clients reach this server, for the addresses that it answers. Default: the one they used. */
+  /** Where clients find assets, for the addresses that the server answers. Default: its own `publicUrl`, else the one they used. */
   readonly publicUrl?: string;
 }
 
@@ -38,8 +65,9 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /**
-   * Stops: `/readyz` says so, no connection is taken any more, calls in flight end or are ended after `drainMs`, the
-   * engine is closed. Resolves when nothing is left.
+   * Stops: `/readyz` says so, for `drainDelayMs` before anything else happens; no connection is taken any more, and each
+   * that there is takes one more request; calls in flight end or are ended after `drainMs`; the engine is closed.
+   * Resolves when nothing is left.
    */
   close(): Promise<void>;
 }
@@ -52,39 +80,104 @@ const DRAIN_DEFAULT_MS = 5_000;
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen, and with a
- * `StoreError` where the folder of assets cannot be used.
+ * Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen, with a
+ * `StoreError` where the folder of assets cannot be used, and with a `TypeError` where an option is wrong, or where
+ * anybody on other machines could use the server without a key.
  */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
-  const { port = PORT_DEFAULT, bodyBytes = BODY_BYTES_DEFAULT, drainMs = DRAIN_DEFAULT_MS } = options;
+  const { bodyBytes = BODY_BYTES_DEFAULT } = options;
   let isDraining = false;
-  const app = createApp(bodyBytes);
+  const host = oneAddress(options.host ?? HOST_DEFAULT);
+  const access = openAccess(engine, options, host);
   const { batchCalls, processMetrics = true } = options;
-  const door = { engine, gate: new Gate(engine), isDraining: () => isDraining, processMetrics };
+  const app = createApp(bodyBytes, access);
+  const connections = new Connections(app);
+  app.addHook("onRequest", (request, reply, next) => {
+    if (!connections.isBeyond(request.raw, reply.raw)) return next();
+    reply.hijack();
+    request.raw.resume();
+  });
+  const endings: (() => void)[] = [];
+  const onDrain = (end: () => void): void => void endings.push(end);
+  const door = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
   addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
-  const assets = options.assets === undefined ? null : await openAssets(app, options.assets);
+  const assets = options.assets === undefined ? null : await openAssets(app, options.assets, options.publicUrl);
   try {
-    await app.listen({ host: oneAddress(options.host ?? HOST_DEFAULT), port });
+    await app.ready();
+    await listen(app.server, options);
+    // Where the socket was handed over, only it knows.
+    const bound = app.server.address();
+    if (access.keys.size === 0 && typeof bound === "object" && bound !== null) requireLoopback(bound.address, options);
   } catch (error) {
     assets?.[Symbol.dispose]();
+    await app.close();
     throw error;
   }
-  const address = app.server.address() as AddressInfo;
   const shutDown = async (): Promise<void> => {
     isDraining = true;
-    const closed = app.close();
-    await engine.close({ drainMs });
-    const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS_MS);
-    await closed;
-    clearTimeout(timer);
+    await stop(app, connections, engine, options, endings);
     assets?.[Symbol.dispose]();
   };
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= shutDown());
-  return { url: urlOf(address), port: address.port, close, [Symbol.asyncDispose]: close };
+  return { ...placeOf(app.server.address()), close, [Symbol.asyncDispose]: close };
 }
 
-async function openAssets(app: FastifyInstance, { publicUrl, ...options }: ServedAssets): Promise<AssetStore> {
+/** Stops in an order in which no request is lost that was taken. */
+async function stop(
+  app: FastifyInstance,
+  connections: Connections,
+  engine: Engine,
+  { drainMs = DRAIN_DEFAULT_MS, drainDelayMs = 0 }: ServerOptions,
+  endings: readonly (() => void)[],
+): Promise<void> {
+  if (drainDelayMs > 0) await delay(drainDelayMs);
+  // Right after new connections were taken: those that come later are reset by the system.
+  await immediate();
+  connections.end();
+  for (const end of endings) end();
+  const untilMs = performance.now() + drainMs;
+  // The server's own way to close would cut connections on which a request is on its way.
+  NetServer.prototype.close.call(app.server);
+  await connections.drain(drainMs);
+  await engine.close({ drainMs: Math.max(0, untilMs - performance.now()) });
+  await connections.drain(LAST_ANSWERS_MS);
+  app.server.closeAllConnections();
+  await app.close();
+}
+
+async function listen(server: HttpServer, { host, port = PORT_DEFAULT, fd, reusePort }: ServerOptions): Promise<void> {
+  const listening = once(server, "listening");
+  if (fd !== undefined) server.listen({ fd });
+  else server.listen({ host: oneAddress(host ?? HOST_DEFAULT), port, ...(reusePort === true ? { reusePort } : {}) });
+  await listening;
+}
+
+function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
+  const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
+  const hasKeys = keys.size > 0;
+  if (!hasKeys) requireLoopback(host, options);
+  const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
+  const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
+    host,
+    hasKeys,
+  });
+  return { engine, gate: new Gate(engine, keys), keys, sites };
+}
+
+function requireLoopback(host: string, { allowAnybody = false }: ServerOptions): void {
+  if (allowAnybody || isLoopback(host)) return;
+  throw new TypeError(
+    `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
+  );
+}
+
+async function openAssets(
+  app: FastifyInstance,
+  assets: ServedAssets,
+  serverUrl: string | undefined,
+): Promise<AssetStore> {
+  const { publicUrl = serverUrl, ...options } = assets;
   const { AssetStore } = await import("../../ecosystems/agentspace/assets.ts");
   const { addAssets } = await import("./assets.ts");
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
@@ -96,11 +189,14 @@ async function openAssets(app: FastifyInstance, { publicUrl, ...options }: Serve
   return store;
 }
 
-/** The framework would open a second listener for the other address of this name, which close() could not empty. */
+/** The system may mean another address by this name. */
 function oneAddress(host: string): string {
   return host === "localhost" ? HOST_DEFAULT : host;
 }
 
-function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+/** Where a server listens. A socket of this machine's own has no port. */
+function placeOf(bound: AddressInfo | string | null): Pick<Server, "url" | "port"> {
+  if (bound === null || typeof bound === "string") return { url: `unix:${bound ?? ""}`, port: 0 };
+  const { address, family, port } = bound;
+  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`, port };
 }

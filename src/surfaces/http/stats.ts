@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { sendJson, sendRefusal } from "./answers.ts";
+import { GET_STATS } from "./api/watch-routes.ts";
 import { type Door, refuseOthers } from "./door.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
@@ -13,13 +14,13 @@ const TYPES = ["application/json", EVENT_STREAM] as const;
 const CLIENTS_MAX = 1_000;
 
 /** Adds the route for those who look on: one snapshot, or one each second. */
-export function addStats(app: FastifyInstance, { engine, isDraining }: Door): void {
+export function addStats(app: FastifyInstance, { engine, isDraining, onDrain }: Door): void {
   const connections = (): Promise<number> =>
     new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
   const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });
   const streams = new StatsStreams(sampler);
 
-  app.get("/v1/stats", { config: { role: "metrics" } }, async (request, reply) => {
+  app.get("/v1/stats", { config: { role: "metrics", api: GET_STATS } }, async (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES) ?? "application/json";
     const isStream = type === EVENT_STREAM && request.method === "GET";
     if ((isStream ? streams.size : sampler.watchers) >= CLIENTS_MAX) {
@@ -33,10 +34,7 @@ export function addStats(app: FastifyInstance, { engine, isDraining }: Door): vo
   });
   refuseOthers(app, "/v1/stats", ["GET", "HEAD"]);
 
-  app.addHook("preClose", (done) => {
-    streams.end();
-    done();
-  });
+  onDrain(() => streams.end());
 }
 
 function nextSnapshot(sampler: Sampler): Promise<StatsSnapshot> {

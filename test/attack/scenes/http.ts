@@ -67,7 +67,7 @@ async function expectAll(
 
 const call = (fields: string) => `{"name":"innocent",${fields}}`;
 const request = (body: string, length = body.length) =>
-  `POST /v1/execute HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`;
+  `POST /v1/execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`;
 
 export const SCENES: readonly Scene[] = [
   {
@@ -175,12 +175,12 @@ export const SCENES: readonly Scene[] = [
     act: async (stage, harm) => {
       const requests = [
         "GET\r\n\r\n",
-        "POST /v1/execute HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\nGET /v1/tools HTTP/1.1\r\nhost: a\r\n\r\n",
-        "POST /v1/execute HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
-        `GET /${"x".repeat(100_000)} HTTP/1.1\r\nhost: a\r\n\r\n`,
-        `GET /healthz HTTP/1.1\r\nhost: a\r\n${"x: y\r\n".repeat(20_000)}\r\n`,
-        "GET /v1/tools/%00%ff%2e%2e%2f HTTP/1.1\r\nhost: a\r\n\r\n",
-        "GET /v1/tools/..%2f..%2fetc%2fpasswd HTTP/1.1\r\nhost: a\r\n\r\n",
+        "POST /v1/execute HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\nGET /v1/tools HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "POST /v1/execute HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+        `GET /${"x".repeat(100_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`,
+        `GET /healthz HTTP/1.1\r\nhost: localhost\r\n${"x: y\r\n".repeat(20_000)}\r\n`,
+        "GET /v1/tools/%00%ff%2e%2e%2f HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "GET /v1/tools/..%2f..%2fetc%2fpasswd HTTP/1.1\r\nhost: localhost\r\n\r\n",
         "\u0000\u0001\u0002".repeat(1_000),
       ];
       for (const each of requests) {

@@ -174,6 +174,63 @@ describe("glovebox mcp", () => {
     },
   );
 
+  describe.each(["legacy", "auto"] as const)("as the official client hears it (%s)", (mode) => {
+    let client: Client;
+    let climbs: string;
+    const logs: unknown[] = [];
+
+    beforeAll(async () => {
+      climbs = mkdtempSync(join(tmpdir(), "glovebox-mcp-"));
+      writeFileSync(
+        join(climbs, "climb.js"),
+        `export const spec = { name: "climb", description: "Climbs some steps, and says so." };
+         export default async ({ steps }, { progress }) => {
+           for (let step = 1; step <= steps; step++) {
+             console.warn("at", step);
+             progress(step, steps);
+             await new Promise((done) => setTimeout(done, 60));
+           }
+           return steps;
+         };`,
+      );
+      const args = argsOf(climbs);
+      client = new Client({ name: "tester", version: "1.0.0" }, { versionNegotiation: { mode } });
+      client.setNotificationHandler("notifications/message", ({ params }) => void logs.push(params));
+      await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd: root, stderr: "ignore" }));
+    });
+    afterAll(async () => {
+      await client.close();
+      rmSync(climbs, { recursive: true });
+    });
+
+    test("a call tells how far it has come", async () => {
+      const told: unknown[] = [];
+      const onprogress = (progress: unknown): void => void told.push(progress);
+      await client.callTool({ name: "climb", arguments: { steps: 2 } }, { onprogress });
+      expect(told).toEqual([
+        { progress: 1, total: 2 },
+        { progress: 2, total: 2 },
+      ]);
+      expect(logs).toEqual([]);
+    });
+
+    test("a call that is cancelled leaves room for the next", async () => {
+      const abort = new AbortController();
+      const onprogress = (): void => abort.abort();
+      const climb = { name: "climb", arguments: { steps: 1_000 } };
+      await expect(client.callTool(climb, { onprogress, signal: abort.signal })).rejects.toThrow();
+      const { content } = await client.callTool({ name: "climb", arguments: { steps: 1 } });
+      expect(content).toEqual([{ type: "text", text: "1" }]);
+    });
+
+    test("a tool's lines are told where they are asked for", async () => {
+      if (mode === "legacy") await client.setLoggingLevel("warning");
+      const meta = mode === "legacy" ? {} : { _meta: { "io.modelcontextprotocol/logLevel": "warning" } };
+      await client.callTool({ name: "climb", arguments: { steps: 1 }, ...meta });
+      expect(logs).toEqual([{ level: "warning", logger: "climb", data: "at 1" }]);
+    });
+  });
+
   describe("by hand", () => {
     let child: ChildProcessByStdio<Writable, Readable, null>;
     let lines: AsyncIterator<string>;

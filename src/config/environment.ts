@@ -1,0 +1,34 @@
+import { ConfigError } from "./config-error.ts";
+import type { Override } from "./configuration.ts";
+import { nearest, readText, SETTINGS } from "./names.ts";
+
+/** Names that are no setting's: where the configuration is, and a lone administrator's key. */
+const OTHERS: readonly string[] = ["GLOVEBOX_CONFIG", "GLOVEBOX_KEY"];
+/** What Kubernetes tells a pod of a service called `glovebox`, in names that look like ours. */
+const SERVICE_LINK = /^GLOVEBOX_(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)\w*)$/;
+
+/** What the environment says. Throws a `ConfigError` where a name is none of ours, and where a value cannot be read. */
+export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Override[] {
+  const known = new Map(SETTINGS.map((setting) => [setting.variable, setting]));
+  for (const [name, text = ""] of Object.entries(environment)) {
+    if (!name.startsWith("GLOVEBOX_") || isServiceLink(name, text)) continue;
+    if (known.has(name) || OTHERS.includes(name)) continue;
+    const meant = nearest(name, [...known.keys(), ...OTHERS]);
+    const hint = meant === undefined ? "see glovebox config names" : `is ${meant} meant?`;
+    throw new ConfigError(`${name.slice(0, 100)}: there is no such setting; ${hint}`);
+  }
+  return SETTINGS.flatMap(({ path, variable, part }): Override[] => {
+    const text = environment[variable];
+    // What starts services often has no way to leave a variable out.
+    if (text === undefined || text === "" || isServiceLink(variable, text)) return [];
+    try {
+      return [{ path, value: readText(text, part), source: { kind: "variable", name: variable } }];
+    } catch {
+      throw new ConfigError(`${variable}: it is not JSON`);
+    }
+  });
+}
+
+function isServiceLink(name: string, text: string): boolean {
+  return SERVICE_LINK.test(name) || (name === "GLOVEBOX_PORT" && /^(?:tcp|udp):\/\//.test(text));
+}

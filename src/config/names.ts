@@ -1,0 +1,74 @@
+import { CONFIG_SCHEMA, type Part } from "./schema.ts";
+
+/** One thing that a configuration can say, by its path, and what it is called in the environment. */
+export interface Setting {
+  /** `limits`, `wallMs` */
+  readonly path: readonly string[];
+  /** `GLOVEBOX_LIMITS__WALL_MS` */
+  readonly variable: string;
+  readonly part: Part;
+}
+
+const PREFIX = "GLOVEBOX_";
+
+/** Every setting, those around others first. */
+export const SETTINGS: readonly Setting[] = settingsOf(CONFIG_SCHEMA, []);
+
+/** The setting at a path. Throws where there is none. */
+export function settingAt(path: string): Setting {
+  const found = SETTINGS.find((setting) => setting.path.join("/") === path);
+  if (found === undefined) throw new TypeError(`there is no setting ${path}`);
+  return found;
+}
+
+function settingsOf(part: Part, path: readonly string[]): readonly Setting[] {
+  const own = path.length === 0 ? [] : [{ path, variable: PREFIX + path.map(upper).join("__"), part }];
+  const below = Object.entries(part.properties ?? {}).flatMap(([name, child]) => settingsOf(child, [...path, name]));
+  return [...own, ...below];
+}
+
+/** `wallMs` is `WALL_MS`. */
+function upper(name: string): string {
+  return name.replaceAll(/[A-Z]/g, "_$&").toUpperCase();
+}
+
+/** What a text of the environment, or of the command line, says of a setting: what it is not meant to be stays a text. */
+export function readText(text: string, { type }: Part): unknown {
+  switch (type) {
+    case "integer":
+    case "number":
+      return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
+    case "boolean":
+      return text === "true" || (text === "false" ? false : text);
+    case "array":
+      return text.trimStart().startsWith("[") ? JSON.parse(text) : text.split(",").map((one) => one.trim());
+    case "object":
+      return /^\s*\{/.test(text) ? JSON.parse(text) : text;
+    default:
+      return text;
+  }
+}
+
+/** The name that is most like one, where any is. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  let [best, least]: [string | undefined, number] = [undefined, Math.max(2, Math.floor(name.length / 3))];
+  for (const one of known) {
+    const apart = distance(name.slice(0, 100), one);
+    if (apart <= least) [best, least] = [one, apart - 1];
+  }
+  return best;
+}
+
+/** How many characters have to be changed, added or left out. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let at = 0; at < a.length; at++) {
+    const next = [at + 1];
+    for (let to = 0; to < b.length; to++) {
+      const changed = (row[to] ?? 0) + (a[at] === b[to] ? 0 : 1);
+      next.push(Math.min(changed, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { CliError, EXIT } from "./exit.ts";
+import { say } from "./output.ts";
+
+/** The first descriptor that a service manager hands over; the standard ones come before it. */
+const FIRST_FD = 3;
+const NOTIFY_MS = 5_000;
+
+/** What the service manager that started this process, systemd for one, is told of it; nobody, where there is none. */
+export class ServiceManager implements Disposable {
+  readonly #isThere: boolean;
+  #watchdog: NodeJS.Timeout | undefined = undefined;
+  /** One after the other, in the order in which it was told. */
+  #last: Promise<void> = Promise.resolve();
+  #hasFailed = false;
+
+  constructor(environment: NodeJS.ProcessEnv) {
+    this.#isThere = (environment["NOTIFY_SOCKET"] ?? "") !== "";
+    const { WATCHDOG_USEC, WATCHDOG_PID } = environment;
+    const everyMs = Number(WATCHDOG_USEC) / 1_000 / 2;
+    if (!this.#isThere || !(everyMs >= 1) || Number(WATCHDOG_PID ?? process.pid) !== process.pid) return;
+    this.#watchdog = setInterval(() => void this.#tell("WATCHDOG=1"), everyMs).unref();
+  }
+
+  ready(status: string): Promise<void> {
+    return this.#tell("READY=1", `STATUS=${status}`);
+  }
+
+  reloading(): Promise<void> {
+    return this.#tell("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`);
+  }
+
+  stopping(): Promise<void> {
+    return this.#tell("STOPPING=1", "STATUS=calls that have begun end");
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#watchdog);
+  }
+
+  /** The socket that it listens on is one of datagrams, which Node has none of: systemd's own command has. */
+  #tell(...said: readonly string[]): Promise<void> {
+    if (!this.#isThere) return this.#last;
+    this.#last = this.#last.then(
+      () =>
+        new Promise((resolve) => {
+          execFile("systemd-notify", [`--pid=${process.pid}`, ...said], { timeout: NOTIFY_MS }, (error) => {
+            if (error !== null && !this.#hasFailed) say("glovebox: warning: systemd-notify did not work");
+            this.#hasFailed ||= error !== null;
+            resolve();
+          });
+        }),
+    );
+    return this.#last;
+  }
+}
+
+/** The socket that a service manager opened for this process and no other, where it did: it listens already. */
+export function takeSocket(environment: NodeJS.ProcessEnv): number | undefined {
+  const { LISTEN_PID, LISTEN_FDS } = environment;
+  // Whatever this process starts is not who they are for.
+  for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]) delete environment[name];
+  if (LISTEN_FDS === undefined || Number(LISTEN_PID) !== process.pid) return undefined;
+  if (LISTEN_FDS !== "1")
+    throw new CliError(EXIT.USAGE, `one socket is served, and LISTEN_FDS hands over ${LISTEN_FDS}`);
+  return FIRST_FD;
+}

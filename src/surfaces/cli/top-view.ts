@@ -1,0 +1,138 @@
+import type { Snapshot, ToolLine } from "./stats-feed.ts";
+
+/** By what the tools are in order. */
+export type TopOrder = "calls" | "cpu" | "errors";
+
+/** What is on the screen besides the snapshot. */
+export interface TopView {
+  /** Where the snapshot comes from. */
+  readonly origin: string;
+  readonly columns: number;
+  readonly rows: number;
+  readonly order: TopOrder;
+  /** Earlier snapshots and this one, the oldest first. */
+  readonly history: readonly Snapshot[];
+  /** Why there is no newer one. */
+  readonly problem: string | null;
+}
+
+const LABEL_WIDTH = 12;
+const BARS = "▁▂▃▄▅▆▇█";
+const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const NUMBER_WIDTHS = [11, 9, 10, 11];
+const HEADINGS = ["calls/s", "errors/s", "cpu ms/s", "p99"];
+
+/** The lines of a screen: none wider, and no more of them, than it holds. They may hold what a terminal would obey. */
+export function renderTop(snapshot: Snapshot, view: TopView): readonly string[] {
+  const head = [...summaryOf(snapshot, view.origin), ...chartsOf(view)];
+  const room = view.rows - head.length - 2;
+  const tools = toolsOf(snapshot, view).slice(0, Math.max(0, room));
+  const last = view.problem ?? "q quits; tools by c calls, u processor time, e errors";
+  const lines = [...head, ...tools];
+  const padding = Array.from({ length: Math.max(0, view.rows - lines.length - 1) }, () => "");
+  return [...lines, ...padding, last].slice(-view.rows).map((line) => line.slice(0, view.columns));
+}
+
+/** What there is to say of a snapshot where nobody watches. */
+export function describeSnapshot(snapshot: Snapshot, origin: string): readonly string[] {
+  return [...summaryOf(snapshot, origin), ...toolsOf(snapshot, { columns: 100, order: "calls" })];
+}
+
+function summaryOf(snapshot: Snapshot, origin: string): string[] {
+  const { time, uptimeMs, state, calls, queued, running, executor, isolates, restarts, quarantined, http } = snapshot;
+  const said = [state, `up ${duration(uptimeMs)}`, time];
+  const readiness = [executor.ready ? "ready" : "NOT READY", executor.spareReady ? "spare ready" : "no spare"];
+  const sandbox = executor.sandbox.kind === "off" ? "no sandbox" : executor.sandbox.kind;
+  return [
+    `${"glovebox".padEnd(LABEL_WIDTH)}${[origin, ...said].join("   ")}`,
+    row("calls", [`${number(calls.perSecond)}/s`, `${number(calls.errorsPerSecond)} errors/s`]),
+    row("latency", [`p50 ${ms(calls.p50Ms)}`, `p95 ${ms(calls.p95Ms)}`, `p99 ${ms(calls.p99Ms)}`]),
+    row("queue", [`${number(queued)} waiting`, `${number(running)} running`]),
+    row("executors", [[executor.kind, ...readiness, sandbox].join(", ")]),
+    row("", [`memory ${mebibytes(executor.rssBytes)} MiB`, `${number(restarts)} restarts`]),
+    row("isolates", [`${isolates.active} active`, `${isolates.warm} warm`, `${isolates.blank} blank`]),
+    row("http", [`${number(http.connections)} connections`, `${number(http.streams)} streams`]),
+    row("quarantine", [quarantined.length === 0 ? "none" : `${quarantined.length}: ${quarantined.join(", ")}`]),
+  ];
+}
+
+function row(label: string, values: readonly string[]): string {
+  return label.padEnd(LABEL_WIDTH) + values.join("   ");
+}
+
+function chartsOf({ history, columns, rows }: TopView): string[] {
+  // A low screen is for numbers.
+  if (rows < 20) return [""];
+  const shown = history.slice(-Math.max(1, columns - LABEL_WIDTH));
+  return [
+    "",
+    chart(
+      "calls/s",
+      shown.map(({ calls }) => calls.perSecond),
+    ),
+    chart(
+      "p99",
+      shown.map(({ calls }) => calls.p99Ms ?? 0),
+    ),
+    "",
+  ];
+}
+
+/** Each value as a bar, the greatest of them as the highest. */
+function chart(label: string, values: readonly number[]): string {
+  const most = Math.max(...values, Number.MIN_VALUE);
+  const bars = values.map((value) => BARS[Math.round((Math.max(0, value) / most) * (BARS.length - 1))] ?? " ");
+  return label.padEnd(LABEL_WIDTH) + bars.join("");
+}
+
+function toolsOf({ tools }: Snapshot, { columns, order }: Pick<TopView, "columns" | "order">): string[] {
+  const width = Math.max(8, columns - NUMBER_WIDTHS.reduce((sum, one) => sum + one, 0));
+  const line = (name: string, values: readonly string[]): string =>
+    name.slice(0, width - 1).padEnd(width) + values.map((value, at) => value.padStart(NUMBER_WIDTHS[at] ?? 0)).join("");
+  const inOrder = tools.toSorted((a, b) => weight(b, order) - weight(a, order));
+  return [
+    line("tool", HEADINGS),
+    ...inOrder.map(({ name, callsPerSecond, errorsPerSecond, cpuMsPerSecond, p99Ms }) =>
+      line(name, [number(callsPerSecond), number(errorsPerSecond), number(cpuMsPerSecond), ms(p99Ms)]),
+    ),
+  ];
+}
+
+function weight({ callsPerSecond, cpuMsPerSecond, errorsPerSecond }: ToolLine, order: TopOrder): number {
+  switch (order) {
+    case "calls":
+      return callsPerSecond;
+    case "cpu":
+      return cpuMsPerSecond;
+    case "errors":
+      return errorsPerSecond;
+  }
+}
+
+function number(value: number): string {
+  return (value < 100 ? TENTHS : WHOLE).format(value);
+}
+
+function ms(value: number | null): string {
+  if (value === null) return "-";
+  return `${value < 10 ? value.toFixed(2) : number(value)} ms`;
+}
+
+function mebibytes(bytes: number): string {
+  return number(Math.round(bytes / 1024 ** 2));
+}
+
+/** The two greatest units of a time. */
+function duration(timeMs: number): string {
+  const seconds = Math.floor(timeMs / 1_000);
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3_600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  const first = parts.findIndex(([count]) => count > 0);
+  const shown = first < 0 ? parts.slice(-1) : parts.slice(first, first + 2);
+  return shown.map(([count, unit]) => `${count}${unit}`).join(" ");
+}

@@ -1,0 +1,133 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { WriteStream } from "node:tty";
+import { Command } from "commander";
+import { CliError, EXIT } from "./exit.ts";
+import { print, printJson } from "./output.ts";
+import type { Snapshot, StatsServer } from "./stats-feed.ts";
+import type { TopOrder, TopView } from "./top-view.ts";
+
+interface Options {
+  readonly url: string;
+  readonly keyEnv?: string;
+  readonly once?: true;
+  readonly json?: true;
+}
+
+const AGAIN_AFTER_MS = 1_000;
+/** Seconds in the charts: no terminal is wider. */
+const HISTORY_MAX = 1_000;
+const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+const ORDERS: ReadonlyMap<string, TopOrder> = new Map([
+  ["c", "calls"],
+  ["u", "cpu"],
+  ["e", "errors"],
+]);
+/** Ctrl-C and Ctrl-D are keys like others while a terminal sends each key as it is pressed. */
+const QUIT: ReadonlySet<string> = new Set(["q", "Q", "\u0003", "\u0004"]);
+
+/** `glovebox top`: what a server is doing, second by second. */
+export function topCommand(): Command {
+  return new Command("top")
+    .description("show what a server is doing, second by second")
+    .option("--url <url>", "the server's address", "http://127.0.0.1:8080")
+    .option("--key-env <name>", "the environment variable that holds a key with the role metrics")
+    .option("--once", "show one snapshot and end, as is done where there is no terminal")
+    .option("--json", "one snapshot, as JSON")
+    .action(top);
+}
+
+async function top({ url, keyEnv, once, json }: Options): Promise<void> {
+  const server = { url: addressOf(url), key: keyEnv === undefined ? undefined : keyFrom(keyEnv) };
+  const { readSnapshot } = await import("./stats-feed.ts");
+  if (json === true) return printJson(await readSnapshot(server));
+  if (once !== true && process.stdout.isTTY) return watch(server);
+  const { describeSnapshot } = await import("./top-view.ts");
+  for (const line of describeSnapshot(await readSnapshot(server), server.url.origin)) print(line);
+}
+
+function addressOf(text: string): URL {
+  const url = URL.parse(text.endsWith("/") ? text : `${text}/`);
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new CliError(EXIT.USAGE, "--url is an address that begins with http:// or https://");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new CliError(EXIT.USAGE, "--url holds no key: --key-env NAME says which variable does");
+  }
+  return url;
+}
+
+function keyFrom(name: string): string {
+  const key = process.env[name];
+  if (key === undefined || key === "") throw new CliError(EXIT.USAGE, `the environment has no key in ${name}`);
+  return key;
+}
+
+/** Shows snapshots until somebody quits. A server that goes away may come again; one that was never there is an error. */
+async function watch(server: StatsServer): Promise<void> {
+  const [{ followSnapshots }, { Screen }, { renderTop }] = await Promise.all([
+    import("./stats-feed.ts"),
+    import("./screen.ts"),
+    import("./top-view.ts"),
+  ]);
+  const { stdout } = process;
+  const history: Snapshot[] = [];
+  let order: TopOrder = "calls";
+  let problem: string | null = null;
+  const quit = new AbortController();
+  using screen = new Screen(stdout);
+  const draw = (): void => {
+    const snapshot = history.at(-1);
+    const view: TopView = { origin: server.url.origin, ...sizeOf(stdout), order, history, problem };
+    screen.draw(snapshot === undefined ? [`asking ${server.url.origin}`] : renderTop(snapshot, view));
+  };
+  using _input = listen(quit, draw, (chosen) => {
+    order = chosen;
+    draw();
+  });
+  draw();
+  while (!quit.signal.aborted) {
+    try {
+      for await (const snapshot of followSnapshots(server, quit.signal)) {
+        history.push(snapshot);
+        if (history.length > HISTORY_MAX) history.shift();
+        problem = null;
+        draw();
+      }
+      problem = "the server has ended; asking again";
+    } catch (error) {
+      if (quit.signal.aborted) return;
+      if (history.length === 0) throw error;
+      problem = `${error instanceof Error ? error.message : String(error)}; asking again`;
+    }
+    draw();
+    await delay(AGAIN_AFTER_MS, undefined, { signal: quit.signal }).catch(() => undefined);
+  }
+}
+
+/** A terminal that does not know its size says 0. */
+function sizeOf({ columns, rows }: WriteStream): Pick<TopView, "columns" | "rows"> {
+  return { columns: columns || 80, rows: rows || 24 };
+}
+
+/** Hears of keys, of the terminal's size, and of signals. */
+function listen(quit: AbortController, onResize: () => void, onOrder: (order: TopOrder) => void): Disposable {
+  const { stdin, stdout } = process;
+  const onKeys = (keys: Buffer): void => {
+    for (const key of keys.toString("latin1")) {
+      const order = ORDERS.get(key.toLowerCase());
+      if (QUIT.has(key)) quit.abort();
+      else if (order !== undefined) onOrder(order);
+    }
+  };
+  const end = (): void => quit.abort();
+  stdout.on("resize", onResize);
+  for (const signal of SIGNALS) process.on(signal, end);
+  if (stdin.isTTY) stdin.setRawMode(true).on("data", onKeys).resume();
+  return {
+    [Symbol.dispose]: () => {
+      stdout.off("resize", onResize);
+      for (const signal of SIGNALS) process.off(signal, end);
+      if (stdin.isTTY) stdin.setRawMode(false).off("data", onKeys).pause();
+    },
+  };
+}

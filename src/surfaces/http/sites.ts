@@ -1,0 +1,137 @@
+import { isIP } from "node:net";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import ipaddr from "ipaddr.js";
+
+/** By which names clients find a server, and whose pages may use it. */
+export interface SiteOptions {
+  /**
+   * Names by which clients find the server, without ports. An address needs no name, nor does `localhost`. Default:
+   * none where there are no keys, as a page's owner may let its name mean this machine; any where there are.
+   */
+  readonly hosts?: readonly string[];
+  /** Where clients find the server from outside, such as `https://tools.example.com`: its name is one of `hosts`. */
+  readonly publicUrl?: string;
+  /** Origins of pages that may use the server from a browser, such as `https://app.example.com`. Default: its own only. */
+  readonly origins?: readonly string[];
+}
+
+/** What of a server's address matters here. */
+export interface Bound {
+  /** What it listens on. */
+  readonly host: string;
+  readonly hasKeys: boolean;
+}
+
+/** What pages of the origins that are allowed may send and read beside what any page may. */
+const PREFLIGHT = {
+  "access-control-allow-methods": "GET, POST, PUT, DELETE",
+  "access-control-allow-headers":
+    "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id, traceparent, tracestate",
+  "access-control-max-age": "600",
+};
+const EXPOSED = "retry-after, ratelimit, ratelimit-policy, mcp-session-id";
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/**
+ * Tells a server's own clients from pages of other sites. Browsers say by which name they found a server and whose page
+ * asks; other clients say what they like, but nobody's browser does so for them.
+ */
+export class Sites {
+  readonly #names: ReadonlySet<string> | null;
+  readonly #origins: ReadonlySet<string>;
+  readonly #ownOrigin: string | null;
+  readonly #bound: string;
+  /** The last name that was the server's: most requests come by the same one. */
+  #lastOwn = "localhost";
+
+  /** Throws a `TypeError` that names the option that is wrong. */
+  constructor({ hosts, publicUrl, origins = [] }: SiteOptions, { host, hasKeys }: Bound) {
+    const url = publicUrl === undefined ? null : readPublicUrl(publicUrl);
+    const names = [...(hosts ?? []).map(readHost), ...(url === null ? [] : [url.hostname])];
+    // Where a key is asked for, a page that found the server under a name of its own has none.
+    this.#names = hasKeys && hosts === undefined ? null : new Set(names);
+    this.#origins = new Set(origins.map(readOrigin));
+    this.#ownOrigin = url?.origin ?? null;
+    this.#bound = host;
+  }
+
+  /** Why a request is not answered, or nothing. */
+  refusalOf(request: FastifyRequest): string | null {
+    if (!this.#isOwnHost(request.hostname)) {
+      return "the server is not known by this name: list it in hosts, or use the server's address";
+    }
+    const { origin } = request.headers;
+    if (origin !== undefined && this.#origins.has(origin)) return null;
+    if (!this.#isOwnOrigin(request, origin)) return "pages of other sites may not use this server: see origins";
+    return isOwnFetch(request) ? null : "pages of other sites may not use this server";
+  }
+
+  /** Tells a browser that a page of another origin may read the answer, where it may; `true` where that is the answer. */
+  share({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
+    if (this.#origins.size === 0) return false;
+    reply.header("vary", "origin");
+    const { origin } = headers;
+    if (origin === undefined || !this.#origins.has(origin)) return false;
+    reply.headers({ "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED });
+    if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return false;
+    reply.code(204).headers(PREFLIGHT).send();
+    return true;
+  }
+
+  #isOwnHost(hostname: string): boolean {
+    // Browsers always say it; a client of HTTP/1.0 need not.
+    if (this.#names === null || hostname === "" || hostname === this.#lastOwn) return true;
+    if (!this.#mayBeNamed(hostname)) return false;
+    this.#lastOwn = hostname;
+    return true;
+  }
+
+  #mayBeNamed(hostname: string): boolean {
+    const name = hostname.toLowerCase().replace(/\.$/, "");
+    if (name === "localhost" || this.#names?.has(name) === true) return true;
+    const address = name.replace(/^\[|\]$/g, "");
+    if (isIP(address) === 0) return false;
+    // What is an address already cannot be made to mean another one.
+    return ANY_ADDRESS.has(this.#bound) || isLoopback(address) || isSameAddress(address, this.#bound);
+  }
+
+  #isOwnOrigin({ host }: FastifyRequest, origin: string | undefined): boolean {
+    if (origin === undefined || origin === this.#ownOrigin) return true;
+    return origin === `http://${host.toLowerCase()}` || origin === `https://${host.toLowerCase()}`;
+  }
+}
+
+/** Whether only this machine reaches an address, or a name that stands for one. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || (isIP(host) > 0 && ipaddr.process(host).range() === "loopback");
+}
+
+/** Whether a browser fetched it for the server's own page, or for whoever follows a link to one. */
+function isOwnFetch({ method, headers }: FastifyRequest): boolean {
+  const site = headers["sec-fetch-site"];
+  if (site === undefined || site === "same-origin" || site === "none") return true;
+  const isLink = headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
+  return isLink && method === "GET";
+}
+
+function isSameAddress(one: string, other: string): boolean {
+  return isIP(other) > 0 && ipaddr.process(one).toString() === ipaddr.process(other).toString();
+}
+
+function readPublicUrl(text: unknown): URL {
+  const url = typeof text === "string" ? URL.parse(text) : null;
+  if (url?.protocol === "https:" || url?.protocol === "http:") return url;
+  throw new TypeError("publicUrl is not an address that begins with https:// or http://");
+}
+
+function readHost(text: unknown): string {
+  const url = typeof text === "string" ? URL.parse(`http://${text}`) : null;
+  if (url !== null && url.hostname === String(text).toLowerCase()) return url.hostname;
+  throw new TypeError('hosts are names without ports, such as "tools.example.com"');
+}
+
+function readOrigin(text: unknown): string {
+  const url = typeof text === "string" ? URL.parse(text) : null;
+  if (url !== null && url.origin === text && url.origin !== "null") return url.origin;
+  throw new TypeError('origins are written as browsers do, such as "https://app.example.com", and one by one');
+}

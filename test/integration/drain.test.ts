@@ -1,0 +1,173 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine } from "../../src/index.ts";
+import { createServer, type Server, type ServerOptions } from "../../src/surfaces/http/server.ts";
+import { executors, isAlive } from "../processes.ts";
+import { keepSending, type Tally } from "./http-clients.ts";
+import { serve } from "./served.ts";
+
+const TOOL = `
+export const spec = { name: "work", description: "Answers after a while." };
+export default async ({ ms = 0 }) => {
+  if (ms > 0) await new Promise((done) => setTimeout(done, ms));
+  return { worked: ms };
+};
+`;
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "glovebox-drain-"));
+  writeFileSync(join(folder, "work.js"), TOOL);
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const body = (ms: number): string => JSON.stringify({ name: "work", arguments: { ms } });
+
+/** Clients of all sorts: patient and hurried ones, and some that send several requests at once. */
+function startClients(port: number): { readonly tally: Tally; readonly stop: () => Promise<unknown> } {
+  const tally: Tally = { answered: 0, unbegun: 0, failed: [] };
+  let isStopped = false;
+  const isOver = (): boolean => isStopped;
+  const sorts = [
+    { body: body(0) },
+    { body: body(20) },
+    { body: body(0), pauseMs: 7 },
+    { body: body(5), pauseMs: 40 },
+    { body: body(0), pipelined: 4 },
+    { body: body(3), pipelined: 8 },
+  ];
+  const clients = Array.from({ length: 30 }, (_, at) =>
+    keepSending({ body: "", ...sorts[at % sorts.length], port, tally, isOver }),
+  );
+  const stop = (): Promise<unknown> => {
+    isStopped = true;
+    return Promise.all(clients);
+  };
+  return { tally, stop };
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  const untilMs = performance.now() + 20_000;
+  while (!isTrue()) {
+    if (performance.now() > untilMs) throw new Error("it did not come to that");
+    await delay(10);
+  }
+}
+
+describe("a server that closes", () => {
+  interface Bench extends AsyncDisposable {
+    readonly server: Server;
+    /** How many calls have begun. */
+    readonly begun: () => number;
+    readonly line: Socket;
+    /** Everything that came on the line. */
+    readonly read: () => string;
+  }
+
+  async function startBench(options: ServerOptions = {}): Promise<Bench> {
+    const engine = await createEngine({ workers: 1, executor: "threads", tools: [join(folder, "work.js")] });
+    let [count, text] = [0, ""];
+    engine.on("tool:pre", () => count++);
+    const server = await createServer(engine, { port: 0, ...options });
+    const line = connect(server.port, "127.0.0.1").setEncoding("utf8");
+    line.on("data", (part: string) => (text += part)).on("error", () => undefined);
+    await once(line, "connect");
+    const end = async (): Promise<void> => {
+      line.destroy();
+      await server.close();
+    };
+    return { server, begun: () => count, line, read: () => text, [Symbol.asyncDispose]: end };
+  }
+
+  const request = (ms: number): string =>
+    `POST /v1/execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body(ms).length}\r\n\r\n${body(ms)}`;
+  const answers = (read: string): number => read.split('{"success":true').length - 1;
+
+  test("answers all requests that stand in a line, says with the last that it was, and begins none behind it", async () => {
+    await using bench = await startBench();
+    bench.line.write(request(400) + request(300) + request(400));
+    await until(() => bench.begun() === 3);
+    const closed = bench.server.close();
+    await delay(50);
+    bench.line.write(request(0) + request(0));
+    await once(bench.line, "close");
+    await closed;
+    expect(answers(bench.read())).toBe(3);
+    const closing = bench.read().split(/^connection: close$/im);
+    expect(closing.map(answers)).toEqual([2, 1]);
+    expect(bench.begun()).toBe(3);
+  });
+
+  test("takes the request that is on its way on a connection without any", async () => {
+    await using bench = await startBench();
+    bench.line.write(request(0));
+    await until(() => answers(bench.read()) === 1);
+    const closed = bench.server.close();
+    await delay(30);
+    bench.line.write(request(0));
+    await closed;
+    expect(answers(bench.read())).toBe(2);
+    expect(bench.read()).toMatch(/connection: close/i);
+  });
+
+  test("says so before it does, and takes calls meanwhile", async () => {
+    await using bench = await startBench({ drainDelayMs: 2_000 });
+    const closed = bench.server.close();
+    const ready = await fetch(`${bench.server.url}/readyz`);
+    expect([ready.status, await ready.json()]).toMatchObject([503, { status: "draining" }]);
+    const options = { method: "POST", body: body(0), headers: { "content-type": "application/json" } };
+    expect(await (await fetch(`${bench.server.url}/v1/execute`, options)).json()).toMatchObject({ success: true });
+    await closed;
+    await expect(fetch(`${bench.server.url}/readyz`)).rejects.toThrow();
+  });
+
+  test("may have another one on its port, which takes over", async () => {
+    await using first = await startBench({ reusePort: true });
+    const { port } = first.server;
+    await using second = await startBench({ port, reusePort: true });
+    await first.server.close();
+    expect((await fetch(`${second.server.url}/readyz`)).status).toBe(200);
+    expect(second.server.port).toBe(port);
+  });
+});
+
+describe("glovebox serve", () => {
+  test.each([
+    ["at once", []],
+    ["after having said so for a while", ["--drain-delay-ms", "400"]],
+  ])("ends %s under load, and answers every request that it has taken", { timeout: 60_000 }, async (_, args) => {
+    await using server = await serve(["--tools", folder, ...args]);
+    const { tally, stop } = startClients(server.port);
+    await until(() => tally.answered > 500);
+    server.signal("SIGTERM");
+    expect(await server.exit).toBe(0);
+    await stop();
+    expect(tally.failed).toEqual([]);
+  });
+
+  test("loses no call when its executor is killed under load", { timeout: 60_000 }, async () => {
+    await using server = await serve(["--tools", folder]);
+    const { tally, stop } = startClients(server.port);
+    for (let wave = 1; wave <= 3; wave++) {
+      const before = tally.answered;
+      await until(() => tally.answered > before + 300);
+      await until(() => executors(server.pid).length === 2);
+      // The one that works: the spare was started after it.
+      const oldest = Math.min(...executors(server.pid));
+      process.kill(oldest, "SIGKILL");
+      await until(() => !isAlive(oldest));
+      await until(() => tally.answered > before + 600);
+    }
+    await stop();
+    expect(tally.failed).toEqual([]);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(Number(/^glovebox_executor_restarts_total\{[^}]*\} (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(3);
+  });
+});
