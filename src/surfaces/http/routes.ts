@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { addConsole } from "../console/console.ts";
 import { addMcp } from "../mcp/http.ts";
 import { underSender } from "../trace-context.ts";
 import { addCalls } from "./calls.ts";
@@ -18,4 +19,5 @@ export function addRoutes(app: FastifyInstance, door: Door): void {
   addHealth(app, door);
   addMcp(app, door);
   addStats(app, door);
+  addConsole(app, door);
 }

@@ -1,11 +1,13 @@
 import type { FastifyReply } from "fastify";
+import { EVENT_STREAM } from "./event-stream.ts";
 import type { Sampler, StatsSnapshot } from "./sampler.ts";
 
 /** What may wait for a client that reads slowly, besides what the system keeps for it. */
 const UNREAD_MAX_BYTES = 128 * 1024;
 const HEADERS = {
-  "content-type": "text/event-stream; charset=utf-8",
+  "content-type": EVENT_STREAM,
   "cache-control": "no-store",
+  "x-accel-buffering": "no",
   "x-content-type-options": "nosniff",
 };
 

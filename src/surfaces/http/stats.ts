@@ -2,11 +2,14 @@ import type { FastifyInstance } from "fastify";
 import { sendJson, sendRefusal } from "./answers.ts";
 import { GET_STATS } from "./api/watch-routes.ts";
 import { type Door, refuseOthers } from "./door.ts";
+import { EVENT_STREAM } from "./event-stream.ts";
+import { chooseType } from "./media-type.ts";
 import { Sampler, type StatsSnapshot } from "./sampler.ts";
 import { StatsStreams } from "./stats-streams.ts";
 
 export type { StatsSnapshot } from "./sampler.ts";
 
+const TYPES = ["application/json", EVENT_STREAM] as const;
 /** Streams, and so many again of those who wait for one snapshot. */
 const CLIENTS_MAX = 1_000;
 
@@ -18,7 +21,8 @@ export function addStats(app: FastifyInstance, { engine, isDraining, onDrain }: 
   const streams = new StatsStreams(sampler);
 
   app.get("/v1/stats", { config: { role: "metrics", api: GET_STATS } }, async (request, reply) => {
-    const isStream = request.method === "GET" && request.headers.accept?.includes("text/event-stream") === true;
+    const type = chooseType(request.headers.accept, TYPES) ?? "application/json";
+    const isStream = type === EVENT_STREAM && request.method === "GET";
     if ((isStream ? streams.size : sampler.watchers) >= CLIENTS_MAX) {
       return sendRefusal(reply, "rate_limited", `${CLIENTS_MAX} clients watch already: there is no room for more`);
     }

@@ -1,0 +1,59 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { sendNotFound } from "../http/answers.ts";
+import { type Door, refuseOthers } from "../http/door.ts";
+import { type Asset, type Encoding, loadPage } from "./page-assets.ts";
+
+const YEAR_SECONDS = 31_536_000;
+
+/** What the page may do: run its own script, ask its own server, and be in nobody's frame. */
+const HEADERS = {
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; "),
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  vary: "accept-encoding",
+};
+
+/** Adds the page for people. It holds nothing that is secret: it asks for what it shows, like every client. */
+export function addConsole(app: FastifyInstance, _door: Door): void {
+  app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
+    return sendAsset(request, reply, (await loadPage()).document, "no-cache");
+  });
+  refuseOthers(app, "/", ["GET", "HEAD"]);
+
+  app.get<{ Params: { file: string } }>(
+    "/console/:file",
+    { config: { role: "anybody", api: "none" } },
+    async (request, reply) => {
+      const asset = (await loadPage()).files.get(request.params.file);
+      if (asset === undefined) return sendNotFound(reply);
+      return sendAsset(request, reply, asset, `public, max-age=${YEAR_SECONDS}, immutable`);
+    },
+  );
+  refuseOthers(app, "/console/:file", ["GET", "HEAD"]);
+}
+
+function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, caching: string): FastifyReply {
+  const encoding = encodingFor(request.headers["accept-encoding"]);
+  const etag = `"${asset.hash}-${encoding}"`;
+  reply.headers({ ...HEADERS, etag, "cache-control": caching, "content-type": asset.type });
+  if (request.headers["if-none-match"]?.includes(etag) === true) return reply.code(304).send();
+  if (encoding !== "identity") reply.header("content-encoding", encoding);
+  return reply.send(asset.bodies[encoding]);
+}
+
+function encodingFor(accepted = ""): Encoding {
+  const names = new Set(accepted.split(",").map((name) => name.trim()));
+  return names.has("br") ? "br" : names.has("gzip") ? "gzip" : "identity";
+}

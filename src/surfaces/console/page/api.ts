@@ -1,0 +1,127 @@
+import { readEvents } from "./event-stream.ts";
+import { loadKey } from "./key.ts";
+import {
+  type CapabilityCall,
+  type Explanation,
+  isRecord,
+  type Json,
+  type LogLine,
+  type Progress,
+  type Stats,
+  type ToolInfo,
+  type ToolResult,
+} from "./wire.ts";
+
+/** The server refused a request, or could not be reached. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** 0 where there was no answer. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What is told of a call while it runs. */
+export interface CallListener {
+  onLog(line: LogLine): void;
+  onProgress(progress: Progress): void;
+  onCapability(call: CapabilityCall): void;
+}
+
+export interface CallBody {
+  readonly name: string;
+  readonly arguments: Json;
+  readonly options?: Readonly<Record<string, Json>>;
+}
+
+const DEADLINE_MS = 15_000;
+
+/** Told when the server asks for a key, or does not know the one it was sent. */
+let onUnauthorized: () => void = () => undefined;
+
+export function setOnUnauthorized(listener: () => void): void {
+  onUnauthorized = listener;
+}
+
+export function listTools(): Promise<readonly ToolInfo[]> {
+  return getJson("/v1/tools") as Promise<readonly ToolInfo[]>;
+}
+
+export function explainTool(name: string): Promise<Explanation> {
+  return getJson(`/v1/tools/${encodeURIComponent(name)}/explanation`) as Promise<Explanation>;
+}
+
+/** Hands each snapshot over until the signal is aborted or the stream ends. Rejects with an `ApiError`. */
+export async function watchStats(onStats: (stats: Stats) => void, signal: AbortSignal): Promise<void> {
+  const response = await request("/v1/stats", { headers: { accept: "text/event-stream" }, signal });
+  if (response.body === null) throw new ApiError(0, "the server sent no stream");
+  for await (const { data } of readEvents(response.body)) onStats(JSON.parse(data) as Stats);
+}
+
+/** Runs a call, and tells what it does meanwhile where the server does. Rejects with an `ApiError` where there is no result. */
+export async function runCall(body: CallBody, listener: CallListener, signal: AbortSignal): Promise<ToolResult> {
+  const init = {
+    method: "POST",
+    headers: { accept: "text/event-stream, application/json;q=0.5", "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  };
+  const response = await send("/v1/execute", init);
+  const type = response.headers.get("content-type") ?? "";
+  if (response.body === null || !type.startsWith("text/event-stream")) {
+    const answer: unknown = await response.json().catch(() => null);
+    if (isResult(answer)) return answer;
+    throw new ApiError(response.status, describe(answer, response.status));
+  }
+  for await (const { event, data } of readEvents(response.body)) {
+    const value: unknown = JSON.parse(data);
+    if (event === "log") listener.onLog(value as LogLine);
+    if (event === "progress") listener.onProgress(value as Progress);
+    if (event === "capability") listener.onCapability(value as CapabilityCall);
+    if (event === "result") return value as ToolResult;
+  }
+  throw new ApiError(0, "the server ended the stream without a result");
+}
+
+async function getJson(path: string): Promise<unknown> {
+  const response = await request(path, { signal: AbortSignal.timeout(DEADLINE_MS) });
+  return response.json();
+}
+
+/** Rejects with an `ApiError` for whatever is no success. */
+async function request(path: string, init: RequestInit): Promise<Response> {
+  const response = await send(path, init);
+  if (response.ok) return response;
+  throw new ApiError(response.status, describe(await response.json().catch(() => null), response.status));
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  const key = loadKey();
+  if (key !== null) headers.set("authorization", `Bearer ${key}`);
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers, cache: "no-store" });
+  } catch (error) {
+    if (init.signal?.aborted === true && !(error instanceof DOMException && error.name === "TimeoutError")) throw error;
+    throw new ApiError(0, "the server does not answer");
+  }
+  if (response.status === 401) onUnauthorized();
+  return response;
+}
+
+function describe(answer: unknown, status: number): string {
+  if (isRecord(answer)) {
+    const { error } = answer;
+    if (isRecord(error) && typeof error["message"] === "string") return error["message"];
+    if (typeof error === "string") return error;
+  }
+  return `the server answered ${status}`;
+}
+
+function isResult(answer: unknown): answer is ToolResult {
+  return isRecord(answer) && typeof answer["success"] === "boolean" && isRecord(answer["metadata"]);
+}

@@ -1,0 +1,58 @@
+import { isRecord, type Json, type Schema } from "../wire.ts";
+import { ABSENT, type Field, group, type Place, type Reading, valueOf, WRONG } from "./field.ts";
+
+/** The properties that a schema names, one field each. What is none of them is kept as it was written. */
+export function objectField(place: Place): Field {
+  const { schema, isRequired } = place;
+  const fields = new Map(
+    propertiesOf(schema).map((property) => [
+      property.label,
+      place.make({ ...place, ...property, depth: place.depth + 1 }),
+    ]),
+  );
+  let others: Readonly<Record<string, Json>> = {};
+  const box = group(place, ...[...fields.values()].map(({ element }) => element));
+  // One that may be missing is, until somebody writes into it: only then are its own fields required.
+  let isTouched = isRequired;
+  for (const event of ["input", "change", "click"]) box.element.addEventListener(event, () => (isTouched = true));
+  const readAll = (): Reading => {
+    box.clear();
+    if (!isTouched) return ABSENT;
+    const entries: [string, Json][] = Object.entries(others);
+    let isWrong = false;
+    for (const [name, field] of fields) {
+      const reading = field.read();
+      if (reading.kind === "wrong") isWrong = true;
+      if (reading.kind === "value") entries.push([name, reading.value]);
+    }
+    if (isWrong) return WRONG;
+    const isEmpty = entries.every(([, value]) => value === "");
+    return isEmpty && !isRequired ? ABSENT : valueOf(Object.fromEntries(entries));
+  };
+  return {
+    element: box.element,
+    read: readAll,
+    write: (value) => {
+      box.clear();
+      isTouched = isRequired || value !== undefined;
+      const given = isRecord(value) ? (value as Readonly<Record<string, Json>>) : {};
+      others = Object.fromEntries(Object.entries(given).filter(([name]) => !fields.has(name)));
+      for (const [name, field] of fields) field.write(Object.hasOwn(given, name) ? given[name] : undefined);
+    },
+    complain: ([name = "", ...rest], message) => fields.get(name)?.complain(rest, message) ?? box.complain(message),
+  };
+}
+
+/** The properties of an object's schema, those that are required first. */
+export function propertiesOf(schema: Schema): readonly Pick<Place, "label" | "schema" | "isRequired">[] {
+  const { properties, required } = schema;
+  if (!isRecord(properties)) return [];
+  const names = Array.isArray(required) ? (required as readonly Json[]) : [];
+  return Object.entries(properties)
+    .map(([label, property]) => ({
+      label,
+      schema: isRecord(property) ? (property as Schema) : {},
+      isRequired: names.includes(label),
+    }))
+    .toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));
+}

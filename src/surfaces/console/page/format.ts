@@ -1,0 +1,49 @@
+/** A time as people read it: `840 µs`, `1.24 ms`, `2.5 s`. */
+export function formatMs(ms: number): string {
+  if (ms === 0) return "0 ms";
+  if (ms < 1) return `${Math.round(ms * 1_000)} µs`;
+  if (ms < 1_000) return `${digits(ms)} ms`;
+  return ms < 120_000 ? `${digits(ms / 1_000)} s` : formatSpan(ms);
+}
+
+/** A long time, in its two largest units. */
+export function formatSpan(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  const units = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3_600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ] as const;
+  const first = units.findIndex(([count]) => count > 0);
+  if (first < 0) return "0 s";
+  const shown = units.slice(first, first + 2).filter(([count]) => count > 0);
+  return shown.map(([count, unit]) => `${count} ${unit}`).join(" ");
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${digits(bytes / 1024 ** power)} ${units[power] ?? ""}`;
+}
+
+export function formatCount(count: number): string {
+  return count >= 10_000 ? `${digits(count / 1_000)} k` : digits(count);
+}
+
+/** A limit in the unit that its name ends with. */
+export function formatLimit(name: string, value: number): string {
+  if (name.endsWith("Ms")) return formatMs(value);
+  if (name.endsWith("Mb")) return formatBytes(value * 1024 ** 2);
+  return name.endsWith("Bytes") ? formatBytes(value) : String(value);
+}
+
+/** `"1 call"`, `"2 calls"`. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Three digits that matter, and all of those before the point. */
+function digits(value: number): string {
+  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,59 @@
+import { fill, h, newId } from "./elements.ts";
+import { loadKey, saveKey } from "./key.ts";
+
+/** Asks for a key, and says whether one is in use. */
+export class KeyDialog {
+  readonly element: HTMLDialogElement;
+  /** Where the key in use can be changed or forgotten. */
+  readonly button: HTMLButtonElement;
+  readonly #input: HTMLInputElement;
+  readonly #message = h("p", { class: "error", role: "status" });
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+    const id = newId();
+    const heading = newId();
+    this.#input = h("input", { id, type: "password", autocomplete: "off", spellcheck: "false", maxlength: 1_024 });
+    const cancel = h("button", { type: "button", class: "quiet", click: () => this.element.close() }, "Cancel");
+    const forget = h("button", { type: "button", class: "quiet", click: () => this.#use(null) }, "Forget it");
+    const form = h(
+      "form",
+      {
+        class: "stack",
+        submit: (event) => {
+          event.preventDefault();
+          const key = this.#input.value.trim();
+          if (key !== "") this.#use(key);
+        },
+      },
+      h("h2", { id: heading }, "Key"),
+      h("p", {}, "What the server lets you do depends on your key. It is kept in this tab until you close it."),
+      h("div", { class: "field" }, h("label", { for: id, class: "name" }, "Key"), this.#input, this.#message),
+      h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Use this key"), forget, cancel),
+    );
+    this.element = h("dialog", { "aria-labelledby": heading }, form);
+    this.button = h("button", { type: "button", class: "quiet", click: () => this.open("") }, "Key");
+    this.#showButton();
+  }
+
+  /** Opens where it is not open yet. */
+  open(message: string): void {
+    fill(this.#message, message);
+    if (this.element.open) return;
+    this.#input.value = "";
+    this.element.showModal();
+    this.#input.focus();
+  }
+
+  #use(key: string | null): void {
+    saveKey(key);
+    this.element.close();
+    this.#showButton();
+    this.#onChange();
+  }
+
+  #showButton(): void {
+    fill(this.button, loadKey() === null ? "Key" : "Key in use");
+  }
+}

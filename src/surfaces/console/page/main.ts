@@ -1,0 +1,172 @@
+import { ApiError, listTools, setOnUnauthorized } from "./api.ts";
+import { fill, h } from "./elements.ts";
+import { KeyDialog } from "./key-dialog.ts";
+import { loadKey } from "./key.ts";
+import { liveRegion } from "./live-region.ts";
+import { Overview } from "./overview.ts";
+import { Sidebar } from "./sidebar.ts";
+import { StatsFeed } from "./stats-feed.ts";
+import { themeButton } from "./theme.ts";
+import { ToolView } from "./tool-view.ts";
+import type { ToolInfo } from "./wire.ts";
+
+/** How often the list of tools is asked for again. */
+const LIST_MS = 15_000;
+
+/** The page: what is on it, and what the address says is shown. */
+class App {
+  readonly #sidebar = new Sidebar();
+  readonly #main = h("main", { id: "main", tabindex: -1 });
+  readonly #state = h("span", { class: "state" });
+  readonly #feed = new StatsFeed(() => this.#onStats());
+  readonly #dialog = new KeyDialog(() => this.#restart());
+  #view: Overview | ToolView | null = null;
+  #shown: string | null = null;
+  #tools: readonly ToolInfo[] = [];
+  #listed = "";
+
+  start(): void {
+    const skip = h("a", { href: "#main", class: "skip", click: (event) => this.#skip(event) }, "Skip to the content");
+    const mark = h("img", {
+      src: document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href ?? "",
+      alt: "",
+      width: 26,
+      height: 26,
+    });
+    const home = h("a", { href: "#/", class: "brand" }, mark, "Glovebox");
+    const header = h(
+      "header",
+      { class: "top" },
+      home,
+      this.#state,
+      h("div", { class: "row end" }, this.#dialog.button, themeButton()),
+    );
+    document.body.append(
+      skip,
+      header,
+      h("div", { class: "frame" }, this.#sidebar.element, this.#main),
+      this.#dialog.element,
+      liveRegion(),
+    );
+    setOnUnauthorized(() => this.#dialog.open(loadKey() === null ? "" : "The server does not know this key."));
+    addEventListener("hashchange", () => this.#route(true));
+    setInterval(() => {
+      if (document.visibilityState === "visible") void this.#list();
+    }, LIST_MS);
+    this.#restart();
+  }
+
+  /** Begins anew: with another key other things may be seen. */
+  #restart(): void {
+    this.#listed = "";
+    this.#feed.restart();
+    void this.#list();
+  }
+
+  async #list(): Promise<void> {
+    if (this.#dialog.element.open) return;
+    try {
+      const tools = await listTools();
+      const text = JSON.stringify(tools);
+      if (text === this.#listed) return;
+      this.#listed = text;
+      this.#tools = tools;
+      this.#sidebar.setTools(tools);
+      this.#route(false);
+    } catch (error) {
+      if (this.#listed === "") this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    const isKeyless = error instanceof ApiError && error.status === 401;
+    const message = isKeyless
+      ? "The server asks for a key."
+      : error instanceof ApiError
+        ? `There is no list of tools: ${error.message}.`
+        : "There is no list of tools.";
+    if (this.#shown !== "") this.#route(false);
+    if (this.#view instanceof Overview && !isKeyless) return this.#sidebar.setTools([]);
+    const button = h(
+      "button",
+      { type: "button", class: "primary", click: () => (isKeyless ? this.#dialog.open("") : this.#restart()) },
+      isKeyless ? "Enter a key" : "Try again",
+    );
+    this.#close();
+    fill(
+      this.#main,
+      h(
+        "div",
+        { class: "stack" },
+        h("h1", { tabindex: -1 }, "Glovebox"),
+        h("p", { class: "notice warn" }, message),
+        h("div", {}, button),
+      ),
+    );
+  }
+
+  /** Shows what the address names. A view that is shown already stays as it is, with all that was typed into it. */
+  #route(isMoved: boolean): void {
+    const name = /^#\/tools\/(.+)$/.exec(location.hash)?.[1];
+    const chosen = name === undefined ? null : decode(name);
+    const tool = this.#tools.find((one) => one.name === chosen);
+    const shown = tool === undefined ? `#${chosen ?? ""}` : JSON.stringify(tool);
+    if (shown === this.#shown) return;
+    this.#close();
+    this.#shown = shown;
+    this.#sidebar.choose(chosen);
+    this.#view = chosen === null ? new Overview() : tool === undefined ? null : new ToolView(tool);
+    fill(this.#main, this.#view?.element ?? missing(chosen ?? ""));
+    document.title = `${chosen ?? "Overview"} · Glovebox`;
+    scrollTo(0, 0);
+    if (isMoved) this.#main.querySelector("h1")?.focus();
+    this.#onStats();
+  }
+
+  #close(): void {
+    this.#view?.close();
+    this.#view = null;
+    this.#shown = null;
+  }
+
+  #onStats(): void {
+    const { history, last, state } = this.#feed;
+    const quarantined = last?.quarantined ?? [];
+    this.#sidebar.setQuarantined(quarantined);
+    if (this.#view instanceof Overview) this.#view.update(history, state);
+    if (this.#view instanceof ToolView)
+      this.#view.setQuarantined(quarantined.some((name) => isTool(this.#tools, location.hash, name)));
+    const isLive = state.kind === "live" && last !== undefined;
+    const text = isLive ? last.state : state.kind === "connecting" ? "" : "no numbers";
+    this.#state.className = `state ${isLive && last.state === "open" ? "good" : "warn"}`;
+    if (this.#state.textContent !== text) fill(this.#state, text);
+  }
+
+  #skip(event: Event): void {
+    event.preventDefault();
+    this.#main.focus();
+  }
+}
+
+function missing(name: string): HTMLElement {
+  return h(
+    "div",
+    { class: "stack" },
+    h("h1", { tabindex: -1 }, name),
+    h("p", { class: "notice warn" }, "There is no tool of this name."),
+  );
+}
+
+function isTool(tools: readonly ToolInfo[], hash: string, name: string): boolean {
+  return hash === `#/tools/${encodeURIComponent(name)}` && tools.some((tool) => tool.name === name);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+new App().start();

@@ -1,0 +1,219 @@
+import { badge, fill, h, table } from "./elements.ts";
+import { formatBytes, formatMs, plural } from "./format.ts";
+import { jsonView, textView } from "./json-view.ts";
+import type { CallListener } from "./api.ts";
+import { type CapabilityCall, isRecord, type LogLine, type Progress, type ToolError, type ToolResult } from "./wire.ts";
+
+/** What the server says of each error's remedy, put in when the page is bundled. */
+declare const ADVICE: Readonly<Record<string, string>>;
+
+/** Lines that are shown while a call runs; its result has all that were kept. */
+const LIVE_MAX = 500;
+const TICK_MS = 100;
+
+/** How a call went, from its start on. */
+export interface Outcome {
+  readonly result: ToolResult;
+  readonly capabilities: readonly CapabilityCall[];
+}
+
+/** Where a call is shown, while it runs and after. */
+export class ResultCard implements CallListener {
+  readonly element: HTMLElement;
+  readonly #body = h("div", { class: "stack" });
+  #logs: HTMLElement = h("ol", { class: "logs" });
+  #capabilities: CapabilityCall[] = [];
+  readonly #progress = h("progress", { "aria-label": "Progress of the call" });
+  readonly #progressText = h("p", { class: "muted" });
+  #ticking = 0;
+
+  constructor() {
+    this.element = h("section", { class: "card result", "aria-labelledby": "result-heading" }, this.#body);
+    this.clear();
+  }
+
+  get capabilities(): readonly CapabilityCall[] {
+    return this.#capabilities;
+  }
+
+  clear(): void {
+    this.#show(
+      "Result",
+      h("p", { class: "empty" }, "Run the tool to see what it gives back, what it logs and what it costs."),
+    );
+  }
+
+  start(): void {
+    this.#capabilities = [];
+    this.#logs = h("ol", { class: "logs", hidden: true });
+    this.#progress.removeAttribute("value");
+    fill(this.#progressText);
+    const time = h("span", { class: "figures muted" });
+    const startedMs = performance.now();
+    clearInterval(this.#ticking);
+    this.#ticking = setInterval(() => fill(time, formatMs(performance.now() - startedMs)), TICK_MS);
+    this.#body.setAttribute("aria-busy", "true");
+    this.#show(
+      "Running",
+      h("div", { class: "row" }, badge("running"), time),
+      this.#progress,
+      this.#progressText,
+      this.#logs,
+    );
+  }
+
+  onLog(line: LogLine): void {
+    this.#logs.hidden = false;
+    if (this.#logs.childElementCount < LIVE_MAX) this.#logs.append(logLine(line));
+  }
+
+  onProgress({ progress, total, message }: Progress): void {
+    if (total !== undefined && total > 0) {
+      this.#progress.max = total;
+      this.#progress.value = Math.min(progress, total);
+    }
+    const share = total === undefined ? String(progress) : `${progress} of ${total}`;
+    fill(this.#progressText, message === undefined ? share : `${share}: ${message}`);
+  }
+
+  onCapability(call: CapabilityCall): void {
+    if (this.#capabilities.length < LIVE_MAX) this.#capabilities.push(call);
+  }
+
+  /** Shows that there is no result, and why. */
+  fail(message: string): void {
+    this.#end();
+    this.#show("No result", h("p", { class: "notice bad" }, message));
+  }
+
+  show({ result, capabilities }: Outcome): void {
+    this.#end();
+    const { success, output, error, metadata } = result;
+    const text = typeof output === "string" ? textView("Output", output) : jsonView("Output", output);
+    this.#show(
+      "Result",
+      h(
+        "div",
+        { class: "row" },
+        success ? badge("ok", "good") : badge(error?.code ?? "failed", "bad"),
+        h("span", { class: "figures" }, formatMs(metadata.wallMs)),
+        metadata.attempts > 1 ? badge(plural(metadata.attempts, "attempt"), "warn") : null,
+      ),
+      error === null ? null : errorView(error),
+      success ? text : null,
+      costs(metadata),
+      capabilities.length === 0 ? null : capabilityTable(capabilities),
+      logList(metadata),
+    );
+  }
+
+  #end(): void {
+    clearInterval(this.#ticking);
+    this.#body.removeAttribute("aria-busy");
+  }
+
+  #show(heading: string, ...parts: readonly (Node | null)[]): void {
+    fill(this.#body, h("h2", { id: "result-heading" }, heading), ...parts);
+  }
+}
+
+function errorView({ code, type, message, retryable, details }: ToolError): HTMLElement {
+  const advice = ADVICE[code];
+  const given = isRecord(details) ? details : {};
+  const { stack, violations } = given;
+  const lines = Array.isArray(violations) ? (violations as readonly unknown[]) : [];
+  return h(
+    "div",
+    { class: "notice bad stack" },
+    h("p", { class: "strong" }, lines.length > 0 ? type : `${type}: ${message.slice(0, 2_000)}`),
+    lines.length === 0
+      ? null
+      : h("ul", {}, ...lines.slice(0, 50).map((line) => h("li", {}, isRecord(line) ? String(line["message"]) : ""))),
+    advice === undefined
+      ? null
+      : h("p", {}, ...advice.split("`").map((text, at) => (at % 2 === 0 ? text : h("code", {}, text)))),
+    retryable ? h("p", { class: "muted" }, "The same call may succeed later.") : null,
+    typeof stack === "string" ? h("details", {}, h("summary", {}, "Stack"), textView("Stack", stack)) : null,
+  );
+}
+
+/** Waiting and running as one bar, and what else a call cost. */
+function costs({ queueMs, wallMs, cpuMs, heapBytes, attempts }: ToolResult["metadata"]): HTMLElement {
+  const total = Math.max(queueMs + wallMs, 0.001);
+  const part = (ms: number) => Math.round((ms / total) * 1_000) / 10;
+  const cpu = Math.min(cpuMs, wallMs);
+  const cells = [
+    ["Waited", formatMs(queueMs), "wait"],
+    ["Took", formatMs(wallMs), "wall"],
+    ["Processor", formatMs(cpuMs), "cpu"],
+    ["Heap", heapBytes === 0 ? "—" : formatBytes(heapBytes), ""],
+    ["Attempts", String(attempts), ""],
+  ] as const;
+  return h(
+    "div",
+    { class: "stack tight" },
+    attempts === 0 ? null : bar([part(queueMs), part(cpu), part(wallMs - cpu)]),
+    h(
+      "dl",
+      { class: "facts" },
+      ...cells.map(([name, value, key]) =>
+        h(
+          "div",
+          {},
+          h("dt", {}, key === "" ? null : h("span", { class: `key ${key}`, "aria-hidden": "true" }), name),
+          h("dd", {}, value),
+        ),
+      ),
+    ),
+  );
+}
+
+function bar(shares: readonly [wait: number, cpu: number, rest: number]): SVGElement {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 100 4");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "bar");
+  svg.setAttribute("aria-hidden", "true");
+  let at = 0;
+  for (const [index, share] of shares.entries()) {
+    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    for (const [name, value] of Object.entries({ x: at, width: share, height: 4 }))
+      rect.setAttribute(name, String(value));
+    rect.setAttribute("class", ["wait", "cpu", "wall"][index] ?? "");
+    svg.append(rect);
+    at += share;
+  }
+  return svg;
+}
+
+function capabilityTable(calls: readonly CapabilityCall[]): HTMLElement {
+  const rows = calls.map(({ step, capability, method, outcome, durationMs }) => [
+    String(step),
+    `${capability}.${method}`,
+    badge(outcome, outcome === "ok" || outcome === "replayed" ? "good" : "bad"),
+    formatMs(durationMs),
+  ]);
+  return h(
+    "div",
+    { class: "stack tight" },
+    h("h3", {}, "Asked of the host"),
+    table("Asked of the host", ["Step", "What", "Outcome", "Time"], rows),
+  );
+}
+
+function logList({ logs, truncated }: ToolResult["metadata"]): HTMLElement | null {
+  if (logs.length === 0) return null;
+  const dropped = truncated?.logs ?? 0;
+  return h(
+    "div",
+    { class: "stack tight" },
+    h("h3", {}, "Logs"),
+    h("ol", { class: "logs", tabindex: 0, "aria-label": "Logs" }, ...logs.slice(0, 5_000).map(logLine)),
+    dropped === 0 ? null : h("p", { class: "muted" }, `${plural(dropped, "more line")} had no room.`),
+  );
+}
+
+function logLine({ level, message }: LogLine): HTMLElement {
+  const kind = level === "error" ? "bad" : level === "warn" ? "warn" : "";
+  return h("li", { class: kind }, h("span", { class: "level" }, level), h("span", {}, message));
+}

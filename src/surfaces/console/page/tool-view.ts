@@ -1,0 +1,227 @@
+import { ApiError, type CallBody, explainTool, runCall } from "./api.ts";
+import { callsOf, rememberCall } from "./call-history.ts";
+import { copyText, curlOf } from "./clipboard.ts";
+import { badge, card, fill, h, table } from "./elements.ts";
+import { explanationCards } from "./explanation-cards.ts";
+import { ArgumentsForm } from "./form/arguments-form.ts";
+import { formatBytes, formatMs } from "./format.ts";
+import { jsonView } from "./json-view.ts";
+import { announce } from "./live-region.ts";
+import { CallOptions } from "./call-options.ts";
+import { ResultCard } from "./result-card.ts";
+import type { Explanation, Json, ToolInfo, ToolResult } from "./wire.ts";
+import { isRecord } from "./wire.ts";
+
+/** One tool: what it is, what it may do, and a form to try it. */
+export class ToolView {
+  readonly element: HTMLElement;
+  readonly #tool: ToolInfo;
+  readonly #form: ArgumentsForm;
+  readonly #options = new CallOptions();
+  readonly #result = new ResultCard();
+  readonly #history = h("div");
+  readonly #about = h("div", { class: "columns" });
+  readonly #quarantine = h(
+    "p",
+    { class: "notice warn", hidden: true },
+    "This tool is in quarantine: it ended an executor, and runs in a process of its own until enough calls went well. Calls may be refused.",
+  );
+  readonly #run = h("button", { type: "submit", class: "primary" }, "Run");
+  #running: AbortController | null = null;
+
+  constructor(tool: ToolInfo) {
+    this.#tool = tool;
+    this.#form = new ArgumentsForm(tool.inputSchema);
+    this.element = h(
+      "div",
+      { class: "stack" },
+      header(tool),
+      this.#quarantine,
+      h("div", { class: "columns" }, this.#formCard(), this.#result.element),
+      this.#history,
+      this.#about,
+      schemas(tool),
+    );
+    this.#showHistory();
+    void this.#explain();
+  }
+
+  setQuarantined(isQuarantined: boolean): void {
+    this.#quarantine.hidden = !isQuarantined;
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#running?.abort();
+  }
+
+  #formCard(): HTMLElement {
+    const copied = h("span", { class: "muted", role: "status" });
+    const copy = h("button", { type: "button", class: "quiet", click: () => void this.#copy(copied) }, "Copy as curl");
+    const keys = h(
+      "span",
+      { class: "muted keys", "aria-hidden": "true" },
+      h("kbd", {}, "Ctrl"),
+      " ",
+      h("kbd", {}, "Enter"),
+    );
+    this.#run.setAttribute("aria-keyshortcuts", "Control+Enter");
+    const submit = (event: Event): void => {
+      event.preventDefault();
+      void this.#submit();
+    };
+    const onKey = (event: Event): void => {
+      if (!(event instanceof KeyboardEvent) || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      submit(event);
+    };
+    const form = h(
+      "form",
+      { submit, keydown: onKey, novalidate: true, class: "stack" },
+      this.#form.element,
+      this.#options.element,
+      h("div", { class: "row actions" }, this.#run, keys, copy, copied),
+    );
+    return card("Try it", form);
+  }
+
+  async #copy(copied: HTMLElement): Promise<void> {
+    const body = this.#body();
+    if (body === null) return;
+    fill(copied, (await copyText(curlOf(body))) ? "Copied" : "The browser does not allow it");
+    setTimeout(() => fill(copied), 3_000);
+  }
+
+  #body(): CallBody | null {
+    const args = this.#form.read();
+    const options = this.#options.read();
+    if (args === null || options === null) return null;
+    return { name: this.#tool.name, arguments: args, ...(Object.keys(options).length === 0 ? {} : { options }) };
+  }
+
+  async #submit(): Promise<void> {
+    if (this.#running !== null) return this.#running.abort();
+    const body = this.#body();
+    if (body === null) return announce("The arguments are not complete");
+    const running = new AbortController();
+    this.#running = running;
+    fill(this.#run, "Cancel");
+    this.#result.start();
+    announce(`${this.#tool.name} runs`);
+    this.#result.element.scrollIntoView({ block: "nearest" });
+    try {
+      const result = await runCall(body, this.#result, running.signal);
+      this.#end(body.arguments, result);
+    } catch (error) {
+      const message = running.signal.aborted ? "You cancelled the call." : messageOf(error);
+      this.#result.fail(message);
+      announce(message);
+    }
+    this.#running = null;
+    fill(this.#run, "Run");
+  }
+
+  #end(args: Json, result: ToolResult): void {
+    const outcome = { result, capabilities: this.#result.capabilities };
+    rememberCall({ ...outcome, tool: this.#tool.name, arguments: args, time: new Date() });
+    this.#result.show(outcome);
+    this.#showHistory();
+    const { success, error, metadata } = result;
+    for (const { pointer, message } of violationsOf(result)) this.#form.complain(pointer, message);
+    const time = formatMs(metadata.wallMs);
+    announce(success ? `${this.#tool.name} ended well in ${time}` : `${this.#tool.name} failed: ${error?.code ?? ""}`);
+  }
+
+  #showHistory(): void {
+    const calls = callsOf(this.#tool.name);
+    if (calls.length < 2) return fill(this.#history);
+    const rows = calls.map((call) => {
+      const { success, error, metadata } = call.result;
+      const again = h(
+        "button",
+        {
+          type: "button",
+          class: "quiet small",
+          click: () => {
+            this.#form.write(call.arguments);
+            this.#result.show(call);
+            announce("An earlier call is shown");
+          },
+        },
+        "Show",
+      );
+      const text = JSON.stringify(call.arguments);
+      return [
+        call.time.toLocaleTimeString(),
+        h("code", { class: "short" }, text.length > 80 ? `${text.slice(0, 80)}…` : text),
+        success ? badge("ok", "good") : badge(error?.code ?? "failed", "bad"),
+        formatMs(metadata.wallMs),
+        again,
+      ];
+    });
+    fill(
+      this.#history,
+      card("Earlier calls", table("Earlier calls", ["Time", "Arguments", "Outcome", "Took", "Again"], rows)),
+    );
+  }
+
+  async #explain(): Promise<void> {
+    let explanation: Explanation;
+    try {
+      explanation = await explainTool(this.#tool.name);
+    } catch (error) {
+      return fill(this.#about, card("What it may do", h("p", { class: "notice warn" }, messageOf(error))));
+    }
+    fill(this.#about, ...explanationCards(explanation));
+  }
+}
+
+function header({
+  name,
+  description,
+  version,
+  contract,
+  isolation,
+  isolationReason,
+  tags,
+  script,
+}: ToolInfo): HTMLElement {
+  return h(
+    "header",
+    { class: "stack tight" },
+    h("h1", { tabindex: -1 }, name, " ", h("span", { class: "muted version" }, version)),
+    h("p", { class: "lead" }, description),
+    h(
+      "div",
+      { class: "row" },
+      badge(contract, "plain", "The contract in which it is written"),
+      badge(
+        isolation,
+        isolationReason === undefined ? "plain" : "warn",
+        isolationReason ?? "What is new for each call",
+      ),
+      ...tags.slice(0, 20).map((tag) => badge(`#${tag}`)),
+      h("span", { class: "muted" }, `${formatBytes(script.bytes)}, evaluated in ${formatMs(script.evaluationMs)}`),
+    ),
+  );
+}
+
+function schemas({ inputSchema, outputSchema }: ToolInfo): HTMLElement {
+  const parts = [["Input", inputSchema] as const, ["Output", outputSchema] as const].map(([name, schema]) =>
+    schema === null
+      ? h("p", { class: "muted" }, `${name}: whatever it gives.`)
+      : h("details", {}, h("summary", {}, name), jsonView(`${name} schema`, schema)),
+  );
+  return card("Schemas", ...parts);
+}
+
+function violationsOf({ error }: ToolResult): readonly { readonly pointer: string; readonly message: string }[] {
+  const details = error?.code === "invalid_arguments" && isRecord(error.details) ? error.details["violations"] : [];
+  return (Array.isArray(details) ? (details as readonly unknown[]) : []).flatMap((one) =>
+    isRecord(one) ? [{ pointer: String(one["pointer"]), message: String(one["message"]) }] : [],
+  );
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return "The connection was lost before there was a result.";
+  return error.status === 401 ? "The server asks for a key." : `${error.message}.`;
+}

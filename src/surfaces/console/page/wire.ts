@@ -1,0 +1,110 @@
+/** What the server answers, as far as this page reads it. */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+export interface Schema {
+  readonly [keyword: string]: Json | undefined;
+}
+
+export interface ToolInfo {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly tags: readonly string[];
+  readonly inputSchema: Schema;
+  readonly outputSchema: Schema | null;
+  readonly contract: string;
+  readonly isolation: string;
+  readonly isolationReason?: string;
+  readonly retries: number;
+  readonly script: { readonly bytes: number; readonly evaluationMs: number };
+}
+
+export interface Explanation {
+  readonly tool: string;
+  readonly tenant: string;
+  readonly grants: readonly { readonly capability: string; readonly granted: string; readonly from: string }[];
+  readonly limits: readonly { readonly limit: string; readonly value: number; readonly from: string }[];
+  readonly findings: readonly { readonly pointer: string; readonly reason: string; readonly remediation: string }[];
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+}
+
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+export interface CapabilityCall {
+  readonly capability: string;
+  readonly method: string;
+  readonly outcome: string;
+  readonly durationMs: number;
+  readonly step: number;
+}
+
+export interface ToolError {
+  readonly code: string;
+  readonly type: string;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly details?: unknown;
+}
+
+export interface ToolResult {
+  readonly success: boolean;
+  readonly output: unknown;
+  readonly error: ToolError | null;
+  readonly metadata: {
+    readonly callId: string;
+    readonly queueMs: number;
+    readonly wallMs: number;
+    readonly cpuMs: number;
+    readonly heapBytes: number;
+    readonly attempts: number;
+    readonly logs: readonly LogLine[];
+    readonly truncated?: { readonly output?: number; readonly logs?: number };
+  };
+}
+
+export interface Stats {
+  readonly time: string;
+  readonly uptimeMs: number;
+  readonly state: string;
+  readonly calls: {
+    readonly perSecond: number;
+    readonly errorsPerSecond: number;
+    readonly p50Ms: number | null;
+    readonly p95Ms: number | null;
+    readonly p99Ms: number | null;
+  };
+  readonly queued: number;
+  readonly running: number;
+  readonly executor: {
+    readonly kind: string;
+    readonly ready: boolean;
+    readonly spareReady: boolean;
+    readonly rssBytes: number;
+    readonly sandbox: { readonly kind: string; readonly reason?: string };
+  };
+  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
+  readonly restarts: number;
+  readonly quarantined: readonly string[];
+  readonly tools: readonly {
+    readonly name: string;
+    readonly callsPerSecond: number;
+    readonly errorsPerSecond: number;
+    readonly cpuMsPerSecond: number;
+    readonly p99Ms: number | null;
+  }[];
+  readonly http: { readonly connections: number; readonly streams: number };
+}
+
+/** Whether a value is an object, and no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
