@@ -44,7 +44,7 @@ test("without a tenant it is that of whoever names none", async () => {
 });
 
 test("a caller that has a tenant gets no other's", () => {
-  const caller = { key: "k", tenant: "other", roles: new Set(["execute"] as const) };
+  const caller = { key: null, tenant: "other", roles: new Set(["execute"] as const) };
   expect(new Gate(engine).explain(caller, "reader", "acme")).toMatchObject({ tenant: "other", grants: [] });
 });
 
