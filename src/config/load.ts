@@ -4,6 +4,7 @@ import { isUrl } from "../package/location.ts";
 import { type Config, PATHS, CONFIG_SCHEMA } from "./schema.ts";
 import { compileSchema } from "../tool/schema.ts";
 import { describeKeyViolation } from "../access/keys.ts";
+import { hideKeys } from "../access/secret.ts";
 import { describeViolations, unseen, type Violation } from "../tool/violation.ts";
 
 /** The names under which a configuration is looked for, in this order. */
@@ -23,7 +24,8 @@ export async function loadConfig(file: string): Promise<Config> {
   const shown = path.basename(file);
   const config = await parse(file, shown);
   const violations = compileSchema(CONFIG_SCHEMA, "inputSchema").check(config);
-  if (violations.length > 0) throw new ConfigError(`${shown}: ${describeViolations(violations.map(discreet))}`);
+  if (violations.length > 0)
+    throw new ConfigError(`${shown}: ${hideKeys(describeViolations(violations.map(discreet)))}`);
   const folder = path.dirname(path.resolve(file));
   return PATHS.reduce((resolved, place) => resolvePaths(resolved, place.split("/"), folder), config) as Config;
 }

@@ -488,7 +488,12 @@ describe("a server that closes", () => {
     const { server } = bench;
     await (await fetch(`${server.url}/healthz`)).text();
     const endless = connect(server.port, "127.0.0.1");
-    const lines = ["POST /v1/execute HTTP/1.1", "Host: localhost", "Content-Type: application/json", "Content-Length: 9"];
+    const lines = [
+      "POST /v1/execute HTTP/1.1",
+      "Host: localhost",
+      "Content-Type: application/json",
+      "Content-Length: 9",
+    ];
     endless.write(`${lines.join("\r\n")}\r\nExpect: 100-continue\r\n\r\n`);
     // The server has asked for the body, and waits for it.
     await once(endless, "data");
