@@ -142,7 +142,7 @@ test("a client that does not read its stream is dropped, and no other", { timeou
   const open = () => {
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => undefined);
-    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     return socket;
   };
   const idle = open().pause();
