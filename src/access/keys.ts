@@ -4,7 +4,7 @@ import { compileSchema } from "../tool/schema.ts";
 import { describeViolations, unseen, type Violation } from "../tool/violation.ts";
 import type { Caller } from "./caller.ts";
 import { type KeyGrant, type KeyOptions, KEYS_SCHEMA, type KeySource } from "./key-options.ts";
-import { digestOf, readDigest } from "./secret.ts";
+import { digestOf, hideKeys, readDigest } from "./secret.ts";
 
 interface Known {
   readonly caller: Caller;
@@ -140,5 +140,6 @@ export function describeKeyViolation(violation: Violation): Violation {
     const message = `${pointer} must be the hash of a key, "sha256:" and 64 hexadecimal digits, and not the key itself`;
     return { ...violation, message };
   }
-  return unseen(violation);
+  const seen = unseen(violation);
+  return { ...seen, message: hideKeys(seen.message) };
 }

@@ -31,3 +31,8 @@ export function readDigest(text: string): Buffer | null {
   if (HASH.test(text)) return Buffer.from(text.slice("sha256:".length), "hex");
   return KEY.test(text) ? digestOf(text) : null;
 }
+
+/** A text without the keys that stand in it, wherever somebody put them by mistake. */
+export function hideKeys(text: string): string {
+  return text.replaceAll(/gb_[A-Za-z0-9_-]{20,}/g, `${PREFIX}…`);
+}

@@ -1,8 +1,10 @@
 import path from "node:path";
+import { describeKeyViolation } from "../access/keys.ts";
+import { hideKeys } from "../access/secret.ts";
 import { isObject } from "../json.ts";
 import { isUrl } from "../package/location.ts";
 import { compileSchema } from "../tool/schema.ts";
-import { describeViolations, type Violation } from "../tool/violation.ts";
+import { describeViolations, unseen, type Violation } from "../tool/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { nearest } from "./names.ts";
@@ -46,7 +48,7 @@ export async function readConfiguration(
   const violations = compileSchema(CONFIG_SCHEMA, "inputSchema").check(whole);
   const [first] = violations;
   if (first !== undefined)
-    throw new ConfigError(origin.pointOut(first, describeViolations(violations.map(discreet).map(helpful))));
+    throw new ConfigError(hideKeys(origin.pointOut(first, describeViolations(violations.map(discreet).map(helpful)))));
   return { values: whole as Config, file, sourceOf: (at) => origin.of(at) };
 }
 
@@ -112,13 +114,11 @@ function unescape(key: string): string {
 
 /** What stands among the secrets, the keys and what tools are given may be a secret, and is not shown. */
 function discreet(violation: Violation): Violation {
-  const { pointer, keyword, message, received } = violation;
-  if (!/^\/(?:secrets|keys|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
-  const isCount = keyword === "minProperties" || keyword === "maxProperties";
-  const said = isCount
-    ? `${pointer} must have origins, and one of value, env and file`
-    : message.replace(`, but got ${received}`, "");
-  return { ...violation, message: said };
+  const { pointer, keyword } = violation;
+  if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
+  if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
+  if (keyword !== "minProperties" && keyword !== "maxProperties") return unseen(violation);
+  return { ...violation, message: `${pointer} must have origins, and one of value, env and file` };
 }
 
 /** Says which name may be meant, where that can be told, instead of all that there are. */

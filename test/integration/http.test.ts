@@ -199,7 +199,7 @@ describe("a server", () => {
 
   test("answers 404 in plain words where there is nothing, before it reads a body", async () => {
     for (const path of [
-      "/",
+      "/v2",
       "/v1",
       "/v1/execute/",
       "/v1/tools/echo/x",
@@ -217,6 +217,7 @@ describe("a server", () => {
     for (const [method, path, allow] of [
       ["GET", "/v1/execute", "POST"],
       ["OPTIONS", "/v1/execute", "POST"],
+      ["POST", "/", "GET, HEAD"],
       ["POST", "/v1/tools", "GET, HEAD"],
       ["POST", "/v1/tools/echo", "GET, HEAD, PUT, DELETE"],
       ["PUT", "/metrics", "GET, HEAD"],

@@ -7,7 +7,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Gate } from "../../src/access/gate.ts";
 import { Keys } from "../../src/access/keys.ts";
 import { createKey } from "../../src/access/secret.ts";
-import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import {
+  createEngine,
+  defineCapability,
+  type Engine,
+  type EngineOptions,
+  loadConfig,
+  type ToolResult,
+} from "../../src/index.ts";
 import { createServer, type KeyOptions, type Server, type ServerOptions } from "../../src/surfaces/http/server.ts";
 
 const ECHO = { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" };
@@ -624,6 +631,30 @@ describe("keys", () => {
     expect((await gate.execute(caller, { name: "echo", arguments: {} }, {})).error?.code).toBe("unauthorized");
     expect(gate.list(caller)).toEqual([]);
     expect(gate.get(caller, "echo")).toBeUndefined();
+  });
+
+  test("stand in a configuration, which says where one is wrong and shows nothing of it", async () => {
+    const file = join(folder, "glovebox.config.yaml");
+    const write = (key: object) => writeFileSync(file, JSON.stringify({ keys: [{ ...grant, ...key }] }));
+    write({ file: "./ops.key", limits: { wallMs: 5 } });
+    expect((await loadConfig(file)).keys).toEqual([{ ...grant, file: join(folder, "ops.key"), limits: { wallMs: 5 } }]);
+    for (const wrong of [
+      { hash: secret },
+      { hash, key: secret },
+      { hash, tenant: [secret] },
+      { hash, roles: [secret] },
+    ]) {
+      write(wrong);
+      const refusal = String(await loadConfig(file).catch((error: unknown) => error));
+      expect(refusal).toMatch(/^ConfigError: glovebox\.config\.yaml: \/keys\/0\//);
+      expect(refusal).not.toContain(secret.slice(3));
+    }
+    for (const misplaced of [{ keys: [{ [secret]: 1 }] }, { host: [secret] }, { [secret]: true }]) {
+      writeFileSync(file, JSON.stringify(misplaced));
+      const refusal = String(await loadConfig(file).catch((error: unknown) => error));
+      expect(refusal).toMatch(/^ConfigError: .*/);
+      expect(refusal).not.toContain(secret.slice(3));
+    }
   });
 
   test("that people choose are refused, as they could be guessed", async () => {
