@@ -207,6 +207,7 @@ describe("a server", () => {
     await expect.poll(() => waiting, { timeout: PATIENCE_MS }).toBe(16);
     await isWell();
     const { running, queued } = engine.stats();
+    // What is read comes in pieces of many requests, of which no more become calls.
     expect(running + queued).toBe(16);
     gate.resolve();
     for (let at = 0; at < count; at++) expect((await wire.reply()).status).toBe(200);

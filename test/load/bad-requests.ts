@@ -20,7 +20,7 @@ function bytes(dice: Dice, length: number): Buffer {
 }
 
 function head(line: string, headers: string): string {
-  return `${line} HTTP/1.1${CRLF}host: a${CRLF}${headers}${CRLF}`;
+  return `${line} HTTP/1.1${CRLF}host: 127.0.0.1${CRLF}${headers}${CRLF}`;
 }
 
 function post(body: string | Buffer, headers = JSON_TYPE, url = "/v1/execute"): readonly (string | Buffer)[] {
@@ -41,8 +41,7 @@ const ODD_URLS = [
   "/..%2f..%2fetc/passwd",
   "/v1/tools/%E0%A4%A",
   "/v1/toolz",
-  "//",
-  "/?a[]=1",
+  "/v1/tools/?a[]=1",
   "/v1/execute/../x",
 ];
 const ODD_LINES = ["GET", "GET /", "get / HTTP/1.1", "PRI * HTTP/2.0", "GET / HTTP/9.9", "\u0000", "GET  /  HTTP/1.1"];

@@ -18,7 +18,7 @@ let closed = 0;
 let events = 0;
 
 function post(body: string, accept: string): string {
-  const headers = `host: a\r\ncontent-type: application/json\r\naccept: ${accept}\r\n`;
+  const headers = `host: 127.0.0.1\r\ncontent-type: application/json\r\naccept: ${accept}\r\n`;
   return `POST /v1/execute HTTP/1.1\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
 }
 
@@ -53,7 +53,7 @@ async function ask(request: string, begins: RegExp): Promise<Socket> {
 const IDLE = post('{"name":"add","arguments":{"a":1,"b":2}}', "application/json");
 const TICKS = post(`{"name":"ticks","arguments":{"ms":${CALL_MS}}}`, "text/event-stream");
 const LARGE = post(`{"name":"large","arguments":{"units":${LARGE_UNITS}}}`, "application/json");
-const STATS = "GET /v1/stats HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n";
+const STATS = "GET /v1/stats HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\n\r\n";
 
 async function beDeaf(): Promise<void> {
   const socket = await open();
