@@ -189,7 +189,10 @@ async function request(server: Server, call: unknown, version = "1.0"): Promise<
   const lines = ["Content-Type: application/json", "Accept: text/event-stream", `Content-Length: ${body.length}`];
   await once(socket, "connect");
   socket.write(
-    Buffer.concat([Buffer.from(`POST /v1/execute HTTP/${version}\r\nHost: localhost\r\n${lines.join("\r\n")}\r\n\r\n`), body]),
+    Buffer.concat([
+      Buffer.from(`POST /v1/execute HTTP/${version}\r\nHost: localhost\r\n${lines.join("\r\n")}\r\n\r\n`),
+      body,
+    ]),
   );
   return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
 }
