@@ -87,8 +87,10 @@ describe("a server that closes", () => {
     return { server, begun: () => count, line, read: () => text, [Symbol.asyncDispose]: end };
   }
 
-  const request = (ms: number): string =>
-    `POST /v1/execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body(ms).length}\r\n\r\n${body(ms)}`;
+  const streams = "accept: text/event-stream\r\n";
+  const post = (path: string, text: string, header = ""): string =>
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${header}content-length: ${text.length}\r\n\r\n${text}`;
+  const request = (ms: number): string => post("/v1/execute", body(ms));
   const answers = (read: string): number => read.split('{"success":true').length - 1;
 
   test("answers all requests that stand in a line, says with the last that it was, and begins none behind it", async () => {
@@ -104,6 +106,41 @@ describe("a server that closes", () => {
     const closing = bench.read().split(/^connection: close$/im);
     expect(closing.map(answers)).toEqual([2, 1]);
     expect(bench.begun()).toBe(3);
+  });
+
+  test.each([
+    ["a stream", post("/v1/execute", body(300), streams)],
+    ["a batch", post("/v1/execute/batch", `{"calls":[${body(300)}]}`)],
+    ["a batch that is streamed", post("/v1/execute/batch", `{"calls":[${body(300)}]}`, streams)],
+  ])("answers what stands behind %s that ends first", async (_, first) => {
+    await using bench = await startBench();
+    bench.line.write(first + request(900));
+    await until(() => bench.begun() === 2);
+    const closed = bench.server.close();
+    await once(bench.line, "close");
+    await closed;
+    expect(answers(bench.read())).toBe(2);
+  });
+
+  test("answers also what waits until others of its connection are answered", async () => {
+    await using bench = await startBench();
+    bench.line.write(request(200).repeat(40));
+    await until(() => bench.begun() === 16);
+    const closed = bench.server.close();
+    await once(bench.line, "close");
+    await closed;
+    expect(answers(bench.read())).toBe(40);
+  });
+
+  test.each(["/v1/stats", "/mcp"])("does not wait for the end of a stream that came too late: %s", async (path) => {
+    await using bench = await startBench({ drainMs: 60_000 });
+    bench.line.write(request(0));
+    await until(() => answers(bench.read()) === 1);
+    const closed = bench.server.close();
+    await delay(30);
+    bench.line.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n${streams}\r\n`);
+    await closed;
+    expect(bench.read()).toContain(path === "/mcp" ? "HTTP/1.1 503" : "content-type: text/event-stream");
   });
 
   test("lets a client that goes on sending read its last answer", async () => {

@@ -13,25 +13,14 @@ const RESULTS_MAX = MAX_LIMITS.outputBytes;
 type Run = (parsed: ParsedCall, listeners: CallListeners) => Promise<ToolResult>;
 
 /** Answers a batch at once when all of its calls have ended: their results, in the order of the calls. */
-export async function answerBatch(
-  reply: FastifyReply,
-  calls: ParsedBatch,
-  run: Run,
-  isDraining: () => boolean,
-): Promise<FastifyReply> {
+export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
   const results = new ResultTexts();
   const texts = await Promise.all(calls.map(async (call) => results.write(await runOne(call, run, {}))));
-  if (isDraining()) reply.header("connection", "close");
   return sendJsonText(reply, 200, `{"results":[${texts.join(",")}]}`);
 }
 
 /** Answers a batch with the events of its calls, and their results as they come. Each says which call's it is. */
-export async function streamBatch(
-  reply: FastifyReply,
-  calls: ParsedBatch,
-  run: Run,
-  isDraining: () => boolean,
-): Promise<FastifyReply> {
+export async function streamBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
   const stream = new EventStream(reply);
   const results = new ResultTexts();
   let left = calls.length;
@@ -39,7 +28,7 @@ export async function streamBatch(
     const listeners = listenersFor((event, data) => stream.send(event, JSON.stringify({ index, ...data })));
     const data = `{"index":${index},"result":${results.write(await runOne(call, run, listeners))}}`;
     if (--left > 0) stream.keep("result", data);
-    else stream.end("result", data, isDraining());
+    else stream.end("result", data);
   };
   await Promise.all(calls.map(runInto));
   return reply;

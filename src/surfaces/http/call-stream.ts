@@ -13,7 +13,6 @@ import { EventStream } from "./event-stream.ts";
 export async function streamCall(
   reply: FastifyReply,
   run: (listeners: CallListeners) => Promise<ToolResult>,
-  isDraining: () => boolean,
 ): Promise<FastifyReply> {
   let opened: EventStream | null = null;
   const open = (): EventStream => (opened ??= new EventStream(reply));
@@ -23,6 +22,6 @@ export async function streamCall(
     return sendResult(reply, early);
   }
   const stream = open();
-  stream.end("result", writeResult(early ?? (await running)).text, isDraining());
+  stream.end("result", writeResult(early ?? (await running)).text);
   return reply;
 }

@@ -16,7 +16,7 @@ const BATCH_CALLS_DEFAULT = 256;
 const TYPES = ["application/json", EVENT_STREAM] as const;
 
 /** Adds the routes that run tools. */
-export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = BATCH_CALLS_DEFAULT }: Door): void {
+export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_DEFAULT }: Door): void {
   /** Runs the calls of a request, as long as its client is there. */
   const runner = (request: FastifyRequest, reply: FastifyReply) => {
     const caller = callerOf(request);
@@ -34,7 +34,7 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
     if (typeof options === "string") return sendRefusal(reply, "invalid_arguments", options);
     const run = runner(request, reply);
     const keyed = { ...parsed, options };
-    if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(keyed, listeners), isDraining);
+    if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(keyed, listeners));
     await untilAllIsRead();
     const result = await run(keyed);
     return sendResult(reply, result);
@@ -47,7 +47,7 @@ export function addCalls(app: FastifyInstance, { gate, isDraining, batchCalls = 
     const calls = parseBatch(request.body, batchCalls);
     if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
     const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
-    return answer(reply, calls, runner(request, reply), isDraining);
+    return answer(reply, calls, runner(request, reply));
   });
   refuseOthers(app, "/v1/execute/batch", ["POST"]);
 }

@@ -27,6 +27,8 @@ interface Connection {
  */
 export class Drain {
   readonly #all = new Map<Socket, Connection>();
+  /** The answers to requests behind the last that their connections take. */
+  readonly #beyond = new WeakSet<ServerResponse>();
   #isEnding = false;
 
   constructor({ server }: FastifyInstance) {
@@ -38,10 +40,8 @@ export class Drain {
   }
 
   /** Whether a request came behind the last that its connection takes. */
-  isBeyond({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    if (!this.#isEnding) return false;
-    const connection = this.#all.get(socket);
-    return connection !== undefined && connection.isOver && connection.answer !== response;
+  isBeyond(response: ServerResponse): boolean {
+    return this.#beyond.has(response);
   }
 
   /** From now on each connection takes one more request, or none where it has one that can still say so. */
@@ -61,7 +61,9 @@ export class Drain {
 
   #take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#all.get(request.socket);
-    if (connection === undefined || connection.isOver) return;
+    if (connection === undefined) return;
+    // It is told by when it came: it may wait behind others before it is begun.
+    if (connection.isOver) return void this.#beyond.add(response);
     connection.request = request;
     connection.answer = response;
     if (this.#isEnding) endWith(request.socket, connection);

@@ -63,10 +63,9 @@ export class EventStream {
   }
 
   /**
-   * Sends the last event, whatever waits before it; a client that does not read it loses the connection. `goodbye`: it
-   * loses it anyhow, as the headers that could have said so are gone.
+   * Sends the last event, whatever waits before it; a client that does not read it loses the connection.
    */
-  end(event: string, data: string, goodbye: boolean): void {
+  end(event: string, data: string): void {
     if (this.#isEnded) return;
     this.#stop();
     const response = this.#response;
@@ -74,7 +73,6 @@ export class EventStream {
       response.write(frame("dropped", String(++this.#events), JSON.stringify({ events: this.#dropped })));
     response.end(frame(event, String(++this.#events), data));
     dropUnread(response, this.#unreadMs);
-    if (goodbye) response.once("finish", () => response.req.socket.end());
   }
 
   #beat(): void {

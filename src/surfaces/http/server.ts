@@ -102,7 +102,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const app = createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
   const drain = new Drain(app);
   app.addHook("onRequest", (request, reply, next) => {
-    if (!drain.isBeyond(request.raw, reply.raw)) return next();
+    if (!drain.isBeyond(reply.raw)) return next();
     reply.hijack();
     request.raw.resume();
   });

@@ -17,6 +17,7 @@ type Response = FastifyReply["raw"];
 export class StatsStreams {
   readonly #sampler: Pick<Sampler, "add" | "remove">;
   readonly #responses = new Set<Response>();
+  #isEnding = false;
 
   constructor(sampler: Pick<Sampler, "add" | "remove">) {
     this.#sampler = sampler;
@@ -32,6 +33,8 @@ export class StatsStreams {
     raw.once("close", () => this.#remove(raw));
     raw.on("error", () => raw.destroy());
     raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
+    // One of those that were on their way when the server began to stop.
+    if (this.#isEnding) return void raw.end();
     raw.flushHeaders();
     this.#responses.add(raw);
     if (this.#responses.size === 1) this.#sampler.add(this.#tell);
@@ -39,6 +42,7 @@ export class StatsStreams {
 
   /** Streams have no end of their own, and a server that closes waits for all answers to end. */
   end(): void {
+    this.#isEnding = true;
     for (const raw of this.#responses) raw.end();
   }
 

@@ -29,20 +29,15 @@ export function toWebRequest(
   });
 }
 
-/** Answers with a response of the web's standards. Streams of events go as they come; `isLast` when the connection is not to be kept. */
-export async function sendWebResponse(
-  reply: FastifyReply,
-  response: Response,
-  isLast: () => boolean,
-): Promise<FastifyReply> {
+/** Answers with a response of the web's standards. Streams of events go as they come; */
+export async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
   reply.code(response.status);
   for (const [name, value] of response.headers) if (name !== "connection") reply.header(name, value);
   reply.header("x-content-type-options", "nosniff");
   const { body } = response;
   if (body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
-    return reply.send(Readable.from(chunksOf(body, reply.raw, isLast), { objectMode: false }));
+    return reply.send(Readable.from(chunksOf(body, reply.raw), { objectMode: false }));
   }
-  if (isLast()) reply.header("connection", "close");
   return reply.send(body === null ? undefined : await response.text());
 }
 
@@ -50,7 +45,6 @@ export async function sendWebResponse(
 async function* chunksOf(
   body: ReadableStream<Uint8Array>,
   response: ServerResponse,
-  isLast: () => boolean,
 ): AsyncGenerator<Uint8Array | string> {
   const reader = body.getReader();
   const end = (): void => void reader.cancel().catch(() => undefined);
@@ -65,7 +59,4 @@ async function* chunksOf(
     }
     chunk = (await reader.read()).value;
   }
-  // When the response has gone, it has no connection any more.
-  const { socket } = response;
-  if (isLast()) response.once("finish", () => socket?.end());
 }

@@ -19,9 +19,11 @@ const FAILURES = new Map([
 ]);
 
 /** Adds the Model Context Protocol, over Streamable HTTP. */
-export function addMcp(app: FastifyInstance, { engine, gate, isDraining, onDrain }: Door): void {
+export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Door): void {
   const listening = new Set<ServerResponse>();
+  let isEnding = false;
   onDrain(() => {
+    isEnding = true;
     for (const response of listening) response.end();
   });
   let loading: Promise<Endpoint> | null = null;
@@ -32,10 +34,11 @@ export function addMcp(app: FastifyInstance, { engine, gate, isDraining, onDrain
     const asked = toWebRequest(request, reply.raw, (name) => HEADERS.includes(name) || name.startsWith("mcp-"));
     const endpoint = await load();
     if (isListening(request)) {
+      if (isEnding) return reply.code(503).send(rpcError(RPC.REFUSED, "the server is about to stop"));
       listening.add(reply.raw);
       reply.raw.once("close", () => listening.delete(reply.raw));
     }
-    return sendWebResponse(reply, await endpoint.answer(asked, request.body, callerOf(request)), isDraining);
+    return sendWebResponse(reply, await endpoint.answer(asked, request.body, callerOf(request)));
   };
   // Calls in flight end first, and are answered. The engine closes already: this only waits for it.
   engine.on("engine:close", () => {

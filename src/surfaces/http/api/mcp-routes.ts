@@ -10,6 +10,7 @@ const ERRORS = {
   413: json("The body is too large.", MESSAGE),
   415: json("The body is not JSON.", MESSAGE),
   500: json("The request could not be answered.", MESSAGE),
+  503: json("The server is about to stop.", MESSAGE),
 };
 
 /** What the API's description says of the Model Context Protocol, by method: the rest of it is its own document's. */
