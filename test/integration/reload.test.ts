@@ -229,11 +229,18 @@ describe("glovebox serve", () => {
 
   test("says what is in force only after a restart, until there was one", { timeout: 60_000 }, async () => {
     await using server = await start();
-    write("glovebox.config.yaml", `${config(0)}drainMs: 77\nkv: { maxBytes: 9000000 }\nlogLevel: info\n`);
+    write(
+      "glovebox.config.yaml",
+      `${config(0)}drainMs: 77\nkv: { maxBytes: 9000000 }\nidempotency: { ttlMs: 7 }\nlogLevel: info\n`,
+    );
     for (const time of [1, 2]) {
       const from = server.errors.length;
       server.signal("SIGHUP");
-      await said(server, /^glovebox: warning: changed, but in force only after a restart: drainMs, kv$/, from);
+      await said(
+        server,
+        /^glovebox: warning: changed, but in force only after a restart: drainMs, idempotency, kv$/,
+        from,
+      );
       if (time === 1) await said(server, /reloaded: nothing has changed/, from);
     }
     // The log's level is in force: the engine has said that it was reconfigured.

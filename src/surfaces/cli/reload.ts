@@ -17,7 +17,7 @@ export interface Reloadable {
   readonly complete: (options: EngineOptions) => EngineOptions;
 }
 
-/** Settings of the server, which is made once. */
+/** Settings of the server, and of the store beside it, which are made once. */
 const OF_SERVER = [
   "host",
   "port",
@@ -29,6 +29,7 @@ const OF_SERVER = [
   "hosts",
   "publicUrl",
   "origins",
+  "idempotency",
 ] as const;
 
 /** A service whose configuration can be read again while calls run. */
