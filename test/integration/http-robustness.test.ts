@@ -213,6 +213,19 @@ describe("a server", () => {
     for (let at = 0; at < count; at++) expect((await wire.reply()).status).toBe(200);
   });
 
+  test.each([
+    ["a head", 30],
+    ["a body", -5],
+  ])("does not count the time in which it reads nothing against %s that is on its way", async (_, cut) => {
+    shut();
+    const wire = open(impatient).write(post('{"name":"wait","arguments":{}}').repeat(16) + post(CALL).slice(0, cut));
+    await expect.poll(() => waiting, { timeout: PATIENCE_MS }).toBe(16);
+    wire.write(post(CALL).slice(cut));
+    await delay(2 * LIMITS.requestMs);
+    gate.resolve();
+    for (let at = 0; at < 17; at++) expect((await wire.reply()).status).toBe(200);
+  });
+
   test("takes a client that closes its side for one that has gone", async () => {
     shut();
     const ended = new Promise<string | undefined>((resolve) => {

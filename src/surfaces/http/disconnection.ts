@@ -27,6 +27,11 @@ export function hasCalls(socket: Socket): boolean {
   return (connections.get(socket)?.size ?? 0) > 0;
 }
 
+/** Whether nothing more is read of a connection: what does not come on it is not kept back by its client. */
+export function isHeldBack(socket: Socket): boolean {
+  return (connections.get(socket)?.size ?? 0) >= AT_ONCE_MAX;
+}
+
 function watch(socket: Socket): Set<AbortController> {
   const calls = new Set<AbortController>();
   connections.set(socket, calls);
