@@ -109,6 +109,12 @@ describe("a batch", () => {
     expect(answer).toMatchObject({ status: 400, body: { success: false, error: { code: "invalid_arguments" } } });
   });
 
+  test("is refused as a whole where its request has a key, which would be that of one call", async () => {
+    const response = await send({ calls: [{ name: "echo" }] }, { headers: { "idempotency-key": "k" } });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ success: false, error: { code: "invalid_arguments" } });
+  });
+
   test("is refused as a whole where its body is too large", async () => {
     const calls = Array.from({ length: 50 }, () => ({ name: "echo", arguments: { text: "x".repeat(2_500) } }));
     expect(await post({ calls })).toMatchObject({ status: 413, body: { error: { code: "input_too_large" } } });

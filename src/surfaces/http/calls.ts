@@ -44,6 +44,13 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
   app.post("/v1/execute/batch", { config: { role: "execute", api: EXECUTE_BATCH } }, async (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES);
     if (type === null) return refuseTypes(reply);
+    if (request.headers["idempotency-key"] !== undefined) {
+      return sendRefusal(
+        reply,
+        "invalid_arguments",
+        "a batch has no Idempotency-Key: its calls have one each, in options",
+      );
+    }
     const calls = parseBatch(request.body, batchCalls);
     if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
     const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
