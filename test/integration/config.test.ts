@@ -194,6 +194,13 @@ describe("glovebox config", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("policy.rules[0].allow.env")]);
   });
 
+  test("does not pass a check with a key that the server would not start with", async () => {
+    const file = join(folder, "keyless.yaml");
+    writeFileSync(file, "keys:\n  - { name: a, tenant: t, env: NO_SUCH_KEY, roles: [execute] }\n");
+    const { code, stderr } = await glovebox(["config", "check", "--config", file]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: "glovebox: /keys/0/env names a variable that is not set\n" });
+  });
+
   test("names every setting's variable", async () => {
     expect((await glovebox(["config", "names"])).stdout).toMatch(/^limits\.wallMs +GLOVEBOX_LIMITS__WALL_MS$/m);
   });

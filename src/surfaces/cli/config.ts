@@ -54,10 +54,12 @@ function printNames(): void {
   for (const { path, variable } of SETTINGS) print(`${path.join(".").padEnd(width)}  ${variable}`);
 }
 
-/** The values in force, once the engine has nothing against them. */
+/** The values in force, once neither the engine nor what knows the service's keys has anything against them. */
 async function checked(settings: Configuration): Promise<readonly EffectiveValue[]> {
   const { checkOptions, orUsage } = await import("./open-engine.ts");
   await orUsage(checkOptions(settings.values));
+  const { ServiceKeys } = await import("./service-keys.ts");
+  new ServiceKeys(settings.values, process.env);
   const { effectiveValues } = await import("../../config/effective.ts");
   return effectiveValues(settings);
 }
