@@ -413,14 +413,18 @@ describe("what comes and goes", () => {
       await (await fetch(url + path)).text();
     }
     await (await fetch(`${url}/v1/execute`, { method: "PATCH" })).text();
-    using wire = new Wire(server);
-    await wire.write("\0\r\n\r\n").reply();
+    for (const unreadable of ["\0\r\n\r\n", get("/%zz"), get("/healthz", "Expect: wonders")]) {
+      using wire = new Wire(server);
+      await wire.write(unreadable).reply();
+    }
     const count = async (pattern: RegExp): Promise<string[]> =>
       (await engine.metrics()).split("\n").filter((line) => pattern.test(line));
     await expect
       .poll(() => count(/^glovebox_http_requests_total\{/), { timeout: PATIENCE_MS })
       .toEqual([
         'glovebox_http_requests_total{route="other",method="GET",status="404"} 2',
+        'glovebox_http_requests_total{route="other",method="GET",status="400"} 1',
+        'glovebox_http_requests_total{route="other",method="GET",status="417"} 1',
         'glovebox_http_requests_total{route="other",method="",status="400"} 1',
         'glovebox_http_requests_total{route="/v1/execute",method="PATCH",status="405"} 1',
         'glovebox_http_requests_total{route="/v1/tools/:name",method="GET",status="200"} 1',

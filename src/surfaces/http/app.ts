@@ -45,7 +45,7 @@ export function createApp(
       connectionsCheckingInterval: Math.min(LOOK_EVERY_MS, headersMs, requestMs),
     },
     clientErrorHandler: (error, socket) =>
-      answerClientError(error, socket, (status) => traffic?.countUnreadable(status)),
+      answerClientError(error, socket, (status) => traffic?.countNowhere("", status)),
     // Keys such as __proto__ are data like others: `JSON.parse` makes them a body's own, nothing here copies by
     // assignment, and on their way into the isolate they are text again.
     onProtoPoisoning: "ignore",
@@ -53,7 +53,11 @@ export function createApp(
     // While the server closes, the engine says so itself, in the form of a result.
     return503OnClosing: false,
     routerOptions: { maxParamLength: NAME_LENGTH_MAX },
-    frameworkErrors: (error, _request, reply) => void sendError(reply, error, bodyBytes),
+    // No hooks are run for these.
+    frameworkErrors: (error, { method }, reply) => {
+      traffic?.countNowhere(method, 400);
+      void sendError(reply, error, bodyBytes);
+    },
   });
   // A body of nothing but brackets would hold this thread for seconds, and take thirty times its size.
   const readJson = app.getDefaultJsonParser("ignore", "ignore");
@@ -68,7 +72,10 @@ export function createApp(
   limitConnections(app.server, maxConnections, (change) => {
     if (traffic !== undefined) traffic.connections += change;
   });
-  app.server.on("checkExpectation", (_request, response) => sendExpectation(response));
+  app.server.on("checkExpectation", ({ method = "" }, response) => {
+    traffic?.countNowhere(method, 417);
+    sendExpectation(response);
+  });
   limitPipelining(app);
   refuseNameless(app);
   addAccess(app, access);

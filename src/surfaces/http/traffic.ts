@@ -92,9 +92,9 @@ export class Traffic {
     return meter;
   }
 
-  /** Counts what could not be read as a request. */
-  countUnreadable(status: number): void {
-    this.route(NOWHERE).count("", status);
+  /** Counts what never came to a route: what could not be read as a request has no method either. */
+  countNowhere(method: string, status: number): void {
+    this.route(NOWHERE).count(method, status);
   }
 }
 
