@@ -47,20 +47,22 @@ export class Gate {
    * call with the same `idempotencyKey` is a call as well, but takes no processor time. Never rejects.
    */
   async execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    if (caller.tenant !== null && options.tenant !== undefined && options.tenant !== caller.tenant) {
+    const holder = this.#holderOf(caller);
+    // A door may serve a caller for longer than its key means the same.
+    const { tenant: own } = holder?.grant ?? caller;
+    if (own !== null && options.tenant !== undefined && options.tenant !== own) {
       return this.#refuse(caller, call, "forbidden", "the key's calls are of a tenant that is not options.tenant");
     }
-    const tenant = caller.tenant ?? options.tenant;
-    const own = tenant === undefined ? options : { ...options, tenant };
-    if (caller.key === null) return this.#engine.execute(call, own);
-    const holder = this.#holderOf(caller);
+    const tenant = own ?? options.tenant;
+    const whose = tenant === undefined ? options : { ...options, tenant };
+    if (caller.key === null) return this.#engine.execute(call, whose);
     if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key is not known any more");
     const refusal = await holder.account.take();
     if (refusal !== null) {
       const { message, ...details } = refusal;
       return this.#refuse(caller, call, "rate_limited", message, details);
     }
-    const result = await this.#engine.execute(call, this.#narrow(caller, holder, own));
+    const result = await this.#engine.execute(call, this.#narrow(holder, whose));
     this.#engine.tell("key:call", { key: holder.grant.name, code: result.error?.code ?? "ok" });
     return result;
   }
@@ -107,10 +109,10 @@ export class Gate {
     return key === null ? undefined : this.#holders.get(key);
   }
 
-  #narrow({ roles }: Caller, { grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
-    const { name, tools, limits } = grant;
+  #narrow({ grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
+    const { name, roles, tools, limits } = grant;
     const { priority } = options;
-    const isRaised = priority !== undefined && priority > PRIORITY_MAX && !roles.has("admin");
+    const isRaised = priority !== undefined && priority > PRIORITY_MAX && !roles.includes("admin");
     return {
       ...options,
       ...(isRaised ? { priority: PRIORITY_MAX } : {}),

@@ -633,6 +633,35 @@ describe("keys", () => {
     expect(gate.get(caller, "echo")).toBeUndefined();
   });
 
+  test("are for the tenant that they have now, also in a session that was opened before", async () => {
+    const { secret, hash } = createKey();
+    const keys = new Keys([{ ...grant, tenant: "before", hash }]);
+    const other = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
+    await using server = await createServer(other, { port: 0, keys });
+    const tenants: string[] = [];
+    other.on("tool:pre", ({ tenant }) => tenants.push(tenant));
+    const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+    const ask = (method: string, params: object, session = {}): Promise<Response> =>
+      fetch(`${server.url}/mcp`, {
+        method: "POST",
+        headers: { ...headers, accept: "application/json, text/event-stream", ...session },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      });
+    const protocolVersion = "2025-06-18";
+    const clientInfo = { name: "test", version: "1" };
+    const opened = await ask("initialize", { protocolVersion, capabilities: {}, clientInfo });
+    await opened.text();
+    const session = {
+      "mcp-session-id": opened.headers.get("mcp-session-id"),
+      "mcp-protocol-version": protocolVersion,
+    };
+    for (const tenant of ["before", "after"]) {
+      keys.replace([{ ...grant, tenant, hash }]);
+      expect(await (await ask("tools/call", { name: "echo", arguments: {} }, session)).text()).toContain('"result"');
+    }
+    expect(tenants).toEqual(["before", "after"]);
+  });
+
   test("stand in a configuration, which says where one is wrong and shows nothing of it", async () => {
     const file = join(folder, "glovebox.config.yaml");
     const write = (key: object) => writeFileSync(file, JSON.stringify({ keys: [{ ...grant, ...key }] }));
