@@ -9,7 +9,7 @@ import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../resul
 import type { ToolInfo } from "../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller, Role } from "./caller.ts";
 import type { KeyGrant } from "./key-options.ts";
 import { Keys } from "./keys.ts";
 
@@ -76,6 +76,11 @@ export class Gate {
       on: (event, listener) => void this.#engine.on(event, listener),
       off: (event, listener) => void this.#engine.off(event, listener),
     };
+  }
+
+  /** Whether a caller that was let in before would be let in now. */
+  stillAdmits(caller: Caller, role: Role): boolean {
+    return caller.key === null || this.#holderOf(caller)?.grant.roles.includes(role) === true;
   }
 
   /** The tools that a caller may call. */

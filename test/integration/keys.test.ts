@@ -633,6 +633,20 @@ describe("keys", () => {
     expect(gate.get(caller, "echo")).toBeUndefined();
   });
 
+  test("that are gone end the streams that were opened with them", async () => {
+    const { secret, hash } = createKey();
+    const watching = { ...grant, roles: ["metrics"] as const, hash };
+    const keys = new Keys([watching]);
+    const other = await createEngine({ workers: 1, executor: "threads" });
+    await using server = await createServer(other, { port: 0, keys });
+    const headers = { authorization: `Bearer ${secret}`, accept: "text/event-stream" };
+    const reader = (await fetch(`${server.url}/v1/stats`, { headers })).body?.getReader();
+    keys.replace([watching]);
+    expect((await reader?.read())?.done).toBe(false);
+    keys.replace([{ ...watching, name: "another", hash: createKey().hash }]);
+    while ((await reader?.read())?.done === false);
+  });
+
   test("are for the tenant that they have now, also in a session that was opened before", async () => {
     const { secret, hash } = createKey();
     const keys = new Keys([{ ...grant, tenant: "before", hash }]);
@@ -675,7 +689,7 @@ describe("keys", () => {
     ]) {
       write(wrong);
       const refusal = String(await loadConfig(file).catch((error: unknown) => error));
-      expect(refusal).toMatch(/^ConfigError: glovebox\.config\.yaml: \/keys\/0\//);
+      expect(refusal).toMatch(/^ConfigError: glovebox\.config\.yaml:1:\d+: \/keys\/0\//);
       expect(refusal).not.toContain(secret.slice(3));
     }
     for (const misplaced of [{ keys: [{ [secret]: 1 }] }, { host: [secret] }, { [secret]: true }]) {

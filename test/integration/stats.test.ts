@@ -136,7 +136,7 @@ test("a client that does not read its stream is dropped, and no other", { timeou
     remove: (watcher) => void watchers.delete(watcher),
   });
   await using app = fastify();
-  app.get("/", (_request, reply) => (streams.add(reply), reply));
+  app.get("/", (_request, reply) => (streams.add(reply, () => true), reply));
   await app.listen({ port: 0 });
   const { port } = app.server.address() as AddressInfo;
   const open = () => {

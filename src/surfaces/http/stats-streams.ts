@@ -16,7 +16,8 @@ type Response = FastifyReply["raw"];
 /** The clients that get each snapshot as an event: all the same bytes, and none of them more than it reads. */
 export class StatsStreams {
   readonly #sampler: Pick<Sampler, "add" | "remove">;
-  readonly #responses = new Set<Response>();
+  /** With what says whether the client may still have it. */
+  readonly #responses = new Map<Response, () => boolean>();
   #isEnding = false;
 
   constructor(sampler: Pick<Sampler, "add" | "remove">) {
@@ -27,7 +28,7 @@ export class StatsStreams {
     return this.#responses.size;
   }
 
-  add(reply: FastifyReply): void {
+  add(reply: FastifyReply, mayGoOn: () => boolean): void {
     const { raw } = reply.hijack();
     if (raw.destroyed) return;
     raw.once("close", () => this.#remove(raw));
@@ -36,14 +37,14 @@ export class StatsStreams {
     // One of those that were on their way when the server began to stop.
     if (this.#isEnding) return void raw.end();
     raw.flushHeaders();
-    this.#responses.add(raw);
+    this.#responses.set(raw, mayGoOn);
     if (this.#responses.size === 1) this.#sampler.add(this.#tell);
   }
 
   /** Streams have no end of their own, and a server that closes waits for all answers to end. */
   end(): void {
     this.#isEnding = true;
-    for (const raw of this.#responses) raw.end();
+    for (const raw of this.#responses.keys()) raw.end();
   }
 
   #remove(raw: Response): void {
@@ -53,8 +54,9 @@ export class StatsStreams {
 
   readonly #tell = (snapshot: StatsSnapshot): void => {
     const event = Buffer.from(`data: ${JSON.stringify(snapshot)}\n\n`);
-    for (const raw of this.#responses) {
-      if (raw.writableLength > UNREAD_MAX_BYTES) raw.destroy();
+    for (const [raw, mayGoOn] of this.#responses) {
+      if (!mayGoOn()) raw.end();
+      else if (raw.writableLength > UNREAD_MAX_BYTES) raw.destroy();
       else raw.write(event);
     }
   };
