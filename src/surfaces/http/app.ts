@@ -5,6 +5,7 @@ import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budge
 import { type Access, addAccess } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
+import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
 import { refuseNameless } from "./nameless.ts";
 import { limitPipelining } from "./pipelining.ts";
@@ -69,6 +70,7 @@ export function createApp(
     if (traffic !== undefined) traffic.connections += change;
   });
   app.server.on("checkExpectation", (_request, response) => sendExpectation(response));
+  addDrain(app);
   limitPipelining(app);
   refuseNameless(app);
   addAccess(app, access);
