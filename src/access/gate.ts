@@ -47,20 +47,23 @@ export class Gate {
    * call with the same `idempotencyKey` is a call as well, but takes no processor time. Never rejects.
    */
   async execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    if (caller.tenant !== null && options.tenant !== undefined && options.tenant !== caller.tenant) {
+    const holder = this.#holderOf(caller);
+    if (caller.key !== null && holder === undefined) {
+      return this.#refuse(caller, call, "unauthorized", "the key is not known any more");
+    }
+    // Whoever was let in with a key may be served for long: its tenant is what it is now.
+    const { tenant = options.tenant } = tenantOf(holder?.grant ?? caller);
+    if (options.tenant !== undefined && options.tenant !== tenant) {
       return this.#refuse(caller, call, "forbidden", "the key's calls are of a tenant that is not options.tenant");
     }
-    const tenant = caller.tenant ?? options.tenant;
     const own = tenant === undefined ? options : { ...options, tenant };
-    if (caller.key === null) return this.#engine.execute(call, own);
-    const holder = this.#holderOf(caller);
-    if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key is not known any more");
+    if (holder === undefined) return this.#engine.execute(call, own);
     const refusal = await holder.account.take();
     if (refusal !== null) {
       const { message, ...details } = refusal;
       return this.#refuse(caller, call, "rate_limited", message, details);
     }
-    const result = await this.#engine.execute(call, this.#narrow(caller, holder, own));
+    const result = await this.#engine.execute(call, this.#narrow(holder, own));
     this.#engine.tell("key:call", { key: holder.grant.name, code: result.error?.code ?? "ok" });
     return result;
   }
@@ -107,10 +110,10 @@ export class Gate {
     return key === null ? undefined : this.#holders.get(key);
   }
 
-  #narrow({ roles }: Caller, { grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
-    const { name, tools, limits } = grant;
+  #narrow({ grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
+    const { name, roles, tools, limits } = grant;
     const { priority } = options;
-    const isRaised = priority !== undefined && priority > PRIORITY_MAX && !roles.has("admin");
+    const isRaised = priority !== undefined && priority > PRIORITY_MAX && !roles.includes("admin");
     return {
       ...options,
       ...(isRaised ? { priority: PRIORITY_MAX } : {}),
@@ -136,7 +139,7 @@ export class Gate {
   /** What a tool's calls are granted for the caller's tenant; for the one it names, where it may say so itself. */
   explain(caller: Caller, name: string, tenant: string): Explanation | undefined {
     if (this.get(caller, name) === undefined) return undefined;
-    return this.#engine.explain(name, { tenant: caller.tenant ?? tenant });
+    return this.#engine.explain(name, { tenant, ...tenantOf(this.#holderOf(caller)?.grant ?? caller) });
   }
 }
 
@@ -144,6 +147,11 @@ export class Gate {
 function hold(grant: KeyGrant, former: Holder | undefined): Holder {
   const isSame = isDeepStrictEqual([grant.rate, grant.quota], [former?.grant.rate, former?.grant.quota]);
   return { grant, account: former !== undefined && isSame ? former.account : new Account(grant) };
+}
+
+/** The tenant, where whoever calls may not say which. */
+function tenantOf({ tenant }: Pick<Caller, "tenant">): { readonly tenant?: string } {
+  return tenant === null ? {} : { tenant };
 }
 
 const SHOWN_MAX = 256;

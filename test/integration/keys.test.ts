@@ -633,6 +633,23 @@ describe("keys", () => {
     expect(gate.get(caller, "echo")).toBeUndefined();
   });
 
+  test("that get another tenant and other roles call for that tenant, also for whoever was let in before", async () => {
+    const keys = new Keys([{ ...grant, tenant: "acme", roles: ["execute", "admin"], hash }]);
+    const caller = keys.find(secret);
+    if (caller === null) throw new Error("the key was not found");
+    const runner = new Gate(engine, keys).runnerFor(caller);
+    const tenants: string[] = [];
+    const listener = ({ tenant }: { readonly tenant: string }) => void tenants.push(tenant);
+    engine.on("tool:post", listener);
+    const call = { name: "echo", arguments: {} };
+    await runner.execute(call);
+    keys.replace([{ ...grant, tenant: "globex", hash }]);
+    await runner.execute(call);
+    expect((await runner.execute(call, { tenant: "acme" })).error?.code).toBe("forbidden");
+    engine.off("tool:post", listener);
+    expect(tenants).toEqual(["acme", "globex"]);
+  });
+
   test("stand in a configuration, which says where one is wrong and shows nothing of it", async () => {
     const file = join(folder, "glovebox.config.yaml");
     const write = (key: object) => writeFileSync(file, JSON.stringify({ keys: [{ ...grant, ...key }] }));
