@@ -79,6 +79,11 @@ export class Gate {
     };
   }
 
+  /** Whether a caller may be served on without asking again: for doors that tell it things for as long as it likes. */
+  isIn(caller: Caller): boolean {
+    return caller.key === null || this.#keys.hasLetIn(caller);
+  }
+
   /** The tools that a caller may call. */
   list(caller: Caller): readonly ToolInfo[] {
     return this.#engine.list().filter(({ name }) => this.#maySee(caller, name));

@@ -43,6 +43,11 @@ export class Keys {
     return this.#keys.length;
   }
 
+  /** Whether somebody was let in with a key since keys were replaced last: who was let in before may ask again. */
+  hasLetIn(caller: Caller): boolean {
+    return this.#keys.some((key) => key.caller === caller);
+  }
+
   /** What each may do, by its name and without what it is known by: another map where keys were replaced. */
   get grants(): ReadonlyMap<string, KeyGrant> {
     return this.#grants;

@@ -650,6 +650,19 @@ describe("keys", () => {
     expect(tenants).toEqual(["acme", "globex"]);
   });
 
+  test("that are gone end the streams of those who look on with them", async () => {
+    const watcher = { name: "watcher", tenant: null, roles: ["metrics"], hash } as const;
+    const keys = new Keys([watcher]);
+    const other = await createEngine({ workers: 1, executor: "threads" });
+    await using server = await createServer(other, { port: 0, keys });
+    const headers = { authorization: `Bearer ${secret}`, accept: "text/event-stream" };
+    const { body } = await fetch(`${server.url}/v1/stats`, { headers, signal: AbortSignal.timeout(15_000) });
+    const events = body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+    expect((await events?.next())?.value).toMatch(/^data: /);
+    keys.replace([{ ...watcher, hash: createKey().hash }]);
+    expect((await events?.next())?.done).toBe(true);
+  });
+
   test("stand in a configuration, which says where one is wrong and shows nothing of it", async () => {
     const file = join(folder, "glovebox.config.yaml");
     const write = (key: object) => writeFileSync(file, JSON.stringify({ keys: [{ ...grant, ...key }] }));

@@ -16,7 +16,8 @@ type Response = FastifyReply["raw"];
 /** The clients that get each snapshot as an event: all the same bytes, and none of them more than it reads. */
 export class StatsStreams {
   readonly #sampler: Pick<Sampler, "add" | "remove">;
-  readonly #responses = new Set<Response>();
+  /** Whether each is still to be told. */
+  readonly #responses = new Map<Response, () => boolean>();
 
   constructor(sampler: Pick<Sampler, "add" | "remove">) {
     this.#sampler = sampler;
@@ -26,20 +27,21 @@ export class StatsStreams {
     return this.#responses.size;
   }
 
-  add(reply: FastifyReply): void {
+  /** Tells a client for as long as it stays and `isIn`; who is not is told no more, and may ask again. */
+  add(reply: FastifyReply, isIn: () => boolean = () => true): void {
     const { raw } = reply.hijack();
     if (raw.destroyed) return;
     raw.once("close", () => this.#remove(raw));
     raw.on("error", () => raw.destroy());
     raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
     raw.flushHeaders();
-    this.#responses.add(raw);
+    this.#responses.set(raw, isIn);
     if (this.#responses.size === 1) this.#sampler.add(this.#tell);
   }
 
   /** Streams have no end of their own, and a server that closes waits for all answers to end. */
   end(): void {
-    for (const raw of this.#responses) raw.end();
+    for (const raw of this.#responses.keys()) raw.end();
   }
 
   #remove(raw: Response): void {
@@ -49,8 +51,9 @@ export class StatsStreams {
 
   readonly #tell = (snapshot: StatsSnapshot): void => {
     const event = Buffer.from(`data: ${JSON.stringify(snapshot)}\n\n`);
-    for (const raw of this.#responses) {
-      if (raw.writableLength > UNREAD_MAX_BYTES) raw.destroy();
+    for (const [raw, isIn] of this.#responses) {
+      if (!isIn()) raw.end();
+      else if (raw.writableLength > UNREAD_MAX_BYTES) raw.destroy();
       else raw.write(event);
     }
   };

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { sendJson, sendRefusal } from "./answers.ts";
 import { GET_STATS } from "./api/watch-routes.ts";
-import { type Door, refuseOthers } from "./door.ts";
+import { callerOf, type Door, refuseOthers } from "./door.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
 import { Sampler, type StatsSnapshot } from "./sampler.ts";
@@ -14,7 +14,7 @@ const TYPES = ["application/json", EVENT_STREAM] as const;
 const CLIENTS_MAX = 1_000;
 
 /** Adds the route for those who look on: one snapshot, or one each second. */
-export function addStats(app: FastifyInstance, { engine, isDraining, onDrain }: Door): void {
+export function addStats(app: FastifyInstance, { engine, gate, isDraining, onDrain }: Door): void {
   const connections = (): Promise<number> =>
     new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
   const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });
@@ -27,7 +27,8 @@ export function addStats(app: FastifyInstance, { engine, isDraining, onDrain }: 
       return sendRefusal(reply, "rate_limited", `${CLIENTS_MAX} clients watch already: there is no room for more`);
     }
     if (isStream) {
-      streams.add(reply);
+      const caller = callerOf(request);
+      streams.add(reply, () => gate.isIn(caller));
       return reply;
     }
     return sendJson(reply.header("cache-control", "no-store"), 200, await nextSnapshot(sampler));
