@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { request } from "node:http";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -648,6 +650,34 @@ describe("keys", () => {
     expect((await runner.execute(call, { tenant: "acme" })).error?.code).toBe("forbidden");
     engine.off("tool:post", listener);
     expect(tenants).toEqual(["acme", "globex"]);
+  });
+
+  test("of one tenant leave room for the bodies of others, whatever they say that they will send", async () => {
+    const [first, second] = [createKey(), createKey()];
+    const other = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
+    await using server = await createServer(other, {
+      port: 0,
+      drainMs: 100,
+      bodyBytes: 200_000,
+      bodiesBytes: 600_000,
+      keys: [
+        { ...grant, name: "first", tenant: "acme", hash: first.hash },
+        { ...grant, name: "second", tenant: "globex", hash: second.hash },
+      ],
+    });
+    const head = `POST /v1/execute HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${first.secret}\r\ncontent-type: application/json\r\ncontent-length: 150000\r\n\r\n`;
+    const held = Array.from({ length: 4 }, () => connect(server.port, "127.0.0.1").setEncoding("latin1"));
+    try {
+      const answers = held.map(async (socket) => String((await once(socket.resume(), "data"))[0]));
+      for (const socket of held) socket.write(head);
+      expect(await Promise.race(answers)).toMatch(/^HTTP\/1\.1 503 /);
+      const body = JSON.stringify({ name: "echo", arguments: { text: "x".repeat(150_000) } });
+      const headers = { authorization: `Bearer ${second.secret}`, "content-type": "application/json" };
+      expect((await fetch(`${server.url}/v1/execute`, { method: "POST", headers, body })).status).toBe(200);
+      for (const answer of answers) answer.catch(() => undefined);
+    } finally {
+      for (const socket of held) socket.destroy();
+    }
   });
 
   test("that are gone end the streams of those who look on with them", async () => {

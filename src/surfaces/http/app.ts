@@ -74,7 +74,7 @@ export function createApp(
   limitPipelining(app);
   refuseNameless(app);
   addAccess(app, access);
-  limitBodies(app, bodiesBytes);
+  limitBodies(app, bodiesBytes, bodyBytes);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) =>
     error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),
