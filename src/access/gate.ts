@@ -80,7 +80,10 @@ export class Gate {
 
   /** Whether a caller that was let in before would be let in now. */
   stillAdmits(caller: Caller, role: Role): boolean {
-    return caller.key === null || this.#holderOf(caller)?.grant.roles.includes(role) === true;
+    return (
+      caller.key === null ||
+      (this.#keys.stillKnows(caller) && this.#holderOf(caller)?.grant.roles.includes(role) === true)
+    );
   }
 
   /** The tools that a caller may call. */
@@ -143,7 +146,7 @@ export class Gate {
   /** What a tool's calls are granted for the caller's tenant; for the one it names, where it may say so itself. */
   explain(caller: Caller, name: string, tenant: string): Explanation | undefined {
     if (this.get(caller, name) === undefined) return undefined;
-    return this.#engine.explain(name, { tenant: caller.tenant ?? tenant });
+    return this.#engine.explain(name, { tenant, ...tenantOf(this.#holderOf(caller)?.grant ?? caller) });
   }
 }
 
@@ -151,6 +154,11 @@ export class Gate {
 function hold(grant: KeyGrant, former: Holder | undefined): Holder {
   const isSame = isDeepStrictEqual([grant.rate, grant.quota], [former?.grant.rate, former?.grant.quota]);
   return { grant, account: former !== undefined && isSame ? former.account : new Account(grant) };
+}
+
+/** The tenant, where whoever calls may not say which. */
+function tenantOf({ tenant }: Pick<Caller, "tenant">): { readonly tenant?: string } {
+  return tenant === null ? {} : { tenant };
 }
 
 const SHOWN_MAX = 256;

@@ -14,6 +14,9 @@ interface Known {
   readonly env: string | null;
 }
 
+/** By which key each was let in. */
+const digests = new WeakMap<Caller, Buffer>();
+
 /** The keys that a server knows. Of the keys themselves nothing is kept but their hashes. */
 export class Keys {
   #keys: readonly Known[];
@@ -41,6 +44,12 @@ export class Keys {
 
   get size(): number {
     return this.#keys.length;
+  }
+
+  /** Whether the key that somebody was let in with is still known. */
+  stillKnows(caller: Caller): boolean {
+    const digest = digests.get(caller);
+    return digest !== undefined && this.#keys.some((key) => timingSafeEqual(key.digest, digest));
   }
 
   /** What each may do, by its name and without what it is known by: another map where keys were replaced. */
@@ -91,6 +100,7 @@ function readKey(option: KeyOptions, where: string, environment: NodeJS.ProcessE
     throw new TypeError(`${where}: what it names is not a key as glovebox keys new makes them, nor the hash of one`);
   }
   const caller = Object.freeze({ key: name, tenant, roles: new Set(roles) });
+  digests.set(caller, digest);
   return { caller, grant: grantOf(option), digest, env };
 }
 

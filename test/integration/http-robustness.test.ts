@@ -226,6 +226,25 @@ describe("a server", () => {
     for (let at = 0; at < 17; at++) expect((await wire.reply()).status).toBe(200);
   });
 
+  test("reads no more of a connection whose requests wait, though none of them is a call", async () => {
+    shut();
+    const [pieces, inPiece] = [100, 100];
+    const piece = get("/healthz", `X: ${"x".repeat(4_000)}`).repeat(inPiece);
+    const wire = open().write(post('{"name":"wait","arguments":{}}'));
+    let taken = 0;
+    const send = (): void => {
+      if (taken < pieces) wire.socket.write(piece, () => (taken++, send()));
+    };
+    send();
+    await expect.poll(() => waiting, { timeout: PATIENCE_MS }).toBe(1);
+    for (let last = -1; last !== taken; await delay(500)) last = taken;
+    // The system itself takes some megabytes.
+    expect(taken).toBeLessThan(pieces / 2);
+    await isWell();
+    gate.resolve();
+    for (let at = 0; at <= pieces * inPiece; at++) expect((await wire.reply()).status).toBe(200);
+  });
+
   test("takes a client that closes its side for one that has gone", async () => {
     shut();
     const ended = new Promise<string | undefined>((resolve) => {

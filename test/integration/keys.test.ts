@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { request } from "node:http";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -674,6 +676,64 @@ describe("keys", () => {
       expect(await (await ask("tools/call", { name: "echo", arguments: {} }, session)).text()).toContain('"result"');
     }
     expect(tenants).toEqual(["before", "after"]);
+  });
+
+  test("that get another tenant and other roles call for that tenant, also for whoever was let in before", async () => {
+    const keys = new Keys([{ ...grant, tenant: "acme", roles: ["execute", "admin"], hash }]);
+    const caller = keys.find(secret);
+    if (caller === null) throw new Error("the key was not found");
+    const runner = new Gate(engine, keys).runnerFor(caller);
+    const tenants: string[] = [];
+    const listener = ({ tenant }: { readonly tenant: string }) => void tenants.push(tenant);
+    engine.on("tool:post", listener);
+    const call = { name: "echo", arguments: {} };
+    await runner.execute(call);
+    keys.replace([{ ...grant, tenant: "globex", hash }]);
+    await runner.execute(call);
+    expect((await runner.execute(call, { tenant: "acme" })).error?.code).toBe("forbidden");
+    engine.off("tool:post", listener);
+    expect(tenants).toEqual(["acme", "globex"]);
+  });
+
+  test("of one tenant leave room for the bodies of others, whatever they say that they will send", async () => {
+    const [first, second] = [createKey(), createKey()];
+    const other = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
+    await using server = await createServer(other, {
+      port: 0,
+      drainMs: 100,
+      bodyBytes: 200_000,
+      bodiesBytes: 600_000,
+      keys: [
+        { ...grant, name: "first", tenant: "acme", hash: first.hash },
+        { ...grant, name: "second", tenant: "globex", hash: second.hash },
+      ],
+    });
+    const head = `POST /v1/execute HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${first.secret}\r\ncontent-type: application/json\r\ncontent-length: 150000\r\n\r\n`;
+    const held = Array.from({ length: 4 }, () => connect(server.port, "127.0.0.1").setEncoding("latin1"));
+    try {
+      const answers = held.map(async (socket) => String((await once(socket.resume(), "data"))[0]));
+      for (const socket of held) socket.write(head);
+      expect(await Promise.race(answers)).toMatch(/^HTTP\/1\.1 503 /);
+      const body = JSON.stringify({ name: "echo", arguments: { text: "x".repeat(150_000) } });
+      const headers = { authorization: `Bearer ${second.secret}`, "content-type": "application/json" };
+      expect((await fetch(`${server.url}/v1/execute`, { method: "POST", headers, body })).status).toBe(200);
+      for (const answer of answers) answer.catch(() => undefined);
+    } finally {
+      for (const socket of held) socket.destroy();
+    }
+  });
+
+  test("that are gone end the streams of those who look on with them", async () => {
+    const watcher = { name: "watcher", tenant: null, roles: ["metrics"], hash } as const;
+    const keys = new Keys([watcher]);
+    const other = await createEngine({ workers: 1, executor: "threads" });
+    await using server = await createServer(other, { port: 0, keys });
+    const headers = { authorization: `Bearer ${secret}`, accept: "text/event-stream" };
+    const { body } = await fetch(`${server.url}/v1/stats`, { headers, signal: AbortSignal.timeout(15_000) });
+    const events = body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+    expect((await events?.next())?.value).toMatch(/^data: /);
+    keys.replace([{ ...watcher, hash: createKey().hash }]);
+    expect((await events?.next())?.done).toBe(true);
   });
 
   test("stand in a configuration, which says where one is wrong and shows nothing of it", async () => {

@@ -5,6 +5,7 @@ import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budge
 import { type Access, addAccess } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
+import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
 import { refuseNameless } from "./nameless.ts";
 import { limitPipelining } from "./pipelining.ts";
@@ -76,10 +77,11 @@ export function createApp(
     traffic?.countNowhere(method, 417);
     sendExpectation(response);
   });
+  addDrain(app);
   limitPipelining(app);
   refuseNameless(app);
   addAccess(app, access);
-  limitBodies(app, bodiesBytes);
+  limitBodies(app, bodiesBytes, bodyBytes);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) =>
     error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Transform } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { sendOverBudget } from "./answers.ts";
 
 export const BODIES_BYTES_DEFAULT = 512 * 1024 * 1024;
@@ -11,17 +11,32 @@ const JSON_BODY = /^\s*application\/json\b/i;
 /** What all JSON bodies may take together, from when they are read until their requests are answered. */
 class BodyBudget {
   #leftBytes: number;
+  readonly #shareBytes: number;
+  /** What each tenant has of it. */
+  readonly #takenBytes = new Map<string, number>();
 
-  constructor(bytes: number) {
+  /** `shareBytes`: what one tenant may have of it, where there are several. */
+  constructor(bytes: number, shareBytes: number) {
     this.#leftBytes = bytes;
+    this.#shareBytes = shareBytes;
   }
 
   /** Takes bytes until a response is through; `false` where there are not as many. */
-  take(bytes: number, response: ServerResponse): boolean {
+  take(bytes: number, { caller }: FastifyRequest, response: ServerResponse): boolean {
     if (bytes > this.#leftBytes) return false;
-    this.#leftBytes -= bytes;
-    response.once("close", () => (this.#leftBytes += bytes));
+    const owner = caller === null || caller.key === null ? null : JSON.stringify(caller.tenant ?? [caller.key]);
+    if (owner !== null && (this.#takenBytes.get(owner) ?? 0) + bytes > this.#shareBytes) return false;
+    this.#add(owner, bytes);
+    response.once("close", () => this.#add(owner, -bytes));
     return true;
+  }
+
+  #add(owner: string | null, bytes: number): void {
+    this.#leftBytes -= bytes;
+    if (owner === null) return;
+    const taken = (this.#takenBytes.get(owner) ?? 0) + bytes;
+    if (taken === 0) this.#takenBytes.delete(owner);
+    else this.#takenBytes.set(owner, taken);
   }
 }
 
@@ -30,17 +45,20 @@ export class OverBudgetError extends Error {
   override readonly name = "OverBudgetError";
 }
 
-/** Lets an app's requests have no more bytes together than the server has memory for. */
-export function limitBodies(app: FastifyInstance, bytes: number): void {
-  const budget = new BodyBudget(bytes);
+/**
+ * Lets an app's requests have no more bytes together than the server has memory for, and those of one tenant half of them:
+ * or one body, which has `bodyBytes` at most.
+ */
+export function limitBodies(app: FastifyInstance, bytes: number, bodyBytes: number): void {
+  const budget = new BodyBudget(bytes, Math.max(bytes / 2, bodyBytes));
   app.addHook("preParsing", (request, reply, payload, done) => {
-    const { "content-length": length, "content-type": type = "" } = request.headers;
-    if (length === undefined) {
+    const { "content-length": said, "content-type": type = "" } = request.headers;
+    if (said === undefined) {
       const isChunked = request.headers["transfer-encoding"] !== undefined && JSON_BODY.test(type);
-      return done(null, isChunked ? payload.pipe(counter(budget, reply.raw)) : payload);
+      return done(null, isChunked ? payload.pipe(counter(budget, request, reply.raw)) : payload);
     }
-    const bodyBytes = Number(length);
-    if (bodyBytes < COUNTED_FROM_BYTES || !JSON_BODY.test(type) || budget.take(bodyBytes, reply.raw)) {
+    const length = Number(said);
+    if (length < COUNTED_FROM_BYTES || !JSON_BODY.test(type) || budget.take(length, request, reply.raw)) {
       return done(null, payload);
     }
     sendOverBudget(reply);
@@ -48,14 +66,14 @@ export function limitBodies(app: FastifyInstance, bytes: number): void {
 }
 
 /** Passes a body on, and takes what it needs as it comes. */
-function counter(budget: BodyBudget, response: ServerResponse): Transform {
+function counter(budget: BodyBudget, request: FastifyRequest, response: ServerResponse): Transform {
   let bytes = 0;
   let taken = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, next) {
       bytes += chunk.length;
       if (bytes - taken < COUNTED_FROM_BYTES) return next(null, chunk);
-      if (!budget.take(bytes - taken, response)) return next(new OverBudgetError("too many bytes at once"));
+      if (!budget.take(bytes - taken, request, response)) return next(new OverBudgetError("too many bytes at once"));
       taken = bytes;
       next(null, chunk);
     },

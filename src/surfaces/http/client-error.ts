@@ -43,7 +43,7 @@ const ending = new WeakSet<Socket>();
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket, tell: (status: number) => void): void {
   if (ending.has(socket)) return;
   // The rest of the request may have been there for long.
-  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && isHeldBack(socket)) return;
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && (isHeldBack(socket) || socket.isPaused())) return;
   ending.add(socket);
   const farewell =
     error.code === "ERR_HTTP_REQUEST_TIMEOUT"

@@ -9,6 +9,12 @@ const IDLE_MS = 250;
 const SILENT_MS = 1_000;
 const LOOK_EVERY_MS = 25;
 
+declare module "fastify" {
+  interface FastifyInstance {
+    drain: Drain;
+  }
+}
+
 interface Connection {
   /** The request that came last. */
   request: IncomingMessage | null;
@@ -25,7 +31,7 @@ interface Connection {
  * The connections of a server. It can stop without losing a request: on each connection one more is taken, and its answer
  * says that it was the last. What a client sent behind that one is not begun, as clients that pipeline have to expect.
  */
-export class Drain {
+class Drain {
   readonly #all = new Map<Socket, Connection>();
   /** The answers to requests behind the last that their connections take. */
   readonly #beyond = new WeakSet<ServerResponse>();
@@ -68,6 +74,17 @@ export class Drain {
     connection.answer = response;
     if (this.#isEnding) endWith(request.socket, connection);
   }
+}
+
+/** Lets an app stop. What nobody is to answer any more is read and thrown away: all that is added later does not see it. */
+export function addDrain(app: FastifyInstance): void {
+  const drain = new Drain(app);
+  app.decorate("drain", drain);
+  app.addHook("onRequest", (request, reply, next) => {
+    if (!drain.isBeyond(reply.raw)) return next();
+    reply.hijack();
+    request.raw.resume();
+  });
 }
 
 /** Lets the answer that is under way be the last, where it can still say so. */

@@ -3,10 +3,12 @@ import type { FastifyInstance } from "fastify";
 
 /** Requests of one connection that are worked on at once: their answers wait for each other anyhow. */
 export const AT_ONCE_MAX = 16;
+/** Requests that one piece of what is read may have besides: a client that sends more of them at once is none. */
+const WAITING_MAX = 1_024;
 
 interface Connection {
   unanswered: number;
-  /** The requests that wait until others are answered. */
+  /** The requests that wait until others are answered. While there are any, no more is read. */
   readonly waiting: (() => void)[];
   readonly onEnd: () => void;
 }
@@ -19,14 +21,16 @@ export function limitPipelining(app: FastifyInstance): void {
   const connections = new WeakMap<Socket, Connection>();
   app.addHook("onRequest", ({ raw: { socket } }, reply, next) => {
     let connection = connections.get(socket);
-    if (connection === undefined) connections.set(socket, (connection = createConnection()));
+    if (connection === undefined) connections.set(socket, (connection = createConnection(socket)));
     reply.raw.once("close", connection.onEnd);
-    if (connection.unanswered++ < AT_ONCE_MAX) next();
-    else connection.waiting.push(next);
+    if (connection.unanswered++ < AT_ONCE_MAX) return next();
+    connection.waiting.push(next);
+    if (connection.waiting.length > WAITING_MAX) socket.destroy();
+    else socket.pause();
   });
 }
 
-function createConnection(): Connection {
+function createConnection(socket: Socket): Connection {
   const waiting: (() => void)[] = [];
   const connection = {
     unanswered: 0,
@@ -34,7 +38,12 @@ function createConnection(): Connection {
     onEnd: () => {
       connection.unanswered--;
       waiting.shift()?.();
+      if (waiting.length === 0 && socket.isPaused()) socket.resume();
     },
   };
+  // Requests that are answered have their connection read on. Those that wait are behind them, whole but for the last.
+  socket.on("resume", () => {
+    if (waiting.length > 0) socket.pause();
+  });
   return connection;
 }

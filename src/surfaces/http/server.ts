@@ -13,7 +13,6 @@ import type { Access } from "./access.ts";
 import { createApp } from "./app.ts";
 import { BODIES_BYTES_DEFAULT } from "./body-budget.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
-import { Drain } from "./drain.ts";
 import { addRoutes } from "./routes.ts";
 import { isLoopback, type SiteOptions, Sites } from "./sites.ts";
 import { Traffic } from "./traffic.ts";
@@ -100,12 +99,6 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const limits = { ...CONNECTION_LIMITS, ...options.connections };
   const bodiesBytes = Math.max(options.bodiesBytes ?? BODIES_BYTES_DEFAULT, bodyBytes);
   const app = createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
-  const drain = new Drain(app);
-  app.addHook("onRequest", (request, reply, next) => {
-    if (!drain.isBeyond(reply.raw)) return next();
-    reply.hijack();
-    request.raw.resume();
-  });
   const endings: (() => void)[] = [];
   const onDrain = (end: () => void): void => void endings.push(end);
   const door = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
@@ -124,7 +117,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   }
   const shutDown = async (): Promise<void> => {
     isDraining = true;
-    await stop(app, drain, engine, options, endings);
+    await stop(app, engine, options, endings);
     assets?.[Symbol.dispose]();
   };
   let closing: Promise<void> | null = null;
@@ -135,12 +128,12 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
 /** Stops in an order in which no request is lost that was taken. */
 async function stop(
   app: FastifyInstance,
-  drain: Drain,
   engine: Engine,
   { drainMs = DRAIN_DEFAULT_MS, drainDelayMs = 0 }: ServerOptions,
   endings: readonly (() => void)[],
 ): Promise<void> {
   if (drainDelayMs > 0) await delay(drainDelayMs);
+  const { drain } = app;
   // Right after new connections were taken: those that come later are reset by the system.
   await immediate();
   drain.begin();
