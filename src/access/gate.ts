@@ -95,6 +95,11 @@ export class Gate {
     return this.#maySee(caller, name) ? this.#engine.get(name) : undefined;
   }
 
+  /** Whether a name is among those of the tools that a caller may have to do with, whether there is such a tool or not. */
+  mayName(caller: Caller, tool: string): boolean {
+    return this.#maySee(caller, tool);
+  }
+
   /** What a caller has left of its rate and its quota; of each that it has one. */
   async standings(caller: Caller): Promise<readonly Standing[]> {
     return (await this.#holderOf(caller)?.account.standings()) ?? NO_STANDINGS;

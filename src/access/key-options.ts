@@ -14,7 +14,7 @@ export interface KeyGrant {
   readonly tenant: string | null;
   /** What it may be used for. None of them implies another. */
   readonly roles: readonly Role[];
-  /** The tools that it may call and see: names, each of which may end in `*`. Default: all. */
+  /** The tools that it may call, see and administer: names, each of which may end in `*`. Default: all. */
   readonly tools?: readonly string[];
   /** The ceiling of its calls' limits. The heap's is the tool's: it belongs to its isolate. */
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;

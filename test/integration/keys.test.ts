@@ -695,6 +695,34 @@ describe("keys", () => {
     expect(tenants).toEqual(["acme", "globex"]);
   });
 
+  test("with a list of tools put in and take out no others", async () => {
+    const other = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });
+    await using server = await createServer(other, {
+      port: 0,
+      keys: [{ ...grant, roles: ["admin"], tools: ["own-*"], hash }],
+    });
+    const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+    const put = async (name: string) =>
+      (
+        await fetch(`${server.url}/v1/tools/${name}`, {
+          method: "PUT",
+          headers,
+          body: JSON.stringify({ ...ECHO, name }),
+        })
+      ).status;
+    const remove = async (name: string) =>
+      (
+        await fetch(`${server.url}/v1/tools/${name}`, {
+          method: "DELETE",
+          headers: { authorization: `Bearer ${secret}` },
+        })
+      ).status;
+    expect([await put("echo"), await remove("echo"), await put("own-echo"), await remove("own-echo")]).toEqual([
+      403, 403, 201, 204,
+    ]);
+    expect(other.get("echo")).toBeDefined();
+  });
+
   test("of one tenant leave room for the bodies of others, whatever they say that they will send", async () => {
     const [first, second] = [createKey(), createKey()];
     const other = await createEngine({ workers: 1, executor: "threads", tools: [ECHO] });

@@ -37,8 +37,9 @@ function createConnection(socket: Socket): Connection {
     waiting,
     onEnd: () => {
       connection.unanswered--;
-      waiting.shift()?.();
-      if (waiting.length === 0 && socket.isPaused()) socket.resume();
+      const next = waiting.shift();
+      next?.();
+      if (next !== undefined && waiting.length === 0) socket.resume();
     },
   };
   // Requests that are answered have their connection read on. Those that wait are behind them, whole but for the last.

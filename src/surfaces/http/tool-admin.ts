@@ -9,7 +9,7 @@ import { describeViolations } from "../../tool/violation.ts";
 import { DELETE_TOOL, PUT_TOOL } from "./api/tool-routes.ts";
 import { SCHEMAS } from "./api/schemas.ts";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
-import type { Door } from "./door.ts";
+import { callerOf, type Door } from "./door.ts";
 
 /** What names files: those of a server are not for its clients to name. */
 const FILES: readonly string[] = ["entry", "path", "record"];
@@ -25,6 +25,7 @@ interface Refused {
   readonly details?: unknown;
 }
 
+const NOT_AMONG = "the tool is not among those that the key may use";
 const UNDER_WAY: Refused = {
   status: 409,
   message: "another registration of this tool is under way; try again when it has ended",
@@ -33,11 +34,12 @@ const UNDER_WAY: Refused = {
 let definitions: Validator | undefined;
 
 /** Adds the routes by which administrators put tools in and take them out. */
-export function addToolAdmin(app: FastifyInstance, { engine }: Door): void {
+export function addToolAdmin(app: FastifyInstance, { engine, gate }: Door): void {
   const underWay = new Set<string>();
 
   app.put<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: PUT_TOOL } }, async (request, reply) => {
     const { name } = request.params;
+    if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
     const definition = readDefinition(request.body, name);
     if ("message" in definition) return refuse(reply, definition, name);
     const before = engine.get(name);
@@ -51,6 +53,7 @@ export function addToolAdmin(app: FastifyInstance, { engine }: Door): void {
 
   app.delete<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: DELETE_TOOL } }, async (request, reply) => {
     const { name } = request.params;
+    if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
     const obstacle = findObstacle(request, engine.get(name));
     if (obstacle !== null) return refuse(reply, obstacle, name);
     return (await engine.unregister(name)) ? reply.code(204).send() : sendUnregistered(reply, name);
