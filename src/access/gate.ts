@@ -88,16 +88,11 @@ export class Gate {
 
   /** The tools that a caller may call. */
   list(caller: Caller): readonly ToolInfo[] {
-    return this.#engine.list().filter(({ name }) => this.#maySee(caller, name));
+    return this.#engine.list().filter(({ name }) => this.mayName(caller, name));
   }
 
   get(caller: Caller, name: string): ToolInfo | undefined {
-    return this.#maySee(caller, name) ? this.#engine.get(name) : undefined;
-  }
-
-  /** Whether a name is among those of the tools that a caller may have to do with, whether there is such a tool or not. */
-  mayName(caller: Caller, tool: string): boolean {
-    return this.#maySee(caller, tool);
+    return this.mayName(caller, name) ? this.#engine.get(name) : undefined;
   }
 
   /** What a caller has left of its rate and its quota; of each that it has one. */
@@ -105,7 +100,8 @@ export class Gate {
     return (await this.#holderOf(caller)?.account.standings()) ?? NO_STANDINGS;
   }
 
-  #maySee(caller: Caller, tool: string): boolean {
+  /** Whether a name is among those of the tools that a caller may have to do with, whether there is such a tool or not. */
+  mayName(caller: Caller, tool: string): boolean {
     if (caller.key === null) return true;
     const holder = this.#holderOf(caller);
     return holder !== undefined && isAmong(holder.grant.tools, tool);
