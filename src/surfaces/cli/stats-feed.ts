@@ -1,43 +1,13 @@
 import type { JsonSchema } from "../../json.ts";
 import { compileSchema } from "../../tool/schema.ts";
+import type { StatsSnapshot } from "../http/sampler.ts";
 import { CliError, EXIT } from "./exit.ts";
 
-/** A server's snapshot, as far as it is shown: what `GET /v1/stats` answers. */
-export interface Snapshot {
-  readonly time: string;
-  readonly uptimeMs: number;
-  readonly state: string;
-  readonly calls: {
-    readonly perSecond: number;
-    readonly errorsPerSecond: number;
-    readonly p50Ms: number | null;
-    readonly p95Ms: number | null;
-    readonly p99Ms: number | null;
-  };
-  readonly queued: number;
-  readonly running: number;
-  readonly executor: {
-    readonly kind: string;
-    readonly ready: boolean;
-    readonly spareReady: boolean;
-    readonly rssBytes: number;
-    readonly sandbox: { readonly kind: string };
-  };
-  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
-  readonly restarts: number;
-  readonly quarantined: readonly string[];
-  readonly tools: readonly ToolLine[];
-  readonly http: { readonly connections: number; readonly streams: number };
-}
+/** What `GET /v1/stats` answers; of a server of another version, as far as it is shown. */
+export type Snapshot = StatsSnapshot;
 
 /** What one tool's calls came to in the last second. */
-export interface ToolLine {
-  readonly name: string;
-  readonly callsPerSecond: number;
-  readonly errorsPerSecond: number;
-  readonly cpuMsPerSecond: number;
-  readonly p99Ms: number | null;
-}
+export type ToolLine = Snapshot["tools"][number];
 
 /** A server whose snapshots are asked for. */
 export interface StatsServer {
