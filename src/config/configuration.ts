@@ -117,6 +117,12 @@ function discreet(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
   if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
+  if (keyword === "additionalProperties") {
+    // A text that is broken may have made a name of it.
+    const around = pointer.slice(0, pointer.lastIndexOf("/"));
+    const message = `${around} has a property that is none of value, env, file and origins`;
+    return { ...violation, pointer: around, keyword: "propertyNames", message };
+  }
   if (keyword !== "minProperties" && keyword !== "maxProperties") return unseen(violation);
   return { ...violation, message: `${pointer} must have origins, and one of value, env and file` };
 }

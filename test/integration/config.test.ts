@@ -154,7 +154,11 @@ secrets:
     ["with two places", '{ value: hush-hush-1, env: HOME, origins: ["https://a.b"] }', "one of value, env and file"],
     ["with no place", '{ origins: ["https://a.b"] }', "one of value, env and file"],
     ["without origins", "{ value: hush-hush-1 }", "/secrets/KEY/origins"],
-    ["with a member that there is not", '{ valve: hush-hush-1, origins: ["https://a.b"] }', "/secrets/KEY/valve"],
+    [
+      "with a member that there is not",
+      '{ valve: hush-hush-1, origins: ["https://a.b"] }',
+      "/secrets/KEY has a property",
+    ],
     ["that is written down as it is", "hush-hush-1", "/secrets/KEY must be"],
   ])("has no secret %s, and does not show it", async (_what, secret, said) => {
     const file = join(folder, "secret.yaml");

@@ -114,24 +114,19 @@ describe("a configuration", () => {
   test("shows nothing of a secret, wherever its text is broken", async () => {
     const secret = "hush-hush-hush";
     const whole = `port: 80\nsecrets:\n  KEY: { value: ${secret}, origins: ["https://a.b"] }\nworkers: 2\n`;
-    await fc.assert(
-      fc.asyncProperty(
-        fc.nat(whole.length),
-        fc.constantFrom("", "[", "{", '"', ": ", "\n", "&a ", "*a ", "!x ", "- ", "x", "'", "#", "|", "\\", "@"),
-        fc.boolean(),
-        async (at, added, isOneLine) => {
-          // The secret's own text stays whole, so that it can be looked for.
-          const start = whole.indexOf(secret);
-          fc.pre(at <= start || at >= start + secret.length);
-          const broken = whole.slice(0, at) + added + whole.slice(at + (added === "" ? 1 : 0));
-          fc.pre(broken.includes(secret));
-          const file = fileOf(isOneLine ? `{ ${broken.trim().replaceAll("\n", " ")} }` : broken);
-          const refused = await readConfiguration(file).catch((error: unknown) => error);
-          if (refused instanceof Error) expect(refused.message).not.toContain("hush");
-        },
-      ),
-      { numRuns: 120 },
-    );
+    const added = ["", "[", "{", '"', ": ", "\n", "&a ", "*a ", "!x ", "- ", "x", "'", "#", "|", "\\", "@"];
+    const texts = new Set<string>();
+    for (let at = 0; at <= whole.length; at++) {
+      for (const each of added) {
+        const broken = whole.slice(0, at) + each + whole.slice(at + (each === "" ? 1 : 0));
+        // The secret's own text stays whole, so that it can be looked for.
+        if (broken.includes(secret)) texts.add(broken).add(`{ ${broken.trim().replaceAll("\n", " ")} }`);
+      }
+    }
+    for (const text of texts) {
+      const refused = await readConfiguration(fileOf(text)).catch((error: unknown) => error);
+      if (refused instanceof Error) expect(refused.message).not.toContain("hush");
+    }
   });
 
   test.each([
