@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -73,7 +73,11 @@ async function holdSocket(): Promise<Held> {
       const service = [process.execPath, ...SERVE, "--tools", folder].map((word) => `'${word}'`).join(" ");
       const pid = await ask(`LISTEN_FDS=1 sh -c 'LISTEN_PID=$$ exec "$0" "$@"' ${service} >${out} 2>&1 & echo $!`);
       pids.push(pid);
-      await until(() => readFileSync(out, "utf8").includes(`listening on http://127.0.0.1:${port}`) || !isAlive(pid));
+      await until(
+        () =>
+          (existsSync(out) && readFileSync(out, "utf8").includes(`listening on http://127.0.0.1:${port}`)) ||
+          !isAlive(pid),
+      );
       return pid;
     },
     exitOf: (pid) => ask(`wait ${pid}; echo $?`),
