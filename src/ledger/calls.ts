@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SWEPT_MAX } from "../capabilities/kv/store.ts";
+import { Transaction } from "../capabilities/kv/transaction.ts";
 import { CALL_BYTES } from "./layout.ts";
 
 /** A holder that has not been seen for so long has ended, and what it had begun with it. */
@@ -52,10 +53,8 @@ interface CallRow {
 
 /** The calls of a database. Each has one holder, which alone may say how it ended. */
 export class Calls {
-  readonly #database: DatabaseSync;
   readonly #room: Room;
-  readonly #begin: StatementSync;
-  readonly #commit: StatementSync;
+  readonly #transaction: Transaction;
   readonly #find: StatementSync;
   readonly #seen: StatementSync;
   readonly #see: StatementSync;
@@ -74,10 +73,8 @@ export class Calls {
 
   constructor(database: DatabaseSync, room: Room) {
     const prepare = (sql: string) => database.prepare(sql);
-    this.#database = database;
     this.#room = room;
-    this.#begin = prepare("BEGIN IMMEDIATE");
-    this.#commit = prepare("COMMIT");
+    this.#transaction = new Transaction(database);
     this.#find = prepare("SELECT id, asked, holder, may_repeat, tenant, expires_ms, result FROM call WHERE digest = ?");
     this.#seen = prepare("SELECT seen_ms FROM holder WHERE id = ?");
     this.#see = prepare(
@@ -112,7 +109,7 @@ export class Calls {
     // Most that are known need no place in the line of writers.
     const known = this.#look(call, holder, nowMs);
     if (known !== null) return known;
-    return this.#write(() => {
+    return this.#transaction.run(() => {
       const meanwhile = this.#look(call, holder, nowMs);
       if (meanwhile !== null) return meanwhile;
       const old = this.#find.get(call.digest) as CallRow | undefined;
@@ -128,7 +125,7 @@ export class Calls {
   settle(call: KeyedCall, holder: string, result: string | null, nowMs: number): void {
     const { maxBytes, ttlMs } = this.#room;
     const length = result === null ? 0 : Buffer.byteLength(result);
-    this.#write(() => {
+    this.#transaction.run(() => {
       const row = this.#find.get(call.digest) as CallRow | undefined;
       if (row === undefined || row.holder !== holder || row.tenant !== null) return;
       const fits = length <= maxBytes * RESULT_SHARE;
@@ -156,7 +153,7 @@ export class Calls {
 
   /** Takes some of what has expired out of the file; answers how many. */
   sweep(nowMs: number): number {
-    return this.#write(() => {
+    return this.#transaction.run(() => {
       this.#sweepHolders.run(nowMs, HOLDER_LOST_MS);
       return Number(this.#sweep.run(nowMs).changes);
     });
@@ -198,19 +195,6 @@ export class Calls {
       Math.max(calls / this.#room.maxEntries, bytes / this.#room.maxBytes);
     const [a, b] = [this.#mostCalls.get() as unknown as TenantRow, this.#mostBytes.get() as unknown as TenantRow];
     return weight(a) >= weight(b) ? a.id : b.id;
-  }
-
-  /** Nobody else writes between what is read in it and what is written. */
-  #write<T>(work: () => T): T {
-    this.#begin.run();
-    try {
-      const done = work();
-      this.#commit.run();
-      return done;
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw error;
-    }
   }
 }
 

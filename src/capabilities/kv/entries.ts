@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ENTRY_LEAST_BYTES } from "./layout.ts";
 import { SWEPT_MAX } from "./store.ts";
+import { Transaction } from "./transaction.ts";
 
 /** Entries that a page of a list is looked for in: beyond, the next page goes on. */
 const WALKED_MAX = 10_000;
@@ -62,9 +63,7 @@ const NAMESPACE = "(SELECT id FROM namespace WHERE name = ?)";
 
 /** The entries of a database, by namespace: a namespace is any text, and one that nobody has written to is empty. */
 export class Entries {
-  readonly #database: DatabaseSync;
-  readonly #begin: StatementSync;
-  readonly #commit: StatementSync;
+  readonly #transaction: Transaction;
   readonly #get: StatementSync;
   readonly #find: StatementSync;
   readonly #list: StatementSync;
@@ -77,9 +76,7 @@ export class Entries {
 
   constructor(database: DatabaseSync) {
     const prepare = (sql: string) => database.prepare(sql);
-    this.#database = database;
-    this.#begin = prepare("BEGIN IMMEDIATE");
-    this.#commit = prepare("COMMIT");
+    this.#transaction = new Transaction(database);
     this.#get = prepare(
       `SELECT value, version, expires_ms FROM entry
         WHERE namespace = ${NAMESPACE} AND key = ? AND (expires_ms IS NULL OR expires_ms > ?)`,
@@ -109,7 +106,7 @@ export class Entries {
 
   set(namespace: string, { key, value, expiresMs, condition, quotaBytes }: NewEntry, nowMs: number): SetOutcome {
     const bytes = Buffer.byteLength(key) + Buffer.byteLength(value);
-    return this.#write((): SetOutcome => {
+    return this.#transaction.run((): SetOutcome => {
       this.#addNamespace.run(namespace);
       const { id, bytes: usedBytes } = this.#findNamespace.get(namespace) as { id: number; bytes: number };
       const old = this.#find.get(namespace, key) as EntryRow | undefined;
@@ -127,7 +124,7 @@ export class Entries {
 
   /** Answers whether there was one that could be deleted. */
   delete(namespace: string, key: string, condition: Condition, nowMs: number): boolean {
-    return this.#write(() => {
+    return this.#transaction.run(() => {
       const old = live(this.#find.get(namespace, key) as EntryRow | undefined, nowMs);
       if (old === undefined || !holds(condition, old)) return false;
       this.#delete.run(namespace, key);
@@ -155,19 +152,6 @@ export class Entries {
   /** Takes some of what has expired out of the file; answers how many. */
   sweep(nowMs: number): number {
     return Number(this.#sweep.run(nowMs).changes);
-  }
-
-  /** Nobody else writes between what is read in it and what is written. */
-  #write<T>(work: () => T): T {
-    this.#begin.run();
-    try {
-      const done = work();
-      this.#commit.run();
-      return done;
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw error;
-    }
   }
 }
 
