@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { ErrorCode } from "../../errors.ts";
 import { refusal } from "./answers.ts";
-import { hasCalls, isHeldBack } from "./disconnection.ts";
+import { hasCalls } from "./disconnection.ts";
 
 /** How long a client may take to read why its connection ends. */
 const FAREWELL_MS = 2_000;
@@ -42,8 +42,8 @@ const ending = new WeakSet<Socket>();
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket, tell: (status: number) => void): void {
   if (ending.has(socket)) return;
-  // The rest of the request may have been there for long.
-  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && (isHeldBack(socket) || socket.isPaused())) return;
+  // Nothing more is read of it for now: the rest of the request may have been there for long.
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
   ending.add(socket);
   const farewell =
     error.code === "ERR_HTTP_REQUEST_TIMEOUT"

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { AT_ONCE_MAX } from "./pipelining.ts";
 
 /** The calls of each connection: of requests that came at once there are many on one. */
 const connections = new WeakMap<Socket, Set<AbortController>>();
@@ -13,11 +12,7 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
   const controller = new AbortController();
   const calls = connections.get(socket) ?? watch(socket);
   calls.add(controller);
-  if (calls.size >= AT_ONCE_MAX) holdBack(socket, calls);
-  response.once("finish", () => {
-    calls.delete(controller);
-    if (calls.size === AT_ONCE_MAX - 1) socket.resume();
-  });
+  response.once("finish", () => calls.delete(controller));
   if (socket.destroyed) controller.abort();
   return controller.signal;
 }
@@ -25,11 +20,6 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
 /** Whether a connection has calls that have no answer yet. */
 export function hasCalls(socket: Socket): boolean {
   return (connections.get(socket)?.size ?? 0) > 0;
-}
-
-/** Whether nothing more is read of a connection: what does not come on it is not kept back by its client. */
-export function isHeldBack(socket: Socket): boolean {
-  return (connections.get(socket)?.size ?? 0) >= AT_ONCE_MAX;
 }
 
 function watch(socket: Socket): Set<AbortController> {
@@ -40,11 +30,4 @@ function watch(socket: Socket): Set<AbortController> {
     calls.clear();
   });
   return calls;
-}
-
-/** Reads no more of a connection: once what has read its requests is through, as that would make it go on. */
-function holdBack(socket: Socket, calls: ReadonlySet<AbortController>): void {
-  setImmediate(() => {
-    if (calls.size >= AT_ONCE_MAX) socket.pause();
-  });
 }

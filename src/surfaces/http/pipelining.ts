@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
 /** Requests of one connection that are worked on at once: their answers wait for each other anyhow. */
-export const AT_ONCE_MAX = 16;
+const AT_ONCE_MAX = 16;
 /** Requests that one piece of what is read may have besides: a client that sends more of them at once is none. */
 const WAITING_MAX = 1_024;
 
