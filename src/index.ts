@@ -37,6 +37,6 @@ export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./limits.ts";
 export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxState } from "./executor/executor.ts";
 export type { Logger } from "./log.ts";
 export type { EngineOptions, IdempotencyOptions, KvOptions, QueueOptions } from "./options.ts";
-export type { Isolation } from "./protocol/script.ts";
+export type { Isolation, Runtime } from "./protocol/script.ts";
 export type { LogLine, Progress, ResultMetadata, ToolCall, ToolResult } from "./result.ts";
-export type { RetryOn, Runtime, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
+export type { RetryOn, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";

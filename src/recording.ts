@@ -6,7 +6,7 @@ import { type Limits, NAMES as LIMITS } from "./limits.ts";
 import type { Answer } from "./executor/executor.ts";
 import type { JsonSchema } from "./json.ts";
 import type { Failure } from "./protocol/messages.ts";
-import { MODULE_CONTRACT_NAMES, type ToolScript } from "./protocol/script.ts";
+import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "./protocol/script.ts";
 import type { LogLine, ToolResult } from "./result.ts";
 import { compileSchema } from "./tool/schema.ts";
 import { describeViolations } from "./tool/violation.ts";
@@ -73,6 +73,7 @@ const RECORDING = record({
   tool: record({
     name: TEXT,
     version: TEXT,
+    runtime: { enum: RUNTIMES },
     isolation: { enum: ["instance", "context", "isolate", "shared"] },
     memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
     config: TEXT,

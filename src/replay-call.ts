@@ -88,7 +88,7 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
       tags: [],
       inputSchema: true,
       outputSchema,
-      runtime: "javascript",
+      runtime: script.runtime,
       contract: script.contract ?? "glovebox",
       annotations: {},
       retries: 0,

@@ -21,9 +21,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ledger: ["root", "capabilities"],
   package: ["root", "capabilities"],
   tools: [],
-  tool: ["root", "protocol", "capabilities", "contracts", "package"],
+  runtimes: ["root", "protocol", "package"],
+  tool: ["root", "protocol", "capabilities", "contracts", "package", "runtimes"],
   schedule: ["root"],
-  executor: ["root", "protocol", "worker"],
+  executor: ["root", "protocol", "worker", "runtimes"],
   broker: ["root", "protocol", "capabilities", "executor", "tool"],
   engine: [
     "root",

@@ -11,6 +11,9 @@ const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
 
 let bundled: Promise<Prelude> | null = null;
 
+/** What runs before the core in the realms of a runtime. */
+const ENGINES = { wasi: "wasi/engine", native: "native/engine" };
+
 /** The guest's prelude: the core is one script whose value is its `boot` function. Bundled once for each process. */
 export function bundlePrelude(): Promise<Prelude> {
   bundled ??= bundle();
@@ -18,12 +21,14 @@ export function bundlePrelude(): Promise<Prelude> {
 }
 
 async function bundle(): Promise<Prelude> {
-  const texts = await bundleFiles({ core: "prelude", ...DEFERRED, ...ABSENT });
+  const texts = await bundleFiles({ core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES });
   const textOf = (name: string): string => texts.get(name) ?? "";
   const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
   const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}return ${GLOBAL_NAME}.boot;`;
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
-  return { core: script(core), parts: Object.fromEntries(parts) };
+  const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
+  const engines = { wasi: engineOf("wasi"), native: engineOf("native") };
+  return { core: script(core), parts: Object.fromEntries(parts), engines, pythonImage: null };
 }
 
 /** A script whose value is what the body returns. */

@@ -9,14 +9,16 @@ export const EMIT_LOG = 1;
 export const EMIT_ASK = 2;
 export const EMIT_TIMER = 3;
 export const EMIT_PROGRESS = 4;
+/** How many bytes an interpreter holds outside of V8's heap, and whether it can go on. */
+export const EMIT_MEMORY = 5;
 
 /** Longest message with which a tool says how far it has come, in characters. */
 export const PROGRESS_MESSAGE_MAX = 1_000;
 
 /**
  * What `a`, `b` and `c` are depends on the kind: an outcome; a level and a message; a capability, a method and its
- * arguments; a time; how far the call has come, of how much, and a message, each of which may be missing as empty text.
- * `nowMs` is the call's clock. The answer is the number of an ask, 0 where it is refused; to progress 1, and 0 where
+ * arguments; a time; how far the call has come, of how much, and a message, each of which may be missing as empty text;
+ * bytes, and why the isolate is of no more use, where that is so. `nowMs` is the call's clock. The answer is the number of an ask, 0 where it is refused; to progress 1, and 0 where
  * nobody listens.
  */
 export type Emit = (kind: number, run: number, a: string | number, b: string, c: string, nowMs: number) => number;
@@ -30,6 +32,32 @@ export interface Failure {
   readonly message: string;
   readonly type?: string;
   readonly stack?: string;
+}
+
+/** What an engine knows of the realm: the call whose turn it is, and how to speak to the worker. */
+export interface EngineWorld {
+  readonly turn: { readonly nowMs: number; readonly call: EngineCall | null };
+  readonly emit: Emit;
+}
+
+/** What an engine needs of a call. */
+export interface EngineCall {
+  readonly run: number;
+  readonly id: string;
+  readonly settled: boolean;
+  readonly signal: object;
+  log(level: string, message: string): void;
+  progress(progress: unknown, total: unknown, message: unknown): void;
+  /** Asks the host. Rejects with a `CapabilityError`. */
+  ask(capability: string, method: string, args: unknown): Promise<unknown>;
+}
+
+/** What runs tools of a runtime in a realm, made before the realm lost what that takes. */
+export interface RuntimeEngine {
+  /** The prelude is there. */
+  connect(world: EngineWorld): void;
+  /** Makes a factory of a tool's code. What it exports are the names that a module of JavaScript would. */
+  load(code: string | ArrayBuffer): Factory;
 }
 
 /** A module as the worker compiled it: evaluating it again makes a fresh instance. */

@@ -4,7 +4,7 @@ import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { harden, removeEscapes } from "./harden.ts";
-import { type Emit, type Guest, OWN_NAMES, type Pure } from "./host.ts";
+import { type Emit, type Guest, OWN_NAMES, type Pure, type RuntimeEngine } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
@@ -16,7 +16,13 @@ import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
  * they may expect, freezes the realm where it will be used for many calls, and hands the worker its face. A realm
  * that is opened for a tool gets it at once.
  */
-export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial<Parameters<Guest["load"]>>): Guest {
+export function boot(
+  emit: Emit,
+  pure: Pure,
+  hardened: boolean,
+  engine: RuntimeEngine | null,
+  ...tool: Partial<Parameters<Guest["load"]>>
+): Guest {
   const realm = globalThis;
   const turn: TurnState = { nowMs: 0, call: null };
   removeEscapes(realm);
@@ -41,6 +47,7 @@ export function boot(emit: Emit, pure: Pure, hardened: boolean, ...tool: Partial
     fetch: () => parts.fetch().globals.fetch,
     createAbort: () => new (parts.web().globals.AbortController)(),
   };
+  engine?.connect({ turn, emit });
   const guest = new Realm(world, hardened);
   const [factory, ownNames = "", facts = "", shared = false] = tool;
   if (factory !== undefined) guest.load(factory, ownNames, facts, shared);

@@ -1,4 +1,4 @@
-import { lstat, opendir } from "node:fs/promises";
+import { lstat, open, opendir } from "node:fs/promises";
 import path from "node:path";
 import { describeExcess } from "../json.ts";
 import { readFileAt } from "./file.ts";
@@ -8,7 +8,8 @@ import { PackageError, quoted } from "./step.ts";
 export type PackageLayout =
   | { readonly kind: "module"; readonly entry: string }
   | { readonly kind: "python"; readonly entry: string }
-  | { readonly kind: "binary"; readonly file: string };
+  | { readonly kind: "wasi"; readonly entry: string }
+  | { readonly kind: "native"; readonly entry: string };
 
 /** The folder within a package that holds what is run. */
 export const CODE = "code";
@@ -17,6 +18,7 @@ const RECORD = "tool.json";
 const RECORD_BYTES_MAX = 256 * 1024;
 const MODULES: readonly string[] = ["function.ts", "function.mjs", "function.js"];
 const PYTHON = "function.py";
+const WASM_MAGIC = Buffer.from("\0asm");
 /** What may lie beside a module or a binary, and is neither. */
 const DEPENDENCIES: readonly string[] = ["requirements.txt", "package.json"];
 /** What the archiver of a desktop adds to everything. */
@@ -67,7 +69,14 @@ export async function readLayout(root: string): Promise<PackageLayout> {
   if (!(await isFile(path.join(code, file)))) {
     throw new PackageError(`${missing}, and is no binary tool, which is one file: ${quoted(file)} is none`);
   }
-  return { kind: "binary", file: `${CODE}/${file}` };
+  return { kind: (await isWebAssembly(path.join(code, file))) ? "wasi" : "native", entry: `${CODE}/${file}` };
+}
+
+/** By the first bytes of a file. Whoever runs what is native says what it must be. */
+async function isWebAssembly(file: string): Promise<boolean> {
+  await using handle = await open(file);
+  const { buffer } = await handle.read(Buffer.alloc(WASM_MAGIC.length), 0, WASM_MAGIC.length, 0);
+  return WASM_MAGIC.equals(buffer);
 }
 
 /** What the package says of itself, as JSON; `undefined` where it says nothing. What it means is not looked at. */

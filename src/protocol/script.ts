@@ -18,12 +18,17 @@ export function isModuleContract(name: unknown): name is ModuleContractName {
   return MODULE_CONTRACT_NAMES.some((one) => one === name);
 }
 
+/** In what a tool is written. */
+export type Runtime = "javascript" | "python" | "wasi" | "native";
+export const RUNTIMES = ["javascript", "python", "wasi", "native"] as const satisfies readonly Runtime[];
+
 /** A tool's code as workers get it: bundled once, then evaluated inside isolates only. */
 export interface ToolScript {
   /** Unique for every registration: a tool that is replaced gets another key, so old calls end on the old code. */
   readonly key: string;
   readonly name: string;
   readonly version: string;
+  readonly runtime: Runtime;
   readonly isolation: Isolation;
   readonly memoryMb: number;
   /** The tool's `config` as JSON text: `null` where it has none. */
@@ -31,15 +36,20 @@ export interface ToolScript {
   /** The contract the module is written in; `null` where nobody has looked yet. */
   readonly contract: ModuleContractName | null;
   /**
-   * The bundle: statements that declare a variable called `SCRIPT_EXPORTS` holding the module's exports.
-   * Workers wrap it in a function, so that evaluating it again makes a fresh instance.
+   * JavaScript's: a bundle, statements that declare a variable called `SCRIPT_EXPORTS` holding the module's exports.
+   * Workers wrap it in a function, so that evaluating it again makes a fresh instance. Python's: a `PythonScript` as JSON. WASI's: the
+   * module's bytes as Base64. What is native runs outside of any isolate, and its realm asks the host for it: the text says only which file
+   * it is, by its hash.
    */
   readonly text: string;
 }
 
-/** A realm that serves many calls is frozen; one that serves a single call is its tool's to change. */
-export function isHardened({ isolation }: ToolScript): boolean {
-  return isolation === "instance" || isolation === "shared";
+/**
+ * A realm that serves many calls is frozen; one that serves a single call is its tool's to change. Python's is never frozen:
+ * its interpreter, which has one for its own, writes to what it finds there.
+ */
+export function isHardened({ isolation, runtime }: Pick<ToolScript, "isolation" | "runtime">): boolean {
+  return runtime !== "python" && (isolation === "instance" || isolation === "shared");
 }
 
 /** The variable in which a bundle leaves the module's exports. */

@@ -2,6 +2,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { build, stop, type BuildOptions, type BuildResult, type Message, type OutputFile } from "esbuild";
 import { GloveboxError } from "../errors.ts";
+import type { Runtime } from "../protocol/script.ts";
 import { bundleError, isSyntaxError } from "./bundle-error.ts";
 import { globalDefinitions } from "./bundle-globals.ts";
 import { leaveExports } from "./bundle-exports.ts";
@@ -18,10 +19,11 @@ export type BundleInput =
 
 /** A module with all that it imports, as one script. */
 export interface Bundle {
-  /** Statements that leave the module's exports in the variable `SCRIPT_EXPORTS`. */
+  readonly runtime: Runtime;
+  /** In the form of `ToolScript.text` for that runtime: JavaScript's are statements that leave the module's exports in `SCRIPT_EXPORTS`. */
   readonly text: string;
   readonly bytes: number;
-  /** Source map as JSON, without the sources' contents. */
+  /** Source map as JSON, without the sources' contents; empty text where there is none. */
   readonly sourceMap: string;
   /** The modules in it, as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
@@ -177,7 +179,7 @@ async function bundleWith(
   }
   const shown = files.shownNames();
   const map = fileOf(output, "tool.js.map", name);
-  return { text, bytes, ...cleanMap(map, (one) => one === entry || shown.has(one)) };
+  return { runtime: "javascript", text, bytes, ...cleanMap(map, (one) => one === entry || shown.has(one)) };
 }
 
 type Definitions = Readonly<Record<string, string>>;

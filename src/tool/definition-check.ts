@@ -1,6 +1,7 @@
 import { GloveboxError } from "../errors.ts";
 import type { JsonSchema } from "../json.ts";
 import { DEFAULT_LIMITS, MAX_LIMITS, resolveLimits } from "../limits.ts";
+import { RUNTIMES } from "../protocol/script.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 import { describeViolations } from "./violation.ts";
@@ -63,7 +64,7 @@ export const DEFINITION = {
     outputSchema: { type: ["object", "boolean"] },
     source: { type: "string" },
     entry: { type: "string", minLength: 1 },
-    runtime: { enum: ["javascript", "python", "wasi", "native"] },
+    runtime: { enum: RUNTIMES },
     isolation: { enum: ["instance", "context", "isolate", "shared"] },
     limits: OBJECT,
     capabilities: CAPABILITIES,
@@ -100,10 +101,7 @@ export function checkDefinition(definition: unknown, options: CheckOptions = {})
   if (violations.length > 0 || !isDefinition(definition)) {
     throw loadError(nameOf(definition), `is not defined correctly: ${describeViolations(violations)}`, { violations });
   }
-  const { name, runtime = "javascript" } = definition;
-  if (runtime !== "javascript") {
-    throw loadError(name, `asks for the runtime ${runtime}, which is not available in this build; use javascript`);
-  }
+  const { name } = definition;
   checkSource(definition, options.allowNoSource === true);
   checkJson(name, "config", definition.config, MAX_CONFIG_BYTES);
   checkJson(name, "capabilities", definition.capabilities, MAX_CAPABILITIES_BYTES);

@@ -2,9 +2,7 @@ import type { CapabilityRequest } from "../capabilities/capability.ts";
 import type { ContractName, ToolAnnotations } from "../contracts/contract.ts";
 import type { JsonSchema, JsonValue } from "../json.ts";
 import type { Limits } from "../limits.ts";
-import type { Isolation, ModuleContractName } from "../protocol/script.ts";
-
-export type Runtime = "javascript" | "python" | "wasi" | "native";
+import type { Isolation, ModuleContractName, Runtime } from "../protocol/script.ts";
 
 /** What somebody who registers a tool says of it. */
 export interface ToolDefinition {

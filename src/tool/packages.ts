@@ -1,15 +1,11 @@
-import { realpath } from "node:fs/promises";
-import path from "node:path";
 import { Connections, type FetchOptions } from "../capabilities/fetch/connections.ts";
-import { type Dependencies, readDependencies } from "../package/dependencies.ts";
 import { within } from "../deadline.ts";
 import { GloveboxError } from "../errors.ts";
-import type { PackageLayout } from "../package/layout.ts";
 import { findPackage, openPackage, type PackageContext } from "../package/open.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
-import { PackageError, type PackageEvent, type Steps } from "../package/step.ts";
-import { type Bundle, bundleModule } from "./bundle.ts";
-import type { PackageScope } from "./bundle-files.ts";
+import type { PackageEvent, Steps } from "../package/step.ts";
+import type { Bundle } from "./bundle.ts";
+import { bundlePackage } from "./code.ts";
 
 /** A package as one script: nothing of it is left on disk that was not there before. */
 export interface BundledPackage {
@@ -72,11 +68,8 @@ export class Packages {
     if (known !== undefined) return { name, steps, ...known };
     await using opened = await openPackage(found, this.#context);
     const { folder, layout, record } = opened;
-    const entry =
-      layout.kind === "module" ? layout.entry : await steps.take("initialize", async () => refuseRuntime(layout));
     const made = await steps.take("install", async () => {
-      const scope = await scopeOf(await readDependencies(folder, this.#context.options));
-      return { bundle: await bundleModule({ kind: "file", path: path.join(folder, entry), name, scope }), record };
+      return { bundle: await bundlePackage(folder, layout, name, this.#context.options), record };
     });
     if (opened.sha256 !== null) this.#keep(opened.sha256, made);
     return { name, steps, ...made };
@@ -110,20 +103,4 @@ export class Packages {
 
 function weightOf({ bundle }: Kept): number {
   return bundle.bytes + bundle.sourceMap.length;
-}
-
-function refuseRuntime(layout: Exclude<PackageLayout, { kind: "module" }>): never {
-  const [runtime, file, what] =
-    layout.kind === "python"
-      ? ["python", layout.entry, "Python"]
-      : ["native", layout.file, "no function.* but a binary"];
-  const problem = `the runtime ${runtime} is not available in this build, and ${file} is ${what}`;
-  const instead = "write the tool as code/function.ts, code/function.mjs or code/function.js";
-  throw new PackageError(`${problem}; ${instead}`, { runtime });
-}
-
-/** What is linked to may be imported as well, so it is what the link leads to that counts. */
-async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
-  if (modules === undefined || names.size === 0) return { names, modules: undefined };
-  return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
 }

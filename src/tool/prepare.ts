@@ -2,7 +2,8 @@ import { GloveboxError } from "../errors.ts";
 import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
 import type { Inspection, ModuleContractName, ToolScript } from "../protocol/script.ts";
-import { bundleModule, type Bundle, type BundleInput } from "./bundle.ts";
+import type { Bundle } from "./bundle.ts";
+import { bundleDefinition, bundleFile } from "./code.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
@@ -33,17 +34,15 @@ export interface PrepareContext {
  */
 export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
   const definition = checkDefinition(given);
-  const { name, source, entry = "" } = definition;
-  const module: BundleInput =
-    source === undefined ? { kind: "file", path: entry, name } : { kind: "text", text: source, name };
+  const { name } = definition;
   // The bundler is a process of its own: while it works, this one compiles. What it finds wrong is told first.
-  const bundling = bundleModule(module);
+  const bundling = bundleDefinition(definition);
   const compiling = compileChecks(definition);
   compiling.catch(() => undefined);
   const bundle = await bundling;
   const checks = await compiling;
   const loaded = await load(name, bundle, context, definition.config, definition);
-  if (loaded.defaultExport !== "function") {
+  if (loaded.contract === "glovebox" && loaded.defaultExport !== "function") {
     throw loadError(name, "must export default a function (input, context) => output");
   }
   return registeredTool(definition, checks, bundle, loaded, context);
@@ -72,7 +71,7 @@ async function withBundle<Value>(
     const { name, bundle, record, steps } = await context.packages.load(source.path);
     return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
   }
-  return use(source.name, await bundleModule({ kind: "file", path: source.path, name: source.name }), extras);
+  return use(source.name, await bundleFile(source.path, source.name), extras);
 }
 
 async function prepareBundle(
@@ -129,11 +128,12 @@ async function load(
     key: context.nextKey(),
     name,
     version: definition?.version ?? "0.0.0",
+    runtime: bundle.runtime,
     isolation: "instance",
     memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
     config: JSON.stringify(config ?? null),
-    // Who defines a tool does so in our own contract; what is on disk may be in any.
-    contract: definition === undefined ? null : "glovebox",
+    // Who defines a tool in JavaScript does so in our own contract; what is on disk, or was written elsewhere, may be in any.
+    contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
     text: bundle.text,
   };
   const inspection = await context.inspect(script);

@@ -4,7 +4,7 @@ import { MODULE_CONTRACTS } from "../contracts/modules.ts";
 import { GloveboxError } from "../errors.ts";
 import type { JsonSchema, JsonValue } from "../json.ts";
 import { resolveLimits, type Limits } from "../limits.ts";
-import type { Inspection, Isolation, ModuleContractName, ToolScript } from "../protocol/script.ts";
+import type { Inspection, Isolation, ModuleContractName, Runtime, ToolScript } from "../protocol/script.ts";
 import type { Bundle } from "./bundle.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
@@ -61,7 +61,7 @@ export function registeredTool(
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
   const capabilities = frozenCopy(definition.capabilities ?? {});
-  const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, inspection);
+  const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
   const retries = definition.retries ?? 0;
   const info: ToolInfo = Object.freeze({
     name,
@@ -70,7 +70,7 @@ export function registeredTool(
     tags: frozenCopy(definition.tags ?? []),
     inputSchema: frozenCopy(inputSchema),
     outputSchema: outputSchema === undefined ? null : frozenCopy(outputSchema),
-    runtime: "javascript",
+    runtime: bundle.runtime,
     contract: inspection.contract,
     annotations: frozenCopy(definition.annotations ?? {}),
     retries,
@@ -84,6 +84,7 @@ export function registeredTool(
     key: inspection.key,
     name,
     version,
+    runtime: bundle.runtime,
     isolation,
     memoryMb: limits.memoryMb,
     config: JSON.stringify(definition.config ?? null),
@@ -119,9 +120,13 @@ export function registeredTool(
 function chooseIsolation(
   name: string,
   asked: Isolation | undefined,
+  runtime: Runtime,
   inspection: Loaded,
 ): { isolation: Isolation; isolationReason?: string } {
   const wanted = asked ?? "instance";
+  if (runtime === "python" && wanted === "context") {
+    return { isolation: "isolate", isolationReason: "an interpreter is an isolate's" };
+  }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
   const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";
   if (wanted === "shared") {

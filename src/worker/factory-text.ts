@@ -12,12 +12,18 @@ export interface FactoryText {
 }
 
 /** Wraps a tool's bundle so that evaluating it again makes a fresh instance. */
-export function factoryText({ text, name, version, config, contract }: ToolScript): FactoryText {
+export function factoryText(script: ToolScript): FactoryText {
+  const { text } = script;
   const ownNames = OWN_NAMES.filter((own) => text.includes(own));
   const parameters = [...GLOBAL_NAMES, ...ownNames].join(", ");
   return {
     text: `(function (${parameters}) { "use strict";\n${text}\nreturn ${SCRIPT_EXPORTS};\n})`,
     ownNames: ownNames.join(","),
-    facts: JSON.stringify({ name, version, config, contract }),
+    facts: factsOf(script),
   };
+}
+
+/** `ToolFacts` as JSON. */
+export function factsOf({ name, version, config, contract }: ToolScript): string {
+  return JSON.stringify({ name, version, config, contract });
 }

@@ -1,19 +1,12 @@
 import ivm from "isolated-vm";
 import type { Emit, Pure } from "../guest/host.ts";
+import type { Prelude } from "../protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../protocol/script.ts";
 import { type Blank, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
-import {
-  compilePrelude,
-  compileTool,
-  GuestRealm,
-  type LoadedTool,
-  type PreludeCode,
-  type RealmHost,
-  rehearsePrelude,
-} from "./guest-realm.ts";
+import { compileTool } from "./guest-realm.ts";
+import { Python, PYTHON_HEAP_MB } from "./python/python.ts";
+import { Shelf } from "./shelf.ts";
 
-const BLANKS_MAX = 2;
-const BLANK_KINDS_MAX = 2;
 /** Isolates that are kept after an inspection: the tool's first call is likely to follow. */
 const INSPECTED_MAX = 2;
 /** How long, in milliseconds, and how large they may be. */
@@ -29,35 +22,26 @@ interface Inspected {
   readonly keptAtMs: number;
 }
 
-/** What blanks differ in. A realm is hardened where calls share it; one that serves a single call stays open. */
-interface BlankKind {
-  readonly memoryMb: number;
-  readonly hardened: boolean;
-}
-
 /** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a shelf of blanks. */
 export class Isolates {
-  readonly #prelude: string;
-  readonly #host: RealmHost;
+  readonly #shelf: Shelf;
+  readonly #python: Python;
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
   readonly #live = new Set<ToolIsolate>();
   /** The isolate whose tool was called last. */
   #latest: ToolIsolate | null = null;
-  /** Blanks of the kinds that were used last, least recently used first. */
-  readonly #shelf = new Map<string, { readonly kind: BlankKind; readonly blanks: Blank[] }>();
   readonly #inspected: Inspected[] = [];
-  /** What V8 made of the prelude, by whether it was for a hardened realm. */
-  readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
   /** `reserve` is told how much memory the isolates that live may use together, in MiB. */
-  constructor(prelude: string, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
-    this.#prelude = prelude;
+  constructor(prelude: Prelude, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
     this.#warmMax = warmMax;
-    this.#host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
+    this.#python = new Python(prelude.pythonImage);
+    const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
+    this.#shelf = new Shelf(prelude, host, this.#python, (kind) => this.#count(kind));
     this.#reserve = reserve;
   }
 
@@ -104,7 +88,8 @@ export class Isolates {
 
   /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
   scratch(script: ToolScript, hardened: boolean): Blank {
-    const blank = this.#takeBlank({ memoryMb: script.memoryMb, hardened });
+    const { runtime, memoryMb } = script;
+    const blank = this.#shelf.take({ runtime, memoryMb, hardened });
     try {
       blank.realm.load(compileTool(blank.isolate, script));
       return blank;
@@ -145,21 +130,12 @@ export class Isolates {
 
   /** Whether there is something to prepare. */
   get isWanting(): boolean {
-    if (this.#latest?.isWanting === true) return true;
-    for (const { blanks } of this.#shelf.values()) if (blanks.length < BLANKS_MAX) return true;
-    return false;
+    return this.#latest?.isWanting === true || this.#shelf.isWanting;
   }
 
   /** Prepares something, for when the worker has nothing to do; says whether there may be more to prepare. */
   refill(): boolean {
-    if (this.#latest?.prepare() === true) return true;
-    for (const { kind, blanks } of this.#shelf.values()) {
-      if (blanks.length >= BLANKS_MAX) continue;
-      if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#createBlank(kind));
-      else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude, kind.hardened));
-      return true;
-    }
-    return false;
+    return this.#latest?.prepare() === true || this.#shelf.refill();
   }
 
   counts(): { active: number; warm: number; blank: number } {
@@ -169,9 +145,7 @@ export class Isolates {
       if (isolate.runs.size > 0) active++;
       else warm++;
     }
-    let blank = 0;
-    for (const { blanks } of this.#shelf.values()) blank += blanks.length;
-    return { active, warm, blank };
+    return { active, warm, blank: this.#shelf.count };
   }
 
   /** Heap in bytes by tool. */
@@ -186,20 +160,20 @@ export class Isolates {
   dispose(): void {
     for (const isolate of this.#live) isolate.dispose();
     for (const { blank } of this.#inspected) blank.isolate.dispose();
-    for (const { blanks } of this.#shelf.values()) for (const blank of blanks) blank.isolate.dispose();
-    this.#shelf.clear();
+    this.#shelf[Symbol.dispose]();
+    this.#python[Symbol.dispose]();
   }
 
   #start(script: ToolScript): ToolIsolate {
-    const blank =
-      this.#takeInspected(script) ?? this.#takeBlank({ memoryMb: script.memoryMb, hardened: isHardened(script) });
+    const { runtime, memoryMb } = script;
+    const blank = this.#takeInspected(script) ?? this.#shelf.take({ runtime, memoryMb, hardened: isHardened(script) });
     try {
       const isolate = new ToolIsolate(blank, script, (dead) => {
         this.#live.delete(dead);
-        this.#reserve((this.#reservedMb -= script.memoryMb));
+        this.#reserve((this.#reservedMb -= weightMb(script)));
       });
       this.#live.add(isolate);
-      this.#reserve((this.#reservedMb += script.memoryMb));
+      this.#reserve((this.#reservedMb += weightMb(script)));
       this.#count("tool");
       return isolate;
     } catch (error) {
@@ -230,33 +204,14 @@ export class Isolates {
     return inspected === undefined ? undefined : this.#takeOut(inspected);
   }
 
-  #takeBlank(kind: BlankKind): Blank {
-    const key = `${kind.memoryMb} ${kind.hardened}`;
-    const place = this.#shelf.get(key) ?? { kind, blanks: [] };
-    this.#shelf.delete(key);
-    this.#shelf.set(key, place);
-    for (const [oldest, { blanks }] of this.#shelf) {
-      if (this.#shelf.size <= BLANK_KINDS_MAX) break;
-      this.#shelf.delete(oldest);
-      for (const blank of blanks) blank.isolate.dispose();
-    }
-    return place.blanks.pop() ?? this.#createBlank(kind);
-  }
-
-  #createBlank({ memoryMb, hardened }: BlankKind): Blank {
-    const isolate = new ivm.Isolate({ memoryLimit: memoryMb });
-    const prelude = compilePrelude(isolate, this.#prelude, this.#preludeCode.get(hardened));
-    this.#count("blank");
-    const open = (tool: LoadedTool) => {
-      this.#count("context");
-      return GuestRealm.open(isolate, prelude, this.#host, false, tool);
-    };
-    return { isolate, realm: GuestRealm.open(isolate, prelude, this.#host, hardened), open };
-  }
-
   #count(kind: string): void {
     this.starts[kind] = (this.starts[kind] ?? 0) + 1;
   }
+}
+
+/** What an isolate may come to: an interpreter has a heap of its own beside V8's. */
+function weightMb({ runtime, memoryMb }: ToolScript): number {
+  return runtime === "python" ? memoryMb + PYTHON_HEAP_MB : memoryMb;
 }
 
 function retire(isolate: ToolIsolate): void {

@@ -49,7 +49,7 @@ export class Session implements LinkListener {
     this.#slot = slot;
     this.#turns = new Turns(slot);
     this.#isolates = new Isolates(
-      settings.prelude.core,
+      settings.prelude,
       settings.warmIsolates,
       (kind, run, a, b, c, nowMs) => this.#onEmit(kind, run, a, b, c, nowMs),
       createPure(settings.entropyKey, settings.prelude.parts),

@@ -118,6 +118,7 @@ export function script(
     key: `${++keys}`,
     name: `tool-${keys}`,
     version: "1.0.0",
+    runtime: "javascript",
     isolation,
     memoryMb,
     config: '{"unit":"m"}',

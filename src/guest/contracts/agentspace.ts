@@ -15,8 +15,9 @@ export const agentspaceAdapter: Adapter = {
   },
   open: (exports, facts) => {
     const tool = create(exports, facts);
-    return (input, _context, command) => {
-      if (command === undefined) return returned(methodOf(tool, "execute")?.(input));
+    return (input, context, command) => {
+      // The context is beside the contract: it has `host`.
+      if (command === undefined) return returned(methodOf(tool, "execute")?.(input, context));
       const run = methodOf(tool, "execute_command");
       if (run !== undefined) return run(command, input);
       throw new NotImplementedError(`tool "${facts.name}" has no commands`);

@@ -63,6 +63,7 @@ export function tool(name: string): ToolScript {
     key: name,
     name,
     version: "1",
+    runtime: "javascript",
     isolation: "instance",
     memoryMb: 64,
     config: "null",

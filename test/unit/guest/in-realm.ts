@@ -1,7 +1,7 @@
 import ivm from "isolated-vm";
 import { bundlePrelude } from "../../../src/executor/prelude.ts";
 import { SCRIPT_EXPORTS, type ToolScript } from "../../../src/protocol/script.ts";
-import { compilePrelude, compileTool, GuestRealm } from "../../../src/worker/guest-realm.ts";
+import { compileScript, compileTool, GuestRealm } from "../../../src/worker/guest-realm.ts";
 import { createPure } from "../../../src/worker/pure.ts";
 
 /** What the host answers an ask; nothing where it takes its time until the end of the test. */
@@ -31,13 +31,14 @@ export async function openRealm(
   const emitted: unknown[][] = [];
   const emit = (...said: unknown[]): number => emitted.push(said);
   const { core, parts } = await bundlePrelude();
-  const prelude = compilePrelude(isolate, core);
+  const prelude = compileScript(isolate, "prelude", core);
   const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
-  const realm = GuestRealm.open(isolate, prelude, callbacks, hardened);
+  const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);
   const script: ToolScript = {
     key: "1",
     name: "tool",
     version: "1.0.0",
+    runtime: "javascript",
     isolation: shared ? "shared" : "instance",
     memoryMb: 64,
     config: "null",

@@ -30,6 +30,7 @@ function tool(name: string, description = ""): RegisteredTool {
       key: name,
       name,
       version: "0.0.0",
+      runtime: "javascript",
       isolation: "instance",
       memoryMb: 8,
       config: "null",

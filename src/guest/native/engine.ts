@@ -1,0 +1,18 @@
+import { type BinaryRun, binaryExports } from "../contracts/binary.ts";
+import type { EngineWorld, RuntimeEngine } from "../host.ts";
+
+/** Makes the engine of binaries that run outside of any isolate: they are the host's to start, which is asked as for a capability. */
+export function createEngine(): RuntimeEngine {
+  let world: EngineWorld | null = null;
+  return {
+    connect: (connected) => {
+      world = connected;
+    },
+    load: () => () =>
+      binaryExports(async (argument) => {
+        const { call } = world?.turn ?? {};
+        if (call === null || call === undefined) throw new TypeError("a binary runs for a call");
+        return (await call.ask("native", "run", { argument })) as BinaryRun;
+      }),
+  };
+}

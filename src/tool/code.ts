@@ -1,0 +1,86 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { GloveboxError } from "../errors.ts";
+import { type Dependencies, readDependencies } from "../package/dependencies.ts";
+import type { PackageLayout } from "../package/layout.ts";
+import type { ResolvedPackageOptions } from "../package/options.ts";
+import type { Runtime } from "../protocol/script.ts";
+import { type Bundle, bundleModule } from "./bundle.ts";
+import type { PackageScope } from "./bundle-files.ts";
+import type { ToolDefinition } from "./definition.ts";
+
+/** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
+
+/** The code of a definition: its text, or its file. Rejects with a `GloveboxError`: `load_error`. */
+export async function bundleDefinition({ name, source, entry = "", runtime }: ToolDefinition): Promise<Bundle> {
+  if (source === undefined) return bundleFile(entry, name, runtime ?? "javascript");
+  switch (runtime) {
+    case undefined:
+    case "javascript":
+      return bundleModule({ kind: "text", text: source, name });
+    case "python":
+    case "wasi":
+    case "native":
+      throw unavailable(name, runtime);
+    default:
+      return runtime satisfies never;
+  }
+}
+
+/** The code of a file that is a tool by itself. */
+export async function bundleFile(file: string, name: string, runtime: Runtime = runtimeOf(file)): Promise<Bundle> {
+  switch (runtime) {
+    case "javascript":
+      return bundleModule({ kind: "file", path: file, name });
+    case "python":
+    case "wasi":
+    case "native":
+      throw unavailable(name, runtime);
+    default:
+      return runtime satisfies never;
+  }
+}
+
+/** The code of a package that lies in a folder, with what it depends on. */
+export async function bundlePackage(
+  folder: string,
+  layout: PackageLayout,
+  name: string,
+  options: ResolvedPackageOptions,
+): Promise<Bundle> {
+  switch (layout.kind) {
+    case "module": {
+      const scope = await scopeOf(await readDependencies(folder, options));
+      return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
+    }
+    case "python":
+    case "wasi":
+    case "native":
+      throw unavailable(name, layout.kind);
+    default:
+      return layout satisfies never;
+  }
+}
+
+/** By the end of a file's name. */
+export function runtimeOf(file: string): Runtime {
+  switch (path.extname(file)) {
+    case ".py":
+      return "python";
+    case ".wasm":
+      return "wasi";
+    default:
+      return "javascript";
+  }
+}
+
+/** What is linked to may be imported as well, so it is what the link leads to that counts. */
+async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
+  if (modules === undefined || names.size === 0) return { names, modules: undefined };
+  return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
+}
+
+function unavailable(name: string, runtime: Runtime): GloveboxError {
+  const problem = `asks for the runtime ${runtime}, which is not available in this build`;
+  return new GloveboxError("load_error", `tool "${name}" ${problem}`, { runtime });
+}
