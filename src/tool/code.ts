@@ -5,8 +5,10 @@ import { type Dependencies, readDependencies } from "../package/dependencies.ts"
 import type { PackageLayout } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
+import type { Wheels } from "../runtimes/python/wheels.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
+import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./bundle-python.ts";
 import type { ToolDefinition } from "./definition.ts";
 
 /** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
@@ -19,6 +21,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "javascript":
       return bundleModule({ kind: "text", text: source, name });
     case "python":
+      return bundlePythonText(source, name);
     case "wasi":
     case "native":
       throw unavailable(name, runtime);
@@ -33,6 +36,7 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "javascript":
       return bundleModule({ kind: "file", path: file, name });
     case "python":
+      return bundlePythonFile(file, name);
     case "wasi":
     case "native":
       throw unavailable(name, runtime);
@@ -47,6 +51,7 @@ export async function bundlePackage(
   layout: PackageLayout,
   name: string,
   options: ResolvedPackageOptions,
+  wheels: Wheels,
 ): Promise<Bundle> {
   switch (layout.kind) {
     case "module": {
@@ -54,6 +59,7 @@ export async function bundlePackage(
       return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
     }
     case "python":
+      return bundlePythonPackage(folder, layout.entry, wheels);
     case "wasi":
     case "native":
       throw unavailable(name, layout.kind);
