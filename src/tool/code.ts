@@ -1,10 +1,11 @@
-import { realpath } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
 import type { PackageLayout } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
+import { preparePython } from "../runtimes/python/image.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
 import type { ToolDefinition } from "./definition.ts";
@@ -19,6 +20,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "javascript":
       return bundleModule({ kind: "text", text: source, name });
     case "python":
+      return pythonBundle({ "tool.py": source }, "tool.py");
     case "wasi":
     case "native":
       throw unavailable(name, runtime);
@@ -33,6 +35,7 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "javascript":
       return bundleModule({ kind: "file", path: file, name });
     case "python":
+      return pythonBundle({ "tool.py": await readFile(file, "utf8") }, "tool.py");
     case "wasi":
     case "native":
       throw unavailable(name, runtime);
@@ -60,6 +63,12 @@ export async function bundlePackage(
     default:
       return layout satisfies never;
   }
+}
+
+async function pythonBundle(files: Record<string, string>, entry: string): Promise<Bundle> {
+  await preparePython();
+  const text = JSON.stringify({ entry, files, packages: {} });
+  return { runtime: "python", text, bytes: text.length, sourceMap: "", sources: [entry] };
 }
 
 /** By the end of a file's name. */
