@@ -1,7 +1,7 @@
 import { RecordedSession } from "./broker/recorded-session.ts";
 import { type CallHost, EngineCall } from "./engine-call.ts";
 import { createExecutor } from "./executor/create.ts";
-import { bundlePrelude } from "./executor/prelude.ts";
+import { bundlePrelude } from "./runtimes/prelude.ts";
 import type { JsonValue } from "./json.ts";
 import { resolveOptions } from "./options.ts";
 import { fixedKey } from "./protocol/seed.ts";

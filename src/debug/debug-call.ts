@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Descriptors } from "../descriptors.ts";
 import { readablePaths } from "../executor/process/permissions.ts";
 import { Sandbox } from "../executor/process/sandbox.ts";
-import { bundlePrelude } from "../executor/prelude.ts";
+import { bundlePrelude } from "../runtimes/prelude.ts";
 import type { Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
 

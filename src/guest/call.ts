@@ -54,18 +54,23 @@ export class CapabilityError extends Error {
     const called = method.replace(STEP, "");
     const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
     const error = new CapabilityError(failure.code, message, capability, called);
-    issued.add(error);
+    issue(error, failure.code);
     return error;
   }
 }
 
 const STEP = /\$(?:begin|next|end)$/;
 
-const issued = new WeakSet<object>();
+const issued = new WeakMap<object, string>();
+
+/** Has an error end its call with this code, where nobody catches it. */
+export function issue(error: object, code: string): void {
+  issued.set(error, code);
+}
 
 /** The code of an error that the engine made: a tool cannot make its own error pass for one. */
 export function issuedCode(thrown: object): string | undefined {
-  return thrown instanceof CapabilityError && issued.has(thrown) ? thrown.code : undefined;
+  return issued.get(thrown);
 }
 
 const LOG_LINE_MAX = 16_384;
@@ -111,6 +116,7 @@ export class Call {
   #entropy: Entropy | null = null;
   #requests = 0;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
+  #cancelled: (() => void)[] | null = null;
   /** Whether nobody listens to how far it comes: it is not said any more then. */
   #isUnheard = false;
   settled = false;
@@ -160,7 +166,14 @@ export class Call {
   }
 
   abort(reason: unknown): void {
+    for (const tell of this.#cancelled ?? []) tell();
+    this.#cancelled = null;
     this.#abort?.abort(reason);
+  }
+
+  /** Tells a function of the realm's own when the call is cancelled. */
+  onCancel(tell: () => void): void {
+    (this.#cancelled ??= []).push(tell);
   }
 
   log(level: string, message: string): void {

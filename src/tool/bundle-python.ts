@@ -1,6 +1,7 @@
 import { GloveboxError } from "../errors.ts";
 import { PackageError } from "../package/step.ts";
 import type { PythonScript } from "../protocol/python-script.ts";
+import { preparePython } from "../runtimes/python/image.ts";
 import { install } from "../runtimes/python/installation.ts";
 import { readRequirements } from "../runtimes/python/requirements.ts";
 import { scriptOfFile, scriptOfPackage, scriptOfText } from "../runtimes/python/script.ts";
@@ -25,19 +26,21 @@ export async function bundlePythonPackage(folder: string, entry: string, wheels:
   return bundleOf(await scriptOfPackage(folder, entry, packages));
 }
 
-function bundleOf(script: PythonScript): Bundle {
+/** The interpreter is made ready only for what could be read. */
+async function bundleOf(script: PythonScript): Promise<Bundle> {
   const text = JSON.stringify(script);
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) {
     throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${MAX_BUNDLE_BYTES}`);
   }
+  await preparePython();
   return { runtime: "python", text, bytes, sourceMap: "", sources: Object.keys(script.files) };
 }
 
 /** What the system says of a file holds the host's paths, so of that only the code is told. */
 async function told(name: string, read: () => Promise<PythonScript>): Promise<Bundle> {
   try {
-    return bundleOf(await read());
+    return await bundleOf(await read());
   } catch (error) {
     const isSystems = error instanceof Error && "syscall" in error && "code" in error;
     if (!(error instanceof PackageError) && !isSystems) throw error;

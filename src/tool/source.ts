@@ -29,7 +29,7 @@ const PYTHON_INDEX = "__init__.py";
 /** What lies beside tools and is none: types, tests, and what tests and installers of Python's look for by its name. */
 const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
 /** What an `__init__.py` says that is a tool, and not only what makes a folder one that can be imported from. */
-const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|list_tools|\w*ToolProvider\w*)\b|^spec\b/m;
+const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b/m;
 const INDEX_BYTES_MAX = 256 * 1024;
 
 /**

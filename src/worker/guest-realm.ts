@@ -77,6 +77,23 @@ export class GuestRealm implements Disposable {
     return this.#get("inspect").applySync(undefined, [run, nowMs], { timeout });
   }
 
+  /** Calls a function of the engine's own. */
+  callEngine<Engine extends RuntimeEngine, Name extends keyof Engine & string>(
+    name: Name,
+    args: unknown[],
+    timeout: number,
+    result?: { readonly copy: true },
+  ): unknown {
+    if (this.#engine === null) throw new Error("the realm has no engine");
+    using called = new Held(
+      this.#engine.getSync(name as never, { reference: true }) as unknown as ivm.Reference<() => unknown>,
+    );
+    return called.reference.applySync(undefined, args as never, {
+      timeout,
+      ...(result === undefined ? {} : { result }),
+    });
+  }
+
   #get<Name extends keyof Guest>(name: Name): ivm.Reference<Guest[Name]> {
     const known: ivm.Reference<Guest[Name]> | undefined = this.#functions[name];
     if (known !== undefined) return known;

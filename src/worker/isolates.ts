@@ -4,7 +4,8 @@ import type { Prelude } from "../protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../protocol/script.ts";
 import { type Blank, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
 import { compileTool } from "./guest-realm.ts";
-import { Python, PYTHON_HEAP_MB } from "./python/python.ts";
+import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { Python } from "./python/python.ts";
 import { Shelf } from "./shelf.ts";
 
 /** Isolates that are kept after an inspection: the tool's first call is likely to follow. */

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
 import { isContinuation } from "../protocol/continuation.ts";
 import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
@@ -195,6 +195,15 @@ export class Session implements LinkListener {
     for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
   }
 
+  /** An isolate whose interpreter has failed is of no use to anybody: once this turn is over, its calls go elsewhere. */
+  #giveUp(isolate: ToolIsolate): void {
+    isolate.retired = true;
+    setImmediate(() => {
+      this.#abandon(isolate);
+      this.onPause();
+    });
+  }
+
   #lose(run: number, reason: string): void {
     const call = this.#calls.get(run);
     call?.stopTimers();
@@ -256,6 +265,10 @@ export class Session implements LinkListener {
           this.#sendOutbox();
         });
         return 1;
+      case EMIT_MEMORY:
+        call.isolate.grow(Number(a));
+        if (b !== "") this.#giveUp(call.isolate);
+        return 0;
       case EMIT_TIMER:
         call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
           this.#fire(call);

@@ -4,7 +4,7 @@ import { requirePath } from "../../package/entry.ts";
 import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile, PythonScript } from "../../protocol/python-script.ts";
-import { isEmpty, pythonFile } from "./python-file.ts";
+import { pythonFile } from "./python-file.ts";
 
 /** The name of a tool's file where it is a text. */
 const TEXT_FILE = "tool.py";
@@ -18,7 +18,9 @@ const LISTED_MAX = 10_000;
 /** The script of a tool that is a text. Throws a `PackageError`. */
 export function scriptOfText(text: string): PythonScript {
   if (!text.isWellFormed()) throw new PackageError("its source has half of a character, and is no text");
-  return checked({ entry: TEXT_FILE, files: { [TEXT_FILE]: text }, packages: {} });
+  const source = text.replace(/^\ufeff/, "");
+  if (Buffer.byteLength(source) > BYTES_MAX) throw new PackageError(`its source is larger than ${BYTES_MAX} bytes`);
+  return checked({ entry: TEXT_FILE, files: { [TEXT_FILE]: source }, packages: {} });
 }
 
 /**
@@ -33,7 +35,7 @@ export async function scriptOfFile(file: string): Promise<PythonScript> {
   const bytes = await readFileAt(real, base, BYTES_MAX);
   if (bytes === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
   const entry = base.endsWith(".py") ? requirePath(base) : TEXT_FILE;
-  return checked({ entry, files: { [entry]: pythonFile(bytes) }, packages: {} });
+  return checked({ entry, files: { [entry]: pythonFile(entry, bytes) }, packages: {} });
 }
 
 /** The script of a package that lies in a folder: `entry` is the tool's file in it. Rejects with a `PackageError`. */
@@ -54,7 +56,8 @@ async function scriptOfPythonPackage(folder: string): Promise<PythonScript> {
 function checked(script: PythonScript): PythonScript {
   const entry = script.files[script.entry];
   if (entry === undefined) throw new PackageError(`it has no file ${quoted(script.entry)}`);
-  if (isEmpty(entry)) throw new PackageError(`its file ${quoted(script.entry)} is empty`);
+  if (typeof entry === "string" && entry.trim() === "")
+    throw new PackageError(`its file ${quoted(script.entry)} is empty`);
   return script;
 }
 
@@ -86,7 +89,7 @@ async function readFiles(root: string, prefix: string): Promise<PythonScript["fi
       if (bytes === undefined) throw new PackageError(`${quoted(shown)} went while it was read`);
       bytesLeft -= bytes.length;
       if (bytesLeft < 0) throw new PackageError(`its files are more than ${BYTES_MAX} bytes`);
-      files.set(shown, pythonFile(bytes));
+      files.set(shown, pythonFile(shown, bytes));
     }
   };
   await visit(root, prefix);

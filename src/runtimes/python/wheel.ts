@@ -104,7 +104,7 @@ function installed(contents: ReadonlyMap<string, Uint8Array>, folder: string): R
     if (COMPILED.test(place))
       throw new PackageError(`it holds compiled code (${quoted(place)}), which cannot run here`);
     if (files.has(place)) throw new PackageError(`it has ${quoted(place)} twice`);
-    files.set(place, pythonFile(bytes));
+    files.set(place, pythonFile(place, bytes));
   }
   return files;
 }
