@@ -1,13 +1,14 @@
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
 import type { PackageLayout } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
-import { preparePython } from "../runtimes/python/image.ts";
+import type { Wheels } from "../runtimes/python/wheels.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
+import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./bundle-python.ts";
 import type { ToolDefinition } from "./definition.ts";
 
 /** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
@@ -20,7 +21,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "javascript":
       return bundleModule({ kind: "text", text: source, name });
     case "python":
-      return pythonBundle({ "tool.py": source }, "tool.py");
+      return bundlePythonText(source, name);
     case "wasi":
     case "native":
       throw unavailable(name, runtime);
@@ -35,7 +36,7 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "javascript":
       return bundleModule({ kind: "file", path: file, name });
     case "python":
-      return pythonBundle({ "tool.py": await readFile(file, "utf8") }, "tool.py");
+      return bundlePythonFile(file, name);
     case "wasi":
     case "native":
       throw unavailable(name, runtime);
@@ -50,6 +51,7 @@ export async function bundlePackage(
   layout: PackageLayout,
   name: string,
   options: ResolvedPackageOptions,
+  wheels: Wheels,
 ): Promise<Bundle> {
   switch (layout.kind) {
     case "module": {
@@ -57,18 +59,13 @@ export async function bundlePackage(
       return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
     }
     case "python":
+      return bundlePythonPackage(folder, layout.entry, wheels);
     case "wasi":
     case "native":
       throw unavailable(name, layout.kind);
     default:
       return layout satisfies never;
   }
-}
-
-async function pythonBundle(files: Record<string, string>, entry: string): Promise<Bundle> {
-  await preparePython();
-  const text = JSON.stringify({ entry, files, packages: {} });
-  return { runtime: "python", text, bytes: text.length, sourceMap: "", sources: [entry] };
 }
 
 /** By the end of a file's name. */

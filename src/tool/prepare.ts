@@ -14,7 +14,7 @@ import { compileSchema, type Validator } from "./schema.ts";
 import type { JsonSchema } from "../json.ts";
 import type { SchemaPlace } from "./schema-text.ts";
 import type { ToolSource } from "./source.ts";
-import { mapStack } from "./stack.ts";
+import { stackMapper } from "./stack.ts";
 
 /** What preparing a tool needs of the engine. */
 export interface PrepareContext {
@@ -164,7 +164,7 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
+  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
   // Of a module on disk nobody knows yet whether its contract has keys in its config.
   const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
   const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);

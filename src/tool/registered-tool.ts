@@ -92,7 +92,7 @@ export function registeredTool(
     text: bundle.text,
   });
   const usage: ToolUsage = { calls: 0, retired: false };
-  const toOwnLines = stackMapper(name, bundle.sourceMap);
+  const toOwnLines = stackMapper(name, bundle.sourceMap, bundle.runtime);
   const askedLimits = Object.freeze({ ...definition.limits });
   return Object.freeze({
     info,
