@@ -21,7 +21,7 @@ export type ToolSource =
     };
 
 const MAX_TOOLS = 1_000;
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".wasm"];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
 
 /**

@@ -4,7 +4,9 @@ import { encodeUtf8 } from "../web/utf8.ts";
 import { OUTPUT_PATH, type CallFiles, emptyInput } from "./files.ts";
 import type { Printed } from "./printed.ts";
 
-const NS_PER_MS = 1e6;
+const NS_PER_MS = 1_000_000n;
+const US_PER_MS = 1_000;
+const NS_PER_US = 1_000n;
 const CLOCKS: readonly number[] = [
   wasi.CLOCKID_REALTIME,
   wasi.CLOCKID_MONOTONIC,
@@ -114,7 +116,7 @@ export class System {
 
   #resolution(clock: number, to: number): number {
     if (!CLOCKS.includes(clock)) return wasi.ERRNO_INVAL;
-    this.#view.setBigUint64(to, BigInt(NS_PER_MS), true);
+    this.#view.setBigUint64(to, NS_PER_MS, true);
     return wasi.ERRNO_SUCCESS;
   }
 
@@ -128,7 +130,8 @@ export class System {
   #nowNs(clock: number): bigint {
     const { nowMs, call } = this.#world.turn;
     const sinceMs = clock === wasi.CLOCKID_REALTIME ? 0 : (call?.originMs ?? nowMs);
-    return BigInt(Math.round((nowMs - sinceMs) * NS_PER_MS)) + this.#sleptNs;
+    // A number holds the microseconds since the epoch exactly, and their thousandths no more.
+    return BigInt(Math.round((nowMs - sinceMs) * US_PER_MS)) * NS_PER_US + this.#sleptNs;
   }
 
   #random(buffer: number, length: number): number {
