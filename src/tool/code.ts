@@ -2,9 +2,11 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
+import { PackageError } from "../package/step.ts";
 import type { PackageLayout } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
+import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
 import type { ToolDefinition } from "./definition.ts";
@@ -20,8 +22,11 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
       return bundleModule({ kind: "text", text: source, name });
     case "python":
     case "wasi":
-    case "native":
       throw unavailable(name, runtime);
+    case "native":
+      throw new GloveboxError("load_error", `tool "${name}" is native, so it has a file: name that as its entry`, {
+        runtime,
+      });
     default:
       return runtime satisfies never;
   }
@@ -34,8 +39,9 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
       return bundleModule({ kind: "file", path: file, name });
     case "python":
     case "wasi":
-    case "native":
       throw unavailable(name, runtime);
+    case "native":
+      return bundleBinary(file, name, path.basename(file), true);
     default:
       return runtime satisfies never;
   }
@@ -55,10 +61,32 @@ export async function bundlePackage(
     }
     case "python":
     case "wasi":
-    case "native":
       throw unavailable(name, layout.kind);
+    case "native":
+      return bundleBinary(path.join(folder, layout.entry), name, layout.entry, false, NO_MODULE);
     default:
       return layout satisfies never;
+  }
+}
+
+/** What may be meant where a package has another file alone in its folder. */
+const NO_MODULE = "; a module would be code/function.ts, code/function.mjs or code/function.js";
+
+/** A binary is no script: its realm asks for it by its hash. */
+async function bundleBinary(
+  file: string,
+  name: string,
+  shown: string,
+  isOperators: boolean,
+  advice = "",
+): Promise<Bundle> {
+  try {
+    const { hash, bytes } = await readBinary(file, shown, isOperators);
+    return { runtime: "native", text: hash, bytes: bytes.length, sourceMap: "", sources: [shown], binary: bytes };
+  } catch (error) {
+    if (!(error instanceof GloveboxError || error instanceof PackageError)) throw error;
+    const details = error.details;
+    throw new GloveboxError("load_error", `tool "${name}" could not be loaded: ${error.message}${advice}`, details);
   }
 }
 

@@ -55,7 +55,8 @@ export function findJail(): Promise<Jail> {
   if (process.platform !== "linux") return no(`there is no bubblewrap for ${process.platform}`);
   const bubblewrap = findBubblewrap();
   if (bubblewrap === null) return no("bubblewrap is not installed");
-  if (systemCallFilter(process.arch, true) === null) return no(`there is no filter of system calls for ${process.arch}`);
+  if (systemCallFilter(process.arch, true) === null)
+    return no(`there is no filter of system calls for ${process.arch}`);
   const probed = known.get(bubblewrap) ?? probe((inside) => start(bubblewrap, inside));
   known.set(bubblewrap, probed);
   void probed.then((jail) => {
@@ -107,7 +108,8 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
     const pipes = [child.stdio[0], ...child.stdio.slice(STATUS_FD, GATE_FD + 1)];
     const [stdin, status, told, filtered, gate] = pipes as unknown as [Duplex, Duplex, Duplex, Duplex, Duplex | null];
     // Who ends before all is written, ends.
-    for (const pipe of [stdin, out.stream, err.stream, status, told, filtered, gate]) pipe?.on("error", () => undefined);
+    for (const pipe of [stdin, out.stream, err.stream, status, told, filtered, gate])
+      pipe?.on("error", () => undefined);
     told.end(walls.map((argument) => `${argument}\0`).join(""));
     filtered.end(filter);
     const closed = closing(child, [out, err]);
