@@ -1,10 +1,9 @@
-import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../../errors.ts";
+import { TemporaryFolders } from "../temporary.ts";
 import { NATIVE_LIMITS } from "./limits.ts";
 
-const PREFIX = "glovebox-native-";
 /** The engine's user alone may read and start it; inside, it is that user who runs it. */
 const FILE_MODE = 0o500;
 
@@ -29,6 +28,7 @@ export class Binaries {
   /** The hash by the key of the script that is for it. */
   readonly #scripts = new Map<string, string>();
   readonly #removing = new Set<Promise<void>>();
+  readonly #folders = new TemporaryFolders("native");
   #folder: Promise<string> | null = null;
   #isClosed = false;
 
@@ -70,7 +70,8 @@ export class Binaries {
     this.#scripts.clear();
     await Promise.allSettled(this.#removing);
     const folder = await this.#folder?.catch(() => null);
-    if (typeof folder === "string") await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    if (typeof folder === "string") await this.#folders.remove(folder);
+    await this.#folders.close();
   }
 
   #add(hash: string, content: Uint8Array): Kept {
@@ -89,7 +90,7 @@ export class Binaries {
   async #write(hash: string, content: Uint8Array): Promise<string> {
     // One that is registered again while its old file goes: that is gone first.
     await Promise.allSettled(this.#removing);
-    this.#folder ??= make();
+    this.#folder ??= this.#folders.make();
     const file = path.join(await this.#folder, hash);
     await writeFile(file, content, { flag: "wx", mode: FILE_MODE });
     // Whatever the process's mask takes away: archives have no bit that makes a file executable.
@@ -107,8 +108,4 @@ export class Binaries {
       .then(() => void this.#removing.delete(removing));
     this.#removing.add(removing);
   }
-}
-
-async function make(): Promise<string> {
-  return mkdtemp(path.join(await realpath(tmpdir()), PREFIX));
 }
