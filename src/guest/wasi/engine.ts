@@ -18,6 +18,11 @@ interface Command {
 /** Makes the engine of WebAssembly modules: before the prelude takes `WebAssembly` away, which nothing else gets hold of. */
 export function createEngine(): RuntimeEngine {
   const engine = new WasiEngine(WebAssembly, ArrayBuffer);
+  // Whoever got hold of one of their objects would have the class by its constructor.
+  const { Module, Instance, Memory, Table, Global, Tag, Exception } = WebAssembly;
+  for (const each of [Module, Instance, Memory, Table, Global, Tag, Exception, SharedArrayBuffer]) {
+    Reflect.deleteProperty(each.prototype, "constructor");
+  }
   return { connect: (world) => engine.connect(world), load: (code) => engine.load(code) };
 }
 
