@@ -2,6 +2,7 @@ import { GloveboxError } from "../errors.ts";
 import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
 import type { Inspection, ModuleContractName, ToolScript } from "../protocol/script.ts";
+import type { Binaries } from "../capabilities/native/binaries.ts";
 import type { Bundle } from "./bundle.ts";
 import { bundleDefinition, bundleFile } from "./code.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
@@ -26,6 +27,8 @@ export interface PrepareContext {
   /** A key that no other script has. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load">;
+  /** Keeps the files of what is native, by the keys of their scripts. */
+  readonly binaries: Pick<Binaries, "keep">;
 }
 
 /**
@@ -45,7 +48,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   if (loaded.contract === "glovebox" && loaded.defaultExport !== "function") {
     throw loadError(name, "must export default a function (input, context) => output");
   }
-  return registeredTool(definition, checks, bundle, loaded, context);
+  return withBinary(registeredTool(definition, checks, bundle, loaded, context), bundle, context);
 }
 
 /**
@@ -81,14 +84,25 @@ async function prepareBundle(
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
   const loaded = await load(name, bundle, context, configFor(extras));
-  const definitions = readTools(loaded, name, extras);
+  const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
   const tools: RegisteredTool[] = [];
   for (const definition of definitions) {
     // Of several tools in a module, each has a script of its own: its key is what workers know it by.
     const key = tools.length === 0 ? loaded.key : context.nextKey();
-    tools.push(registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context));
+    const tool = registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context);
+    tools.push(await withBinary(tool, bundle, context));
   }
   return tools;
+}
+
+/** A tool is only there when what it runs is. */
+async function withBinary(
+  tool: RegisteredTool,
+  { binary }: Bundle,
+  { binaries }: Pick<PrepareContext, "binaries">,
+): Promise<RegisteredTool> {
+  if (binary !== undefined) await binaries.keep(tool.script.key, tool.script.text, binary);
+  return tool;
 }
 
 /** What a module says of itself, in the terms of its contract: nobody has checked it. */

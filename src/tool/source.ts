@@ -22,7 +22,7 @@ export type ToolSource =
     };
 
 const MAX_TOOLS = 1_000;
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py"];
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py", ".wasm"];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
 /** The file by which a folder is a package of Python's. */
 const PYTHON_INDEX = "__init__.py";
