@@ -142,7 +142,8 @@ describe("a tool in Python is registered and called", () => {
     expect(registry.list_all().map(({ id }) => id)).toEqual(["py_echo"]);
     expect(registry.warnings).toMatchObject([{ module_name: "other" }]);
     const full = "strands_cli.tools.py_echo";
-    expect(["py_echo", full].map((asked) => registry.resolve(asked))).toEqual([full, full]);
+    expect(registry.get_allowlist()).toEqual(new Set(["py_echo", full]));
+    expect(["py_echo", full].map((callable) => registry.find(callable)?.id)).toEqual(["py_echo", "py_echo"]);
     expect(await outputOf("py_echo")).toBe("ok");
   });
 
