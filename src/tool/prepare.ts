@@ -8,7 +8,7 @@ import { bundleDefinition, bundleFile } from "./code.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
-import { configFor, type LocationExtras, readTools } from "./module.ts";
+import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { compileSchema, type Validator } from "./schema.ts";
@@ -45,9 +45,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const bundle = await bundling;
   const checks = await compiling;
   const loaded = await load(name, bundle, context, definition.config, definition);
-  if (loaded.contract === "glovebox" && loaded.defaultExport !== "function") {
-    throw loadError(name, "must export default a function (input, context) => output");
-  }
+  requireTool({ ...loaded, runtime: bundle.runtime }, name);
   return withBinary(registeredTool(definition, checks, bundle, loaded, context), bundle, context);
 }
 
@@ -192,8 +190,4 @@ function adviceOnGlobal(problem: string): string {
   const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
   if (name === undefined) return "";
   return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }

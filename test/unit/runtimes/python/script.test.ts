@@ -138,7 +138,7 @@ describe("a tool in Python is refused", () => {
 
   test("where it holds a pipe, which nobody writes to", async () => {
     const root = await newTree({ [FUNCTION]: "x" });
-    execFileSync("mkfifo", [path.join(root, "code/pipe.py")]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', path.join(root, "code/pipe.py")]);
     expect(await problemOf(() => scriptOfPackage(root, FUNCTION, {}))).toContain("neither a file nor a folder");
   });
 
