@@ -1,6 +1,6 @@
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonScript } from "../../protocol/python-script.ts";
-import { weightOf } from "./python-file.ts";
+import { SCRIPT_BYTES_MAX, weightOf } from "./python-file.ts";
 import { counts, type Requirement, shownRequirement } from "./requirement.ts";
 import { isCompiled, standInFor, standsIn } from "./stand-ins.ts";
 import { admits, compareVersions, isPrerelease } from "./versions.ts";
@@ -11,7 +11,6 @@ const PACKAGES_MAX = 200;
 /** What is chosen may ask for what changes the choice: so often it is looked at again. */
 const ROUNDS_MAX = 100;
 const FILES_MAX = 10_000;
-const CHARACTERS_MAX = 16 * 1024 * 1024;
 
 /** A wheel that was chosen, for all that ask for it. */
 interface Choice {
@@ -138,6 +137,7 @@ function merged(choices: readonly Choice[]): PythonScript["packages"] {
   if (both !== undefined)
     throw new PackageError(`one wheel has ${quoted(both)} as a file, and another one as a folder`);
   if (files.size > FILES_MAX) throw new PackageError(`its packages have more than ${FILES_MAX} files`);
-  if (characters > CHARACTERS_MAX) throw new PackageError(`its packages have more than ${CHARACTERS_MAX} characters`);
+  if (characters > SCRIPT_BYTES_MAX)
+    throw new PackageError(`its packages have more than ${SCRIPT_BYTES_MAX} characters`);
   return Object.fromEntries(files);
 }
