@@ -101,7 +101,8 @@ function bundleWasm(bytes: Buffer, name: string): Bundle {
   try {
     checkWasiModule(bytes);
   } catch (error) {
-    if (error instanceof WasmError) throw new GloveboxError("load_error", `tool "${name}": its module ${error.message}`);
+    if (error instanceof WasmError)
+      throw new GloveboxError("load_error", `tool "${name}": its module ${error.message}`);
     throw error;
   }
   return { runtime: "wasi", text: bytes.toString("base64"), bytes: bytes.length, sourceMap: "", sources: [] };

@@ -128,7 +128,10 @@ function chooseIsolation(
     return { isolation: "isolate", isolationReason: "an interpreter is an isolate's" };
   }
   if (runtime === "wasi" && wanted === "shared") {
-    throw loadError(name, `cannot have the isolation "shared": a command starts anew for each call, and leaves nothing to share`);
+    throw loadError(
+      name,
+      `cannot have the isolation "shared": a command starts anew for each call, and leaves nothing to share`,
+    );
   }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
   const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";

@@ -115,10 +115,13 @@ describe("a command of WASI", () => {
     expect(output).toEqual({ status: "unsupported", message: "binary tools have no commands" });
   });
 
-  test.each(["instance", "context", "isolate"] as const)("finds nothing of other calls, at the level %s", async (level) => {
-    await using engine = await open({ ...HAZARDS, isolation: level });
-    for (let call = 0; call < 3; call++) expect((await doing(engine, "leave")).output).toEqual({ found: false });
-  });
+  test.each(["instance", "context", "isolate"] as const)(
+    "finds nothing of other calls, at the level %s",
+    async (level) => {
+      await using engine = await open({ ...HAZARDS, isolation: level });
+      for (let call = 0; call < 3; call++) expect((await doing(engine, "leave")).output).toEqual({ found: false });
+    },
+  );
 
   test("cannot be shared, as nothing of it stays", async () => {
     await using engine = await open();
@@ -192,7 +195,14 @@ describe("a module is registered", () => {
 
   test("and says what it lacks when it is called with what its types do not fit", async () => {
     // It takes nothing and answers nothing, which no function of WASI does.
-    const bytes = wasm(TYPES, imports([WASI, "fd_write"]), FUNCTIONS, memory(...limits(1)), exportsOf(1), code(0x10, 0));
+    const bytes = wasm(
+      TYPES,
+      imports([WASI, "fd_write"]),
+      FUNCTIONS,
+      memory(...limits(1)),
+      exportsOf(1),
+      code(0x10, 0),
+    );
     const source = Buffer.from(bytes).toString("base64");
     await using engine = await open({ name: "it", description: "none", runtime: "wasi", source });
     const { error } = await engine.execute({ name: "it", arguments: {} });
@@ -214,10 +224,10 @@ describe("a command is called", () => {
       body: JSON.stringify({ ...rest, source }),
     });
     expect(put.status).toBe(201);
-    const called = await fetch(`${server.url}/v1/tools/${rest.name}`, {
+    const called = await fetch(`${server.url}/v1/execute`, {
       method: "POST",
       headers,
-      body: JSON.stringify({ arguments: { value: 42 } }),
+      body: JSON.stringify({ name: rest.name, arguments: { value: 42 } }),
     });
     expect(await called.json()).toMatchObject({ success: true, output: ANSWER });
   });
