@@ -52,15 +52,15 @@ function answerOf({ exitCode, ended, stdout, stderr, output }: BinaryRun): unkno
     ["stdout", stdout],
     ["its output file", output ?? ""],
   ].flatMap(([where, text = ""]) => (text.trim() === "" ? [] : [`${where}: ${text.trim().slice(0, SHOWN_MAX)}`]));
-  const why = said.length === 0 ? "and said nothing" : said.join("; ");
+  const why = said.length === 0 ? ", and said nothing" : `: ${said.join("; ")}`;
   if (exitCode !== 0) {
     const how = ended ?? `ended with exit code ${exitCode}`;
-    throw new BinaryToolError(`the binary ${how}: ${why}`);
+    throw new BinaryToolError(`the binary ${how}${why}`);
   }
-  if (output === null) throw new BinaryToolError(`the binary wrote no output file: ${why}`);
+  if (output === null) throw new BinaryToolError(`the binary wrote no output file${why}`);
   try {
     return JSON.parse(output) as unknown;
   } catch {
-    throw new BinaryToolError(`the binary's output file is not JSON: ${why}`);
+    throw new BinaryToolError(`the binary's output file is not JSON${why}`);
   }
 }

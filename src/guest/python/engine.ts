@@ -53,7 +53,7 @@ export function createEngine(modules: Modules): PythonEngine {
     },
     status: () => status,
     snapshot: () => required(interpreter).snapshot(),
-    load: (code): Factory => required(interpreter).load(String(code)),
+    load: (code): Factory => required(interpreter).load(typeof code === "string" ? code : ""),
   };
 }
 

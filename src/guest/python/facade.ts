@@ -51,7 +51,9 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
       return file;
     },
     os: { system: (_command: string, [, script = ""]: string[]) => base64(randomBytes(surroundings, script)) },
-    setTimeout: (callback: () => void, delayMs = 0) => surroundings.setTimeout(callback, delayMs),
+    // Pyodide has its loop turn so: in the same turn of the isolate, as a turn of its own would cost a millisecond.
+    setTimeout: (callback: () => void, delayMs = 0) =>
+      delayMs >= 1 ? surroundings.setTimeout(callback, delayMs) : (soon(callback), 0),
     clearTimeout: (timer: number) => surroundings.clearTimeout(timer),
     setImmediate: soon,
     queueMicrotask: soon,

@@ -35,6 +35,7 @@ exec(compile(SOURCES["glovebox._sources"], finder.__file__, "exec"), finder.__di
 finder.install(SOURCES)
 import ${RUNNER}
 `;
+const SEED_BYTES = 16;
 /** Errors that Python may still hold. */
 const ERRORS_MAX = 1_000;
 
@@ -44,7 +45,7 @@ export class Interpreter {
   readonly #world: EngineWorld;
   readonly #runner: Runner;
   /** What was told to Python as an exception, by number. */
-  readonly #errors = new Map<number, object>();
+  readonly #errors = new Map<number, Error>();
   #lastError = 0;
   #instances: Instance[] = [];
   #bytes = 0;
@@ -71,10 +72,20 @@ export class Interpreter {
     const { instantiate } = this.#runner;
     return () => {
       this.#sweep();
-      const { id, exports } = this.#read(instantiate()) as { readonly id: number; readonly exports: Described };
+      const { id, exports } = this.#read(instantiate(this.#seed())) as {
+        readonly id: number;
+        readonly exports: Described;
+      };
       this.#instances.push({ call: this.#world.turn.call, id });
       return moduleOf(exports, (target, args, takesContext = false) => this.#call(id, target, args, takesContext));
     };
+  }
+
+  /** Of what the call's randomness is made in Python: its own source would take longer than the call. */
+  #seed(): string {
+    const bytes = new Uint8Array(SEED_BYTES);
+    this.#world.turn.call?.entropy.fill(bytes);
+    return bytes.join(" ");
   }
 
   /** Lets go of what calls that have ended were made of. */
@@ -150,7 +161,7 @@ export class Interpreter {
   /** A promise of an `Answer`, also where the call is cancelled. */
   #answer(call: EngineCall, asked: Promise<unknown>): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const fail = (error: object, type: string): void => {
+    const fail = (error: Error, type: string): void => {
       const number = ++this.#lastError;
       this.#errors.set(number, error);
       this.#errors.delete(number - ERRORS_MAX);

@@ -50,14 +50,14 @@ def _load(text):
     _tool = Tool(text)
 
 
-def instantiate():
-    return _answer(_instantiate)
+def instantiate(seed):
+    return _answer(lambda: _instantiate(seed))
 
 
-def _instantiate():
+def _instantiate(seed):
     global _last_instance
     # So that two calls have nothing of their randomness in common.
-    random.seed()
+    random.seed(seed)
     instance = _Instance(_tool.evaluate())
     _last_instance += 1
     _instances[_last_instance] = instance
