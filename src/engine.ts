@@ -9,7 +9,7 @@ import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "./errors.ts";
 import { within } from "./deadline.ts";
 import type { DoorTold, EventName, Listener, Reconfigured } from "./events.ts";
-import { bundlePrelude } from "./executor/prelude.ts";
+import { bundlePrelude } from "./runtimes/prelude.ts";
 import type { Prelude } from "./protocol/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Policy } from "./broker/policy.ts";

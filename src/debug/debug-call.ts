@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Descriptors } from "../descriptors.ts";
 import { readablePaths } from "../executor/process/permissions.ts";
 import { Sandbox } from "../executor/process/sandbox.ts";
-import { bundlePrelude } from "../executor/prelude.ts";
+import { bundlePrelude } from "../runtimes/prelude.ts";
 import type { Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
 
@@ -29,6 +29,9 @@ export interface Debugged {
  * permission model: no files, no network, no children.
  */
 export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
+  const { runtime } = recording.tool;
+  if (runtime !== "javascript")
+    throw new TypeError(`a debugger reads JavaScript, and the tool's runtime is ${runtime}`);
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const entry = fileURLToPath(new URL(`entry.${extension}`, import.meta.url));
   const flags = [

@@ -54,18 +54,23 @@ export class CapabilityError extends Error {
     const called = method.replace(STEP, "");
     const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
     const error = new CapabilityError(failure.code, message, capability, called);
-    issued.add(error);
+    issue(error, failure.code);
     return error;
   }
 }
 
 const STEP = /\$(?:begin|next|end)$/;
 
-const issued = new WeakSet<object>();
+const issued = new WeakMap<object, string>();
+
+/** Has an error end its call with this code, where nobody catches it. */
+export function issue(error: object, code: string): void {
+  issued.set(error, code);
+}
 
 /** The code of an error that the engine made: a tool cannot make its own error pass for one. */
 export function issuedCode(thrown: object): string | undefined {
-  return thrown instanceof CapabilityError && issued.has(thrown) ? thrown.code : undefined;
+  return issued.get(thrown);
 }
 
 const LOG_LINE_MAX = 16_384;
@@ -100,10 +105,10 @@ export class Call {
   readonly run: number;
   readonly id: string;
   readonly originMs: number;
+  readonly outputMax: number;
   /** The global of the instance that works for this call. */
   global: object | null = null;
   readonly #world: CallWorld;
-  readonly #outputMax: number;
   #seenMs: number;
   // Most calls need none of these, and a call costs less than making them.
   #asks: Map<number, Ask> | null = null;
@@ -111,6 +116,7 @@ export class Call {
   #entropy: Entropy | null = null;
   #requests = 0;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
+  #cancelled: (() => void)[] | null = null;
   /** Whether nobody listens to how far it comes: it is not said any more then. */
   #isUnheard = false;
   settled = false;
@@ -121,7 +127,7 @@ export class Call {
     this.id = id;
     this.originMs = world.turn.nowMs;
     this.#seenMs = world.turn.nowMs;
-    this.#outputMax = outputMax;
+    this.outputMax = outputMax;
   }
 
   get timers(): Timers {
@@ -160,7 +166,14 @@ export class Call {
   }
 
   abort(reason: unknown): void {
+    for (const tell of this.#cancelled ?? []) tell();
+    this.#cancelled = null;
     this.#abort?.abort(reason);
+  }
+
+  /** Tells a function of the realm's own when the call is cancelled. */
+  onCancel(tell: () => void): void {
+    (this.#cancelled ??= []).push(tell);
   }
 
   log(level: string, message: string): void {
@@ -213,7 +226,7 @@ export class Call {
   finish(value: unknown): string {
     if (this.settled) return "";
     this.end();
-    if (typeof value === "string" && value.length > this.#outputMax) return this.#tooLarge(value.length);
+    if (typeof value === "string" && value.length > this.outputMax) return this.#tooLarge(value.length);
     let text: string | undefined;
     try {
       text = value === undefined ? "null" : JSON.stringify(value);
@@ -222,7 +235,7 @@ export class Call {
     }
     if (typeof text !== "string")
       return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
-    return text.length > this.#outputMax ? this.#tooLarge(text.length) : `+${text}`;
+    return text.length > this.outputMax ? this.#tooLarge(text.length) : `+${text}`;
   }
 
   failWith(failure: Failure): string {
@@ -234,7 +247,7 @@ export class Call {
   /** For outcomes that come outside the synchronous part of the call's first turn. */
   emitOutcome(outcome: string): void {
     if (outcome === "") return;
-    this.#world.emit(EMIT_DONE, this.run, within(this.#outputMax + FAILURE_MAX, outcome), "", "", 0);
+    this.#world.emit(EMIT_DONE, this.run, within(this.outputMax + FAILURE_MAX, outcome), "", "", 0);
   }
 
   end(): void {
@@ -246,7 +259,7 @@ export class Call {
   #tooLarge(length: number): string {
     return fail(
       "output_too_large",
-      `the output has ${length} characters of JSON, the limit is ${this.#outputMax} bytes`,
+      `the output has ${length} characters of JSON, the limit is ${this.outputMax} bytes`,
     );
   }
 }

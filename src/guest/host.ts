@@ -38,6 +38,8 @@ export interface Failure {
 export interface EngineWorld {
   readonly turn: { readonly nowMs: number; readonly call: EngineCall | null };
   readonly emit: Emit;
+  /** Has an error end its call with this code, where nobody catches it. */
+  readonly issue: (error: object, code: string) => void;
 }
 
 /** What an engine needs of a call. */
@@ -45,7 +47,18 @@ export interface EngineCall {
   readonly run: number;
   readonly id: string;
   readonly settled: boolean;
-  readonly signal: object;
+  readonly timers: {
+    set(callback: unknown, delayMs: unknown, args: readonly unknown[], repeat: boolean): number;
+    clear(timer: unknown): void;
+  };
+  /** Its randomness: the same again where it is run again. */
+  readonly entropy: { fill(bytes: Uint8Array): void };
+  /** Tells a function when the call is cancelled. */
+  onCancel(tell: () => void): void;
+  /** When it began, by its clock. */
+  readonly originMs: number;
+  /** What its output may have, in bytes. */
+  readonly outputMax: number;
   log(level: string, message: string): void;
   progress(progress: unknown, total: unknown, message: unknown): void;
   /** Asks the host. Rejects with a `CapabilityError`. */
@@ -58,6 +71,30 @@ export interface RuntimeEngine {
   connect(world: EngineWorld): void;
   /** Makes a factory of a tool's code. What it exports are the names that a module of JavaScript would. */
   load(code: string | ArrayBuffer): Factory;
+}
+
+/** The engine of Python: CPython, as Pyodide compiles it. */
+export interface PythonEngine extends RuntimeEngine {
+  /**
+   * Starts the interpreter; `status` tells what came of it. `module` is compiled; `library` a zip; `lock` JSON; `entropy` the randomness
+   * of what is made before there is a call. With `snapshot` it goes on where another one was; without, `modules`, as JSON, are put
+   * into it, so that a snapshot can be taken. A snapshot's header is what Pyodide says of it; then come the runs, one
+   * after the other, for which `runs` says where each begins, and how long it is.
+   */
+  start(
+    module: object,
+    library: ArrayBuffer,
+    lock: string,
+    entropy: ArrayBuffer,
+    modules: string,
+    snapshot: ArrayBuffer | null,
+    headerBytes: number,
+    runs: Int32Array | null,
+  ): void;
+  /** `ready`, nothing where it is under way, or what went wrong. */
+  status(): string;
+  /** Its memory, where it was started without a snapshot. */
+  snapshot(): Uint8Array;
 }
 
 /** A module as the worker compiled it: evaluating it again makes a fresh instance. */

@@ -1,4 +1,4 @@
-import { Call, CapabilityError, type CallWorld, type TurnState } from "./call.ts";
+import { Call, CapabilityError, type CallWorld, issue, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
 import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
@@ -47,7 +47,7 @@ export function boot(
     fetch: () => parts.fetch().globals.fetch,
     createAbort: () => new (parts.web().globals.AbortController)(),
   };
-  engine?.connect({ turn, emit });
+  engine?.connect({ turn, emit, issue });
   const guest = new Realm(world, hardened);
   const [factory, ownNames = "", facts = "", shared = false] = tool;
   if (factory !== undefined) guest.load(factory, ownNames, facts, shared);

@@ -4,11 +4,16 @@ import { GloveboxError } from "../errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
 import { PackageError } from "../package/step.ts";
 import type { PackageLayout } from "../package/layout.ts";
+import { readFileAt } from "../package/file.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
+import type { Wheels } from "../runtimes/python/wheels.ts";
+import { checkWasiModule } from "../runtimes/wasi/module.ts";
+import { MODULE_BYTES_MAX, WasmError } from "../wasm-sections.ts";
 import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
+import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./bundle-python.ts";
 import type { ToolDefinition } from "./definition.ts";
 
 /** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
@@ -21,8 +26,9 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "javascript":
       return bundleModule({ kind: "text", text: source, name });
     case "python":
+      return bundlePythonText(source, name);
     case "wasi":
-      throw unavailable(name, runtime);
+      return bundleWasm(decodeModule(source, name), name);
     case "native":
       throw new GloveboxError("load_error", `tool "${name}" is native, so it has a file: name that as its entry`, {
         runtime,
@@ -38,8 +44,9 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "javascript":
       return bundleModule({ kind: "file", path: file, name });
     case "python":
+      return bundlePythonFile(file, name);
     case "wasi":
-      throw unavailable(name, runtime);
+      return bundleWasm(await readModule(file, name), name);
     case "native":
       return bundleBinary(file, name, path.basename(file), true);
     default:
@@ -53,6 +60,7 @@ export async function bundlePackage(
   layout: PackageLayout,
   name: string,
   options: ResolvedPackageOptions,
+  wheels: Wheels,
 ): Promise<Bundle> {
   switch (layout.kind) {
     case "module": {
@@ -60,8 +68,9 @@ export async function bundlePackage(
       return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
     }
     case "python":
+      return bundlePythonPackage(folder, layout.entry, wheels);
     case "wasi":
-      throw unavailable(name, layout.kind);
+      return bundleWasm(await readModule(path.join(folder, layout.entry), name), name);
     case "native":
       return bundleBinary(path.join(folder, layout.entry), name, layout.entry, false, NO_MODULE);
     default:
@@ -108,7 +117,34 @@ async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> 
   return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
 }
 
-function unavailable(name: string, runtime: Runtime): GloveboxError {
-  const problem = `asks for the runtime ${runtime}, which is not available in this build`;
-  return new GloveboxError("load_error", `tool "${name}" ${problem}`, { runtime });
+/** A WebAssembly module as it is: workers get its bytes, and limit its memory to what the tool may have. */
+function bundleWasm(bytes: Buffer, name: string): Bundle {
+  try {
+    checkWasiModule(bytes);
+  } catch (error) {
+    if (error instanceof WasmError)
+      throw new GloveboxError("load_error", `tool "${name}": its module ${error.message}`);
+    throw error;
+  }
+  return { runtime: "wasi", text: bytes.toString("base64"), bytes: bytes.length, sourceMap: "", sources: [] };
+}
+
+/** A definition's `source`, which is text. */
+function decodeModule(source: string, name: string): Buffer {
+  const bytes = Buffer.from(source, "base64");
+  const isBase64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(source);
+  if (isBase64) return bytes;
+  throw new GloveboxError("load_error", `tool "${name}" has a source that is not Base64; give the module's bytes so`);
+}
+
+async function readModule(file: string, name: string): Promise<Buffer> {
+  const shown = path.basename(file);
+  try {
+    const bytes = await readFileAt(file, shown, MODULE_BYTES_MAX, true);
+    if (bytes !== undefined) return bytes;
+  } catch (error) {
+    if (!(error instanceof PackageError)) throw error;
+    throw new GloveboxError("load_error", `tool "${name}": ${error.message}`);
+  }
+  throw new GloveboxError("load_error", `tool "${name}" has no file ${shown}; check its path`);
 }

@@ -90,10 +90,22 @@ function describedBy(
   return [agentspace.readTool(record)];
 }
 
-function readSpec(name: string, spec: unknown, { defaultExport }: Found): object {
-  if (defaultExport !== "function") throw loadError(name, "must export default a function (input, context) => output");
+function readSpec(name: string, spec: unknown, found: Found): object {
+  requireTool(found, name);
   if (isObject(spec)) return { name, ...spec };
-  throw loadError(name, "must say what it is: export const spec = { name, description, inputSchema, … }");
+  const written = found.runtime === "python" ? 'spec = { "name": …' : "export const spec = { name";
+  throw loadError(name, `must say what it is: ${written}, description, inputSchema, … }`);
+}
+
+/** Throws where a module that is in no other contract has nothing to be called either. */
+export function requireTool(
+  { contract, defaultExport, runtime }: Omit<Found, "spec" | "described">,
+  name: string,
+): void {
+  if (contract !== "glovebox" || defaultExport === "function") return;
+  if (runtime !== "python") throw loadError(name, "must export default a function (input, context) => output");
+  const forms = "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, or mount";
+  throw loadError(name, `must define one of: ${forms}`);
 }
 
 /** As a definition, which has no place for what a tool does not say. */

@@ -8,14 +8,14 @@ import { bundleDefinition, bundleFile } from "./code.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
-import { configFor, type LocationExtras, readTools } from "./module.ts";
+import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 import type { JsonSchema } from "../json.ts";
 import type { SchemaPlace } from "./schema-text.ts";
 import type { ToolSource } from "./source.ts";
-import { mapStack } from "./stack.ts";
+import { stackMapper } from "./stack.ts";
 
 /** What preparing a tool needs of the engine. */
 export interface PrepareContext {
@@ -45,9 +45,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const bundle = await bundling;
   const checks = await compiling;
   const loaded = await load(name, bundle, context, definition.config, definition);
-  if (loaded.contract === "glovebox" && loaded.defaultExport !== "function") {
-    throw loadError(name, "must export default a function (input, context) => output");
-  }
+  requireTool({ ...loaded, runtime: bundle.runtime }, name);
   return withBinary(registeredTool(definition, checks, bundle, loaded, context), bundle, context);
 }
 
@@ -178,7 +176,7 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
+  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
   // Of a module on disk nobody knows yet whether its contract has keys in its config.
   const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
   const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
@@ -192,8 +190,4 @@ function adviceOnGlobal(problem: string): string {
   const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
   if (name === undefined) return "";
   return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }

@@ -94,7 +94,7 @@ export function registeredTool(
     text: bundle.text,
   });
   const usage: ToolUsage = { calls: 0, retired: false };
-  const toOwnLines = stackMapper(name, bundle.sourceMap);
+  const toOwnLines = stackMapper(name, bundle.sourceMap, bundle.runtime);
   const askedLimits = Object.freeze({ ...definition.limits });
   return Object.freeze({
     info,
@@ -128,6 +128,12 @@ function chooseIsolation(
   const wanted = asked ?? "instance";
   if (runtime === "python" && wanted === "context") {
     return { isolation: "isolate", isolationReason: "an interpreter is an isolate's" };
+  }
+  if (runtime === "wasi" && wanted === "shared") {
+    throw loadError(
+      name,
+      `cannot have the isolation "shared": a command starts anew for each call, and leaves nothing to share`,
+    );
   }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
   const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";

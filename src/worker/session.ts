@@ -1,16 +1,16 @@
-import { getHeapStatistics } from "node:v8";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../guest/host.ts";
 import { isContinuation } from "../protocol/continuation.ts";
-import type { RunMessage, SettleMessage, ToHost, WorkerStats } from "../protocol/messages.ts";
+import type { RunMessage, SettleMessage, WorkerStats } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { TurnSlot } from "../protocol/turn-record.ts";
-import { decodeToWorker, encodeToHost } from "../protocol/wire.ts";
+import { decodeToWorker } from "../protocol/wire.ts";
 import { ActiveCall, failed } from "./active-call.ts";
-import { collectGarbage } from "./garbage.ts";
+import { Leftovers } from "./garbage.ts";
 import { inspectScript } from "./inspect.ts";
 import { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import type { LinkListener } from "./link.ts";
+import { Outbox } from "./outbox.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Preparation } from "./preparation.ts";
@@ -20,15 +20,11 @@ import { type TurnEnd, Turns } from "./turns.ts";
 
 /** What a cancelled call's listeners may still use, in milliseconds. */
 const CANCEL_CPU_MS = 50;
-/** Replies wait for the rest of the batch at most so long, in milliseconds. */
-const REPLY_DELAY_MS = 0.05;
 const STATS_EVERY_MS = 500;
-/** What isolates have said lies outside this thread's heap, where V8 sees no reason to collect it. */
-const OUTSIDE_MAX_BYTES = 8 * 1024 * 1024;
 
 /** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
 export class Session implements LinkListener {
-  readonly #send: (text: string) => void;
+  readonly #outbox: Outbox;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
   readonly #isolates: Isolates;
@@ -39,14 +35,17 @@ export class Session implements LinkListener {
   readonly #statsTimer: NodeJS.Timeout;
   /** Calls that ended in the turn that runs now, whosever it is: at the `shared` level they wait for each other. */
   #ended: ActiveCall[] = [];
-  #outbox = "";
-  #outboxSinceMs = 0;
   #hasInspected = false;
   #lastStats = "";
+  readonly #leftovers = new Leftovers();
 
   constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
-    this.#send = send;
     this.#slot = slot;
+    this.#outbox = new Outbox((text) => {
+      // Before the host hears of a turn's end, it is said to run no more.
+      if (this.#turns.realm === null) slot.rest();
+      send(text);
+    });
     this.#turns = new Turns(slot);
     this.#isolates = new Isolates(
       settings.prelude,
@@ -60,7 +59,7 @@ export class Session implements LinkListener {
       isolates: this.#isolates,
       turns: this.#turns,
       calls: this.#calls,
-      post: (message) => this.#post(message),
+      post: (message) => this.#outbox.post(message),
       afterTurn: (call, end) => this.#afterTurn(call, end),
       abandon: (isolate) => this.#abandon(isolate),
     });
@@ -87,7 +86,7 @@ export class Session implements LinkListener {
       case "inspect": {
         this.#hasInspected = true;
         const inspection = inspectScript(message, this.#isolates, this.#turns);
-        return this.#post({ kind: "inspected", run: message.run, payload: JSON.stringify(inspection) });
+        return this.#outbox.post({ kind: "inspected", run: message.run, payload: JSON.stringify(inspection) });
       }
     }
   }
@@ -99,7 +98,7 @@ export class Session implements LinkListener {
 
   /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
   onPause(): void {
-    this.#sendOutbox();
+    this.#outbox.flush();
     this.#slot.rest();
     this.#preparation.begin(this.#hasInspected);
     this.#hasInspected = false;
@@ -129,7 +128,7 @@ export class Session implements LinkListener {
     const call = this.#calls.get(run);
     if (call === undefined) return;
     // An answer that was known before has its time: that of the run in which it came.
-    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#post({ kind: "timed", run, ask, nowMs: call.firedMs });
+    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#outbox.post({ kind: "timed", run, ask, nowMs: call.firedMs });
     this.#afterTurn(
       call,
       this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
@@ -195,12 +194,21 @@ export class Session implements LinkListener {
     for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
   }
 
+  /** An isolate whose interpreter has failed is of no use to anybody: once this turn is over, its calls go elsewhere. */
+  #giveUp(isolate: ToolIsolate): void {
+    isolate.retired = true;
+    setImmediate(() => {
+      this.#abandon(isolate);
+      this.onPause();
+    });
+  }
+
   #lose(run: number, reason: string): void {
     const call = this.#calls.get(run);
     call?.stopTimers();
     call?.isolate.leave(run, call.realm);
     this.#calls.delete(run);
-    this.#post({ kind: "lost", run, payload: JSON.stringify(reason) });
+    this.#outbox.post({ kind: "lost", run, payload: JSON.stringify(reason) });
   }
 
   #completeEnded(): void {
@@ -218,7 +226,7 @@ export class Session implements LinkListener {
     call.stopTimers();
     isolate.measure(call.cpuMs);
     isolate.leave(run, call.realm);
-    this.#post({
+    this.#outbox.post({
       kind: "done",
       run,
       ok,
@@ -253,9 +261,13 @@ export class Session implements LinkListener {
         call.steps.note(Number(a), String(b), String(c), () => {
           this.#postProgress(call);
           // The turn that it is said in may go on for long.
-          this.#sendOutbox();
+          this.#outbox.flush();
         });
         return 1;
+      case EMIT_MEMORY:
+        call.isolate.grow(Number(a));
+        if (b !== "") this.#giveUp(call.isolate);
+        return 0;
       case EMIT_TIMER:
         call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
           this.#fire(call);
@@ -268,7 +280,7 @@ export class Session implements LinkListener {
         const ask = call.nextAsk(payload.length, isContinuation(capability, method));
         const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
         const { heard } = call;
-        if (ask > 0) this.#post({ kind: "ask", run, ask, nowMs: askedMs, heard, capability, method, payload });
+        if (ask > 0) this.#outbox.post({ kind: "ask", run, ask, nowMs: askedMs, heard, capability, method, payload });
         return ask;
       }
       default:
@@ -278,33 +290,17 @@ export class Session implements LinkListener {
 
   #log(call: ActiveCall, level: string, message: string): void {
     if (!call.log(level, message) || !call.message.stream) return;
-    this.#post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
+    this.#outbox.post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
   }
 
   #postProgress(call: ActiveCall): void {
     const payload = call.steps.take();
-    if (payload !== null) this.#post({ kind: "progress", run: call.run, payload });
-  }
-
-  #post(message: ToHost): void {
-    const nowMs = performance.now();
-    if (this.#outbox === "") this.#outboxSinceMs = nowMs;
-    this.#outbox += encodeToHost(message);
-    if (nowMs - this.#outboxSinceMs > REPLY_DELAY_MS) this.#sendOutbox();
-  }
-
-  #sendOutbox(): void {
-    const text = this.#outbox;
-    if (text === "") return;
-    this.#outbox = "";
-    // Before the host hears of a turn's end, it is said to run no more.
-    if (this.#turns.realm === null) this.#slot.rest();
-    this.#send(text);
+    if (payload !== null) this.#outbox.post({ kind: "progress", run: call.run, payload });
   }
 
   #sendStats(): void {
     this.#isolates.dropStale();
-    if (getHeapStatistics().external_memory > OUTSIDE_MAX_BYTES) collectGarbage();
+    this.#leftovers.collect();
     const stats: WorkerStats = {
       ...this.#isolates.counts(),
       starts: this.#isolates.starts,
@@ -313,7 +309,7 @@ export class Session implements LinkListener {
     const payload = JSON.stringify(stats);
     if (payload === this.#lastStats) return;
     this.#lastStats = payload;
-    this.#post({ kind: "stats", payload });
+    this.#outbox.post({ kind: "stats", payload });
     this.onPause();
   }
 }

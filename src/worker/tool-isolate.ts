@@ -1,5 +1,6 @@
 import type ivm from "isolated-vm";
 import { isHardened, type ToolScript } from "../protocol/script.ts";
+import { PYTHON_HEAP_MB } from "./python/heap.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
 /** Served calls after which an isolate makes room for a new one. */
@@ -9,6 +10,7 @@ const HEAP_SHARE_MAX = 0.75;
 /** Turns longer than this are worth reading the heap's size after, in milliseconds. */
 const MEASURE_AFTER_MS = 1;
 const MEASURE_EVERY_CALLS = 64;
+const MIB = 1024 * 1024;
 
 /** An isolate with a realm that no call has used yet. */
 export interface Blank {
@@ -43,12 +45,16 @@ export class ToolIsolate {
   #measureAt = 0;
   #ended = false;
   heapBytes = 0;
+  /** What its interpreter holds beside V8's heap. */
+  #outsideBytes = 0;
+  readonly #heapMb: number;
   /** No further calls: it is disposed when the last one ends. */
   retired = false;
 
   constructor(blank: Blank, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
     this.#onEnd = onEnd;
     this.tool = script.name;
+    this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
     this.#isolate = blank.isolate;
     this.#open = blank.open;
@@ -99,8 +105,15 @@ export class ToolIsolate {
   measure(cpuMs: number): void {
     if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
     this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
-    this.heapBytes = heapBytesOf(this.#isolate);
-    if (this.heapBytes > this.#script.memoryMb * 1024 * 1024 * HEAP_SHARE_MAX) this.retired = true;
+    const heapBytes = heapBytesOf(this.#isolate);
+    this.heapBytes = heapBytes + this.#outsideBytes;
+    if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
+  }
+
+  /** Its interpreter's own memory has grown: it never becomes less. */
+  grow(bytes: number): void {
+    this.#outsideBytes = Math.max(0, Math.min(bytes, this.#script.memoryMb * MIB)) || 0;
+    if (this.#outsideBytes > this.#script.memoryMb * MIB * HEAP_SHARE_MAX) this.retired = true;
   }
 
   /** Disposed, by us or by V8 at the memory limit: asked for only where a turn failed, for asking is slow. */
@@ -115,4 +128,9 @@ export class ToolIsolate {
     this.#ended = true;
     this.#onEnd(this);
   }
+}
+
+/** What V8's heap may come to, in MiB: an interpreter has its tool's memory for itself. */
+function heapMbOf({ runtime, memoryMb }: ToolScript): number {
+  return runtime === "python" ? PYTHON_HEAP_MB : memoryMb;
 }

@@ -8,7 +8,7 @@ import type {
   Reply,
   TellExecutorEvent,
 } from "../../src/executor/executor.ts";
-import { bundlePrelude } from "../../src/executor/prelude.ts";
+import { bundlePrelude } from "../../src/runtimes/prelude.ts";
 import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/limits.ts";

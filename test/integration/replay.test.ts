@@ -18,7 +18,7 @@ import {
   type ToolResult,
 } from "../../src/index.ts";
 import { DebuggedCall } from "../../src/debug/debugged-call.ts";
-import { bundlePrelude } from "../../src/executor/prelude.ts";
+import { bundlePrelude } from "../../src/runtimes/prelude.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/surfaces/cli/main.ts", import.meta.url));
 

@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { pythonPlace } from "../../runtimes/python/place.ts";
 import { V8_FLAGS } from "../v8-flags.ts";
 
 /** Packages that an executor process loads itself. */
@@ -36,6 +37,8 @@ export function readablePaths(): Set<string> {
     ...modulesFolders(addonRequire, ADDON_LOADER),
   ];
   for (const folder of folders) readable.add(folder);
+  const python = pythonPlace();
+  if (python !== null) readable.add(`${python.cache}${sep}`);
   return readable;
 }
 

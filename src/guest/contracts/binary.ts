@@ -32,9 +32,10 @@ export function binaryExports(run: (argument: string) => BinaryRun | Promise<Bin
       this.#data = data;
     }
 
-    async execute(input: unknown): Promise<unknown> {
+    execute(input: unknown): unknown {
       const argument = { tool_id: this.#id, tool_data: this.#data, mode: "input", input };
-      return answerOf(await run(JSON.stringify(argument)));
+      const ran = run(JSON.stringify(argument));
+      return ran instanceof Promise ? ran.then(answerOf) : answerOf(ran);
     }
 
     execute_command(): unknown {

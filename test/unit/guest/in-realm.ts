@@ -1,5 +1,5 @@
 import ivm from "isolated-vm";
-import { bundlePrelude } from "../../../src/executor/prelude.ts";
+import { bundlePrelude } from "../../../src/runtimes/prelude.ts";
 import { SCRIPT_EXPORTS, type ToolScript } from "../../../src/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../../src/worker/guest-realm.ts";
 import { createPure } from "../../../src/worker/pure.ts";

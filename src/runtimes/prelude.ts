@@ -2,6 +2,7 @@ import { build } from "esbuild";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Prelude } from "../protocol/prelude.ts";
+import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
 /** Parts that are evaluated only where a tool asks for them, by the names under which the prelude knows them. */
@@ -28,7 +29,7 @@ async function bundle(): Promise<Prelude> {
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
   const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
   const engines = { wasi: engineOf("wasi"), native: engineOf("native") };
-  return { core: script(core), parts: Object.fromEntries(parts), engines, pythonImage: null };
+  return { core: script(core), parts: Object.fromEntries(parts), engines, pythonImage: pythonPlace()?.image ?? null };
 }
 
 /** A script whose value is what the body returns. */

@@ -1,0 +1,184 @@
+/**
+ * What Pyodide finds instead of a shell's globals. It is written for a browser, Node or V8's own shell, and poses no questions that
+ * the last does not answer; so the interpreter is told that it runs there. Nothing of this is on the realm's own global.
+ */
+export interface Facade {
+  /** Stands for the global in Pyodide's code. */
+  readonly global: object;
+  /** The values of `FACADE_NAMES`. */
+  readonly names: readonly unknown[];
+  /** The only files there are, by name. Gone once it has started. */
+  readonly files: Map<string, ArrayBuffer | Uint8Array>;
+  /** Gives it the compiled interpreter, which it finds where it would compile the placeholder. */
+  use(module: WebAssembly.Module): void;
+  /** From now on nothing is compiled, made or grown that was not there. */
+  seal(): void;
+}
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/** Functions of JavaScript that Python may come to hold; a table's growth is outside of V8's account. */
+const TABLE_GROWTH_MAX = 10_000;
+
+/** What else Pyodide asks of its surroundings, which is the call's whose turn it is. */
+export interface Surroundings {
+  setTimeout(callback: () => void, delayMs: number): number;
+  clearTimeout(timer: number): void;
+  /** Fills it with randomness. */
+  random(bytes: Uint8Array): void;
+}
+
+/** Made before the prelude takes away what it holds. */
+export function createFacade(realm: typeof globalThis, surroundings: Surroundings): Facade {
+  const files = new Map<string, ArrayBuffer | Uint8Array>();
+  const assembly = createAssembly();
+  const soon = (callback: () => void): void => void Promise.resolve().then(callback);
+  const silent = (): void => undefined;
+  const refuse = (): never => {
+    throw new TypeError("there are no scripts");
+  };
+  const own: Record<FacadeName, unknown> = {
+    WebAssembly: assembly.face,
+    SharedArrayBuffer: Reflect.get(realm, "SharedArrayBuffer"),
+    Atomics: Reflect.get(realm, "Atomics"),
+    WeakRef: realm.WeakRef,
+    FinalizationRegistry: realm.FinalizationRegistry,
+    location: "file:///",
+    load: refuse,
+    read: refuse,
+    readbuffer: (name: string) => {
+      const file = files.get(name.slice(name.lastIndexOf("/") + 1));
+      if (file === undefined) throw new TypeError(`there is no file ${name}`);
+      return file;
+    },
+    os: { system: (_command: string, [, script = ""]: string[]) => base64(randomBytes(surroundings, script)) },
+    // Pyodide has its loop turn so: in the same turn of the isolate, as a turn of its own would cost a millisecond.
+    setTimeout: (callback: () => void, delayMs = 0) =>
+      delayMs >= 1 ? surroundings.setTimeout(callback, delayMs) : (soon(callback), 0),
+    clearTimeout: (timer: number) => surroundings.clearTimeout(timer),
+    setImmediate: soon,
+    queueMicrotask: soon,
+    // What Pyodide itself has to say is for nobody's log.
+    console: { log: silent, warn: silent, error: silent, info: silent, debug: silent, trace: silent, assert: silent },
+  };
+  const global = Object.assign(Object.create(realm) as object, own);
+  const names = FACADE_NAMES.map((name) => own[name]);
+  const seal = (): void => {
+    files.clear();
+    assembly.seal();
+  };
+  return { global, names, files, use: assembly.use, seal };
+}
+
+/** The names that Pyodide's code uses freely, and finds in the facade. */
+export const FACADE_NAMES = [
+  "WebAssembly",
+  "SharedArrayBuffer",
+  "Atomics",
+  "WeakRef",
+  "FinalizationRegistry",
+  "location",
+  "load",
+  "read",
+  "readbuffer",
+  "os",
+  "setTimeout",
+  "clearTimeout",
+  "setImmediate",
+  "queueMicrotask",
+  "console",
+] as const;
+type FacadeName = (typeof FACADE_NAMES)[number];
+
+/** WebAssembly with what works in an isolate: its promises would wait for a thread that nobody runs. */
+function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: object } {
+  const { Memory, Module, Instance, Table } = WebAssembly;
+  const own = ownOf(WebAssembly);
+  let isSealed = false;
+  let known: WebAssembly.Module | null = null;
+  const requireOpen = (): void => {
+    if (isSealed) throw new TypeError("WebAssembly is not available");
+  };
+  // Without a receiver, so that no `this` of a tool's is asked for anything.
+  const made = <Made extends object>(Class: new (...args: never[]) => Made): new (...args: never[]) => Made =>
+    new Proxy(Class, {
+      construct: (target, args, newTarget) => {
+        requireOpen();
+        return Reflect.construct(target, args, newTarget) as Made;
+      },
+    });
+  const compile = (bytes: ArrayBufferView | ArrayBufferLike): WebAssembly.Module => {
+    requireOpen();
+    return bytes.byteLength === PLACEHOLDER_BYTES && known !== null ? known : new Module(bytes);
+  };
+  const face = Object.assign(Object.create(null) as object, own, {
+    Memory: made(Memory),
+    Module: made(Module),
+    Instance: made(Instance),
+    Table: made(Table),
+    compile: async (bytes: ArrayBufferView) => compile(bytes),
+    instantiate: async (code: ArrayBufferView | WebAssembly.Module, imports: WebAssembly.Imports) => {
+      if (code instanceof Module) return new Instance(code, imports);
+      const compiled = compile(code);
+      return { module: compiled, instance: new Instance(compiled, imports) };
+    },
+    instantiateStreaming: undefined,
+    compileStreaming: undefined,
+  });
+  return {
+    face,
+    use: (module) => {
+      known = module;
+    },
+    seal: () => {
+      isSealed = true;
+      for (const value of Object.values(own)) {
+        const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
+        if (typeof prototype === "object" && prototype !== null) Reflect.deleteProperty(prototype, "constructor");
+      }
+      limitTables(Table);
+      for (const Class of [Memory, Table, Module, Instance]) Object.freeze(Class.prototype);
+    },
+  };
+}
+
+/** As long as this is what stands for the interpreter's own module, which is compiled already. */
+export const PLACEHOLDER_BYTES = 4;
+
+function ownOf(holder: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(Object.getOwnPropertyDescriptors(holder)).map(([name, { value }]) => [name, value as unknown]),
+  );
+}
+
+function limitTables(Table: typeof WebAssembly.Table): void {
+  const grow: unknown = Reflect.get(Table.prototype, "grow");
+  let left = TABLE_GROWTH_MAX;
+  const limited = function (this: unknown, entries: unknown, ...rest: unknown[]): unknown {
+    const count = Number(entries);
+    if (!(count >= 0 && count <= left)) throw new RangeError("the table cannot grow any more");
+    left -= count;
+    return Reflect.apply(grow as () => unknown, this, [count, ...rest]);
+  };
+  Object.defineProperty(Table.prototype, "grow", { value: limited });
+}
+
+/** The one command that Pyodide has its shell run: `head -c16 /dev/urandom | base64`. */
+function randomBytes(surroundings: Surroundings, script: string): Uint8Array {
+  const bytes = new Uint8Array(Math.min(Number(/^head -c(\d+) /.exec(script)?.[1] ?? 0), RANDOM_MAX));
+  surroundings.random(bytes);
+  return bytes;
+}
+
+const RANDOM_MAX = 65_536;
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 3) {
+    const [one = 0, two, three] = bytes.subarray(at, at + 3);
+    const bits = (one << 16) | ((two ?? 0) << 8) | (three ?? 0);
+    const last = three === undefined ? "=" : BASE64.charAt(bits & 63);
+    const third = two === undefined ? "=" : BASE64.charAt((bits >> 6) & 63);
+    text += BASE64.charAt(bits >> 18) + BASE64.charAt((bits >> 12) & 63) + third + last;
+  }
+  return text;
+}

@@ -1,0 +1,150 @@
+"""What a tool's module is, in the terms of the contracts that know it."""
+
+import inspect
+import typing
+
+_AGENTSPACE = "AgentSpaceV1Tool"
+
+
+def describe(module):
+    """The names that mean something, as the guest's `Export`s."""
+    names = vars(module)
+    found = [_value("spec", names["spec"])] if isinstance(names.get("spec"), dict) else []
+    if "TOOL_SPEC" in names:
+        spec = names["TOOL_SPEC"]
+        name = spec.get("name") if isinstance(spec, dict) else None
+        found.append(_value("TOOL_SPEC", spec))
+        if isinstance(name, str) and callable(names.get(name)):
+            found.append({"kind": "function", "name": name, "takesContext": False})
+        return found
+    if inspect.isclass(names.get(_AGENTSPACE)):
+        tool = names[_AGENTSPACE]
+        methods = [name for name in ("execute", "execute_command") if callable(getattr(tool, name, None))]
+        return found + [{"kind": "class", "name": _AGENTSPACE, "methods": methods}]
+    own = [value for value in names.values() if inspect.isclass(value) and value.__module__ == module.__name__]
+    providers = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool")]
+    if providers:
+        methods = ["list_tools", "execute_tool"]
+        return found + [{"kind": "class", "name": one.__name__, "methods": methods} for one in providers]
+    if callable(names.get("execute")):
+        takes = takes_context(names["execute"])
+        return found + [{"kind": "function", "name": "default", "takesContext": takes}]
+    if callable(names.get("mount")) or mountable(module) is not None:
+        return found + [{"kind": "mount", "name": "mount"}]
+    return found
+
+
+def mountable(module):
+    """The one class of a module that is a tool of Amplifier's, where the module has no `mount` of its own."""
+    own = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
+    tools = [one for one in own if _has(one, "execute") and hasattr(one, "name") and hasattr(one, "description")]
+    tools = [one for one in tools if not getattr(one, "_is_protocol", False)]
+    return tools[0] if len(tools) == 1 else None
+
+
+def takes_context(function):
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 1 or any(one.kind == one.VAR_POSITIONAL for one in parameters)
+
+
+class Coordinator:
+    """What modules mount their tools on: it remembers what it is told."""
+
+    def __init__(self, config):
+        self.config = config
+        self.session_id = ""
+        self.mounted = []
+        self.contributors = []
+        self.cleanups = []
+        self._capabilities = {}
+
+    async def mount(self, mount_point, module, name=None):
+        name = name if isinstance(name, str) else getattr(module, "name", "")
+        self.mounted = [one for one in self.mounted if one[:2] != (mount_point, name)]
+        self.mounted.append((mount_point, name, module))
+
+    async def unmount(self, mount_point, name=None):
+        self.mounted = [one for one in self.mounted if one[0] != mount_point or name not in (None, one[1])]
+
+    def get(self, mount_point, name=None):
+        found = {one[1]: one[2] for one in self.mounted if one[0] == mount_point}
+        return found if name is None else found.get(name)
+
+    def register_contributor(self, channel, name, contribute):
+        self.contributors.append((channel, name, contribute))
+
+    def register_cleanup(self, cleanup):
+        self.cleanups.append(cleanup)
+
+    def register_capability(self, name, value):
+        self._capabilities[name] = value
+
+    def get_capability(self, name):
+        return self._capabilities.get(name)
+
+
+async def mount(module, config, number):
+    """Mounts a module; answers with a `MountReport`. `number` gives an object the number by which it can be called."""
+    config = config or {}
+    coordinator = Coordinator(config)
+    own = vars(module).get("mount")
+    if own is None:
+        tool = mountable(module)(config)
+        await coordinator.mount("tools", tool, name=tool.name)
+        returned = None
+    else:
+        returned = own(coordinator, config)
+        if inspect.isawaitable(returned):
+            returned = await returned
+    return {
+        "mounted": [
+            {"point": str(point), "name": str(name), "tool": _tool(one, number)} for point, name, one in coordinator.mounted
+        ],
+        "contributors": [
+            {"channel": str(channel), "name": str(name), "values": _values(contribute)}
+            for channel, name, contribute in coordinator.contributors
+        ],
+        "cleanups": [number(one) for one in coordinator.cleanups],
+        "returned": _returned(returned, number),
+    }
+
+
+def _returned(returned, number):
+    if returned is None:
+        return None
+    if _has(returned, "execute"):
+        return _tool(returned, number)
+    return {"cleanup": number(returned)} if callable(returned) else None
+
+
+def _tool(tool, number):
+    schema = getattr(tool, "input_schema", None)
+    if schema is None and _has(tool, "get_schema"):
+        schema = tool.get_schema()
+    attributes = {"input_schema": schema or {}}
+    for name in ("name", "description", "max_output_chars"):
+        value = getattr(tool, name, None)
+        if value is not None:
+            attributes[name] = value
+    methods = ["execute"] if _has(tool, "execute") else []
+    return {"object": number(tool), "attributes": attributes, "methods": methods}
+
+
+def _values(contribute):
+    """A contributor that fails has none, and is in nobody's way."""
+    try:
+        return contribute() if callable(contribute) else None
+    except Exception:
+        return None
+
+
+def _value(name, value):
+    return {"kind": "value", "name": name, "value": value}
+
+
+def _has(value, name):
+    return callable(getattr(value, name, None))

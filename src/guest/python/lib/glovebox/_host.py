@@ -1,0 +1,84 @@
+"""What the sandbox asks of its host. Everything is for the call whose turn it is."""
+
+import asyncio
+import json
+import sys
+
+from pyodide.ffi import can_run_sync, run_sync
+
+host = None
+_calls = {}
+
+
+class CapabilityError(Exception):
+    """A capability call that was denied or failed. `code` says why."""
+
+    def __init__(self, message, code="capability_failed", number=None):
+        super().__init__(message)
+        self.code = code
+        self._number = number
+
+
+def connect(connected):
+    global host
+    host = connected
+
+
+class Call:
+    """A call that runs: what has to be ended with it."""
+
+    def __init__(self, run):
+        self.run = run
+        self.task = None
+
+
+def begin(run):
+    call = _calls[run] = Call(run)
+    return call
+
+
+def end(run):
+    _calls.pop(run, None)
+
+
+def cancel(run):
+    call = _calls.get(run)
+    if call is not None and call.task is not None:
+        call.task.cancel()
+
+
+def wait(promise):
+    """Waits for a promise, and lets other calls go on meanwhile."""
+    if not can_run_sync():
+        raise RuntimeError("nothing can be waited for while a module is loaded: do it in the call")
+    streams = sys.stdout, sys.stderr
+    try:
+        return run_sync(promise)
+    finally:
+        # What other calls did with them is theirs.
+        sys.stdout, sys.stderr = streams
+
+
+def answered(text):
+    answer = json.loads(text)
+    if answer["ok"]:
+        return answer["value"]
+    if answer["type"] == "CancelledError":
+        raise asyncio.CancelledError(answer["message"])
+    raise CapabilityError(answer["message"], answer["code"], answer["error"])
+
+
+def ask(capability, method, args=None):
+    """Asks the host, and waits for its answer. Raises a `CapabilityError`."""
+    return answered(wait(host.ask(capability, method, json.dumps(args))))
+
+
+async def ask_async(capability, method, args=None):
+    return answered(await host.ask(capability, method, json.dumps(args)))
+
+
+def sleep(seconds):
+    """Stands for `time.sleep`."""
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    answered(wait(host.sleep(seconds * 1000)))

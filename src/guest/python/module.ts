@@ -1,0 +1,120 @@
+/** What a Python module exports, in the terms of JavaScript: the contracts' adapters take it for a module of theirs. */
+
+/** Names that mean something to a contract, as Python describes them. */
+export type Described = readonly Export[];
+
+export type Export =
+  | { readonly kind: "value"; readonly name: string; readonly value: unknown }
+  | { readonly kind: "function"; readonly name: string; readonly takesContext: boolean }
+  | { readonly kind: "class"; readonly name: string; readonly methods: readonly string[] }
+  /** Amplifier's: what it mounts is told to the coordinator. */
+  | { readonly kind: "mount"; readonly name: string };
+
+/** What is called: a function, a method of an object of a class, or of an object that was told of, or that itself. */
+export type Target =
+  | { readonly kind: "function"; readonly name: string }
+  | {
+      readonly kind: "class";
+      readonly name: string;
+      /** The object's number. It is made when it is first called, so that what makes it may wait for answers as well. */
+      readonly key: number;
+      readonly init: readonly unknown[];
+      readonly method: string;
+    }
+  | { readonly kind: "object"; readonly object: number; readonly method: string | null };
+
+/** `takesContext`: it is given the call's context as well. */
+export type Invoke = (target: Target, args: readonly unknown[], takesContext?: boolean) => Promise<unknown>;
+
+export function moduleOf(described: Described, invoke: Invoke): object {
+  const exports = Object.create(null) as { [name: string]: unknown };
+  for (const one of described) exports[one.name] = exportOf(one, invoke);
+  return exports;
+}
+
+function exportOf(one: Export, invoke: Invoke): unknown {
+  const { name } = one;
+  switch (one.kind) {
+    case "value":
+      return one.value;
+    case "function":
+      return (input: unknown) => invoke({ kind: "function", name }, [input], one.takesContext);
+    case "class":
+      return classOf(name, one.methods, invoke);
+    case "mount":
+      return (coordinator: Coordinator, config: unknown) => mount(coordinator, config, invoke);
+    default:
+      return one satisfies never;
+  }
+}
+
+function classOf(name: string, methods: readonly string[], invoke: Invoke): object {
+  const made = new WeakMap<object, { readonly key: number; readonly init: readonly unknown[] }>();
+  let keys = 0;
+  const Class = class {
+    constructor(...init: readonly unknown[]) {
+      made.set(this, { key: ++keys, init });
+    }
+  };
+  for (const method of methods) {
+    const value = function (this: object, ...args: readonly unknown[]): Promise<unknown> {
+      const object = made.get(this);
+      if (object === undefined) throw new TypeError(`${method} is called on what is no ${name}`);
+      return invoke({ kind: "class", name, method, ...object }, args);
+    };
+    Object.defineProperty(Class.prototype, method, { value });
+  }
+  Object.defineProperty(Class, "name", { value: name });
+  return Class;
+}
+
+/** What a module is given to mount its tools on. */
+interface Coordinator {
+  mount(point: string, module: unknown, options: { readonly name: string }): Promise<void>;
+  register_contributor(channel: string, name: string, contribute: () => unknown): void;
+  register_cleanup(cleanup: () => unknown): void;
+}
+
+/** What Python's `mount` did. */
+interface MountReport {
+  readonly mounted: readonly { readonly point: string; readonly name: string; readonly tool: MountedTool }[];
+  readonly contributors: readonly { readonly channel: string; readonly name: string; readonly values: unknown }[];
+  /** Functions for the end. */
+  readonly cleanups: readonly number[];
+  readonly returned: MountedTool | { readonly cleanup: number } | null;
+}
+
+interface MountedTool {
+  readonly object: number;
+  readonly attributes: { readonly [name: string]: unknown };
+  readonly methods: readonly string[];
+}
+
+async function mount(coordinator: Coordinator, config: unknown, invoke: Invoke): Promise<unknown> {
+  const report = (await invoke({ kind: "function", name: "mount" }, [config])) as MountReport;
+  const tools = new Map<number, object>();
+  const toolOf = (tool: MountedTool): object => {
+    const known = tools.get(tool.object) ?? mountedTool(tool, invoke);
+    tools.set(tool.object, known);
+    return known;
+  };
+  for (const { point, name, tool } of report.mounted) await coordinator.mount(point, toolOf(tool), { name });
+  for (const { channel, name, values } of report.contributors) {
+    coordinator.register_contributor(channel, name, () => values);
+  }
+  for (const cleanup of report.cleanups)
+    coordinator.register_cleanup(() => invoke({ kind: "object", object: cleanup, method: null }, []));
+  const { returned } = report;
+  if (returned === null) return null;
+  return "cleanup" in returned
+    ? () => invoke({ kind: "object", object: returned.cleanup, method: null }, [])
+    : toolOf(returned);
+}
+
+function mountedTool({ object, attributes, methods }: MountedTool, invoke: Invoke): object {
+  const entries = methods.map((method) => {
+    const call = (input: unknown): Promise<unknown> => invoke({ kind: "object", object, method }, [input]);
+    return [method, call] as const;
+  });
+  return { ...attributes, ...Object.fromEntries(entries) };
+}

@@ -1,0 +1,34 @@
+/** The part of Pyodide that an interpreter is made of. Its options with an underscore are its own, and go with its version. */
+export interface PyodideModules {
+  readonly loadPyodide: (options: PyodideOptions) => Promise<Pyodide>;
+  readonly createPyodideModule: unknown;
+}
+
+export interface PyodideOptions {
+  readonly indexURL: string;
+  readonly packageBaseUrl: string;
+  readonly createPyodideModule: unknown;
+  readonly lockFileContents: object;
+  readonly jsglobals: object;
+  readonly env: { readonly [name: string]: string };
+  readonly stdin: () => null;
+  readonly stdout: (line: string) => void;
+  readonly stderr: (line: string) => void;
+  readonly _makeSnapshot?: boolean;
+  readonly _loadSnapshot?: Uint8Array;
+}
+
+export interface Pyodide {
+  runPython(code: string, options?: { readonly globals?: object }): unknown;
+  pyimport(name: string): object;
+  makeMemorySnapshot(): Uint8Array;
+  toPy(value: unknown): object;
+  readonly _module: { readonly HEAPU8: Uint8Array };
+}
+
+/** A function of Python's. */
+export interface PyFunction {
+  (...args: readonly unknown[]): unknown;
+  /** Calls it so that it may wait for promises. */
+  callPromising(...args: readonly unknown[]): Promise<unknown>;
+}

@@ -1,0 +1,75 @@
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { GloveboxError } from "../../errors.ts";
+import { bundlePrelude } from "../prelude.ts";
+import { bundleEngine } from "./engine-script.ts";
+import { guestFolder, type PythonPlace, pythonPlace } from "./place.ts";
+import { findPyodide } from "./pyodide.ts";
+
+const run = promisify(execFile);
+const BUILD_MS = 120_000;
+const IMAGE = "image.json";
+
+let building: Promise<void> | null = null;
+
+/** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`. */
+export async function preparePython(): Promise<void> {
+  const found = pythonPlace();
+  const pyodide = findPyodide();
+  if (found === null || pyodide === null) {
+    throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
+  }
+  if (existsSync(path.join(found.image, IMAGE))) return;
+  building ??= buildImage(pyodide, found).finally(() => (building = null));
+  try {
+    await building;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 3500) : "for no known reason";
+    throw new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+  }
+}
+
+/** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
+async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promise<void> {
+  const folder = await mkdtemp(path.join(cache, "making-"));
+  try {
+    const lock = JSON.parse(await readFile(path.join(pyodide, "pyodide-lock.json"), "utf8")) as {
+      readonly info: object;
+    };
+    await Promise.all([
+      writeFile(path.join(folder, "engine.js"), await bundleEngine(pyodide)),
+      writeFile(path.join(folder, "lock.json"), JSON.stringify({ info: lock.info, packages: {} })),
+      writeFile(path.join(folder, "prelude.js"), (await bundlePrelude()).core),
+      writeFile(path.join(folder, "modules.json"), JSON.stringify(readModules())),
+      copyFile(path.join(pyodide, "pyodide.asm.wasm"), path.join(folder, "python.wasm")),
+      copyFile(path.join(pyodide, "python_stdlib.zip"), path.join(folder, "library.zip")),
+    ]);
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const program = fileURLToPath(new URL(`../../worker/python/snapshot-program.${extension}`, import.meta.url));
+    await run(process.execPath, ["--no-node-snapshot", "--no-warnings", program, folder], {
+      env: {},
+      timeout: BUILD_MS,
+    });
+    await rename(folder, image).catch((error: unknown) => {
+      if (!existsSync(path.join(image, IMAGE))) throw error;
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The modules that Python brings along, by name. */
+function readModules(): Record<string, string> {
+  const root = guestFolder("lib");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".py"));
+  return Object.fromEntries(
+    files.sort().map((file) => {
+      const name = file.slice(0, -".py".length).replaceAll(path.sep, ".");
+      return [name, readFileSync(path.join(root, file), "utf8")];
+    }),
+  );
+}

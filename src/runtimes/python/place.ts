@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { findPyodide } from "./pyodide.ts";
+
+/** Part of an image's name: to be changed where what is in it changes its form. */
+const FORMAT = 1;
+
+/** Where Python lies, ready to be started; known before it is there. */
+export interface PythonPlace {
+  /** The folder of all images: the executor process may read it. */
+  readonly cache: string;
+  /** That of the image that belongs to this version. */
+  readonly image: string;
+}
+
+let place: PythonPlace | null | undefined;
+
+/** `null` where Pyodide is not installed. Makes the folder of images where there is none. */
+export function pythonPlace(): PythonPlace | null {
+  if (place === undefined) {
+    const pyodide = findPyodide();
+    const cache = pyodide === null ? null : cacheFolder();
+    place = pyodide === null || cache === null ? null : { cache, image: path.join(cache, `python-${hashOf(pyodide)}`) };
+  }
+  return place;
+}
+
+/** Of all that an image is made of. */
+function hashOf(pyodide: string): string {
+  const hash = createHash("sha256").update(`${FORMAT} ${readFileSync(path.join(pyodide, "package.json"), "utf8")}`);
+  const root = guestFolder("");
+  for (const file of readdirSync(root, { recursive: true, encoding: "utf8" }).sort()) {
+    if (/\.(?:ts|js|py)$/.test(file)) hash.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+/** The guest's part of Python. */
+export function guestFolder(folder: string): string {
+  return fileURLToPath(new URL(`../../guest/python/${folder}`, import.meta.url));
+}
+
+/** Nobody else may write there: what lies in it is run. */
+function cacheFolder(): string | null {
+  const home = process.env["XDG_CACHE_HOME"] ?? path.join(homedir(), ".cache");
+  try {
+    const folder = path.join(home, "glovebox");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { uid, mode } = statSync(folder);
+    if (uid === process.getuid?.() && (mode & 0o022) === 0) return folder;
+  } catch {
+    // There is no home to be written to.
+  }
+  try {
+    return mkdtempSync(path.join(tmpdir(), "glovebox-cache-"));
+  } catch {
+    return null;
+  }
+}
