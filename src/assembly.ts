@@ -5,6 +5,7 @@ import { createBroker } from "./authority.ts";
 import { logCalls } from "./call-log.ts";
 import type { Broker } from "./broker/broker.ts";
 import { callTool } from "./child-call.ts";
+import { Binaries } from "./capabilities/native/binaries.ts";
 import type { CallHost, EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { Events } from "./events.ts";
@@ -39,6 +40,8 @@ export interface Assembly {
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly tracing: Tracing;
+  /** Lets go of a script that no tool has any more. */
+  forget(key: string): void;
 }
 
 /** What the parts need of the engine that they are parts of. */
@@ -66,6 +69,11 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     nextRun,
     tell: (...told) => events.emit(...told),
   });
+  const binaries = new Binaries();
+  const forget = (key: string): void => {
+    executor.forget(key);
+    binaries.forget(key);
+  };
   const { packages, fetch } = options;
   const bounds = { limits: options.limits, maxLimits: options.maxLimits };
   const registrar = new Registrar({
@@ -75,9 +83,10 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     tell: (event) => events.emit("package:step", event),
     requireOpen: () => engine.requireOpen(),
     inspect: (script) => executor.inspect(script),
-    forget: (key) => executor.forget(key),
+    forget,
+    binaries,
   });
-  const broker = createBroker(options, (event) => events.emit("capability:call", event));
+  const broker = createBroker(options, (event) => events.emit("capability:call", event), binaries);
   const host: CallHost = {
     executor,
     broker,
@@ -113,6 +122,7 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     metrics,
     audit,
     tracing,
+    forget,
   };
 }
 

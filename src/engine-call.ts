@@ -138,6 +138,7 @@ export class EngineCall implements Entry, Job {
         requested: this.tool.capabilities,
         narrowed: this.options.capabilities,
         limits: this.limits,
+        binary: this.script.runtime === "native" ? { hash: this.script.text, limits: this.limits } : undefined,
         callTool: (name, args, signal) => this.#host.callTool(this, name, args, signal),
         onOutcome: this.options.onCapability && ((event) => this.#tell(() => this.options.onCapability?.(event))),
       },

@@ -238,7 +238,7 @@ export class Engine implements AsyncDisposable {
     this.#conclude(trace, result, tenant, parent);
     const { usage } = tool;
     usage.calls--;
-    if (usage.retired && usage.calls === 0) this.#parts.executor.forget(tool.script.key);
+    if (usage.retired && usage.calls === 0) this.#parts.forget(tool.script.key);
   }
 
   /** Tells what came of a call, with its span active for who hears it, and ends the span. */
@@ -286,7 +286,7 @@ export class Engine implements AsyncDisposable {
   /** Drops a version's script from the workers once its last call has ended. */
   #retire(tool: RegisteredTool): void {
     tool.usage.retired = true;
-    if (tool.usage.calls === 0) this.#parts.executor.forget(tool.script.key);
+    if (tool.usage.calls === 0) this.#parts.forget(tool.script.key);
   }
 
   async #close(drainMs: number): Promise<void> {

@@ -114,7 +114,7 @@ export class Reconfiguration {
   }
 
   #forget({ script }: RegisteredTool): void {
-    this.#parts.executor.forget(script.key);
+    this.#parts.forget(script.key);
   }
 }
 

@@ -1,4 +1,5 @@
 import PQueue from "p-queue";
+import type { Binaries } from "./capabilities/native/binaries.ts";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import { GloveboxError } from "./errors.ts";
 import type { Bounds } from "./limits.ts";
@@ -27,7 +28,8 @@ export interface RegistrarHost {
   /** Throws where the engine takes no more tools. */
   requireOpen(): void;
   inspect(script: ToolScript): Promise<Inspection>;
-  /** Lets go of what an inspection left ready. */
+  readonly binaries: Pick<Binaries, "keep">;
+  /** Lets go of what an inspection left ready, and of its file. */
   forget(key: string): void;
 }
 
@@ -51,6 +53,7 @@ export class Registrar {
       },
       nextKey: () => `${++this.#lastKey}`,
       packages: this.#packages,
+      binaries: host.binaries,
     };
   }
 

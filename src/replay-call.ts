@@ -79,7 +79,7 @@ const NO_SLOT: Slot = { release: () => undefined };
 
 /** The tool as it was, without what only its registration needed. */
 function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, limits }: Recording): RegisteredTool {
-  const { name, version, isolation, text } = script;
+  const { name, version, runtime, isolation, text } = script;
   return {
     info: {
       name,
@@ -88,7 +88,7 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
       tags: [],
       inputSchema: true,
       outputSchema,
-      runtime: script.runtime,
+      runtime,
       contract: script.contract ?? "glovebox",
       annotations: {},
       retries: 0,
@@ -112,6 +112,6 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     timeoutArgument: null,
     usage: { calls: 1, retired: false },
     sourceMap,
-    mapStack: stackMapper(name, sourceMap),
+    mapStack: stackMapper(name, sourceMap, runtime),
   };
 }

@@ -1,77 +1,128 @@
-/** Rewrites how far a WebAssembly module's memory may grow. */
+import {
+  MEMORY_SECTION,
+  readerOf,
+  readImports,
+  readSections,
+  skipType,
+  TABLE_SECTION,
+  WasmError,
+  type WasmReader,
+} from "./wasm-sections.ts";
 
-const HEADER_BYTES = 8;
-const MEMORY_SECTION = 5;
-const HAS_MAXIMUM = 1;
+/** Bytes in a page of memory. */
+export const PAGE_BYTES = 64 * 1024;
+/** Beyond 2 GiB, addresses would reach JavaScript as negative numbers. */
+export const PAGES_MAX = 32_767;
+/**
+ * What a module may have of tables. Their entries are in V8's heap, which takes seconds to fill tables of ten million, and
+ * cannot be interrupted meanwhile. Large programs have some ten thousand functions in one.
+ */
+const TABLES_MAX = 4;
+const TABLE_ENTRIES_MAX = 128 * 1024;
 
-/** A page of WebAssembly's memory, in bytes. */
-export const PAGE_BYTES = 65_536;
+/** Limits with a maximum, and without; all other bits are of memories that are shared, or have addresses of 64 bits. */
+const BOUNDED = 1;
+const UNBOUNDED = 0;
+/** How a table begins that says what is in it at first. */
+const INITIALIZED_TABLE = 0x40;
 
-/** The module with a maximum of at most `maxPages`. Throws a `TypeError` where it is none whose memory can be limited. */
-export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array {
-  const parts: Uint8Array[] = [bytes.subarray(0, HEADER_BYTES)];
-  const reader = new Reader(bytes, HEADER_BYTES);
-  while (!reader.isAtEnd) {
+/** What stands in the place of a part of a module. */
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly bytes: readonly number[];
+}
+
+/**
+ * The same module, whose memory and tables cannot grow beyond what they may have: of V8's limits none counts a memory's
+ * bytes. Throws a `WasmError` that says why a module is refused. What it answers has a buffer of its own.
+ */
+export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array<ArrayBuffer> {
+  const sections = readSections(bytes);
+  // Memories and tables from outside are refused here.
+  readImports(bytes, sections);
+  const replacements: Replacement[] = [];
+  for (const [id, limit] of [[TABLE_SECTION, limitTables] as const, [MEMORY_SECTION, limitMemories] as const]) {
+    const found = readerOf(bytes, sections, id);
+    if (found === null) continue;
+    const body = limit(bytes, found.reader, Math.min(maxPages, PAGES_MAX));
+    if (!found.reader.isAtEnd) throw new WasmError(`has a section ${id} that is longer than what it holds`);
+    const { start, end } = found.section;
+    replacements.push({ start, end, bytes: [id, ...encodeU32(body.length), ...body] });
+  }
+  return replace(bytes, replacements);
+}
+
+function limitMemories(_bytes: Uint8Array, reader: WasmReader, maxPages: number): number[] {
+  const count = reader.u32();
+  if (count > 1) throw new WasmError(`has ${count} memories, and may have one`);
+  if (count === 0) return [0];
+  const { min, max } = readLimits(reader, "memory");
+  if (min > maxPages) {
+    const mb = (pages: number): number => Math.ceil((pages * PAGE_BYTES) / (1024 * 1024));
+    throw new WasmError(`needs a memory of ${mb(min)} MiB, and may have ${mb(maxPages)} MiB: raise limits.memoryMb`);
+  }
+  return [1, ...encodeLimits(min, Math.min(max, maxPages))];
+}
+
+function limitTables(bytes: Uint8Array, reader: WasmReader): number[] {
+  const count = reader.u32();
+  if (count > TABLES_MAX) throw new WasmError(`has ${count} tables, and may have ${TABLES_MAX}`);
+  const body = [count];
+  for (let index = 0; index < count; index++) {
     const start = reader.at;
-    const id = reader.byte();
-    const length = reader.number();
-    const end = reader.at + length;
-    if (end > bytes.length) throw new TypeError("a section is longer than the module");
-    if (id === MEMORY_SECTION) parts.push(memorySection(reader, maxPages));
-    else parts.push(bytes.subarray(start, end));
-    reader.at = end;
-  }
-  return Uint8Array.from(Buffer.concat(parts));
-}
-
-function memorySection(reader: Reader, maxPages: number): Uint8Array {
-  if (reader.number() !== 1) throw new TypeError("it has more than one memory");
-  const flags = reader.byte();
-  if ((flags & ~HAS_MAXIMUM) !== 0) throw new TypeError("its memory is shared, or has addresses of 64 bits");
-  const minimum = reader.number();
-  const maximum = (flags & HAS_MAXIMUM) === 0 ? maxPages : Math.min(reader.number(), maxPages);
-  if (minimum > maximum) {
-    throw new TypeError(`its memory has at least ${minimum} pages, more than the ${maximum} that it may have`);
-  }
-  const body = [1, HAS_MAXIMUM, ...encode(minimum), ...encode(maximum)];
-  return Uint8Array.from([MEMORY_SECTION, ...encode(body.length), ...body]);
-}
-
-/** LEB128, as WebAssembly writes numbers. */
-function encode(value: number): number[] {
-  const bytes: number[] = [];
-  for (let left = value; ; left = Math.floor(left / 128)) {
-    if (left < 128) return [...bytes, left];
-    bytes.push((left % 128) | 128);
-  }
-}
-
-class Reader {
-  readonly #bytes: Uint8Array;
-  at: number;
-
-  constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes;
-    this.at = at;
-  }
-
-  get isAtEnd(): boolean {
-    return this.at >= this.#bytes.length;
-  }
-
-  byte(): number {
-    const byte = this.#bytes[this.at++];
-    if (byte === undefined) throw new TypeError("the module ends too early");
-    return byte;
-  }
-
-  number(): number {
-    let value = 0;
-    for (let shift = 0; shift < 35; shift += 7) {
-      const byte = this.byte();
-      value += (byte & 127) * 2 ** shift;
-      if (byte < 128) return value;
+    skipType(reader);
+    const type = bytes.subarray(start, reader.at);
+    if (type[0] === INITIALIZED_TABLE) throw new WasmError("has a table with an initializer, which is not supported");
+    const { min, max } = readLimits(reader, "table");
+    if (min > TABLE_ENTRIES_MAX) {
+      throw new WasmError(`has a table of ${min} entries, and may have ${TABLE_ENTRIES_MAX}`);
     }
-    throw new TypeError("a number in the module is too long");
+    body.push(...type, ...encodeLimits(min, Math.min(max, TABLE_ENTRIES_MAX)));
   }
+  return body;
+}
+
+function readLimits(reader: WasmReader, what: string): { readonly min: number; readonly max: number } {
+  const flags = reader.byte();
+  if (flags !== BOUNDED && flags !== UNBOUNDED) {
+    throw new WasmError(`has a ${what} that is shared, or has addresses of 64 bits, or pages of its own size`);
+  }
+  const min = reader.u32();
+  const max = flags === BOUNDED ? reader.u32() : Infinity;
+  if (max < min) throw new WasmError(`has a ${what} whose maximum is below its minimum`);
+  return { min, max };
+}
+
+function encodeLimits(min: number, max: number): number[] {
+  return [BOUNDED, ...encodeU32(min), ...encodeU32(max)];
+}
+
+function encodeU32(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    const low = rest % 128;
+    rest = Math.floor(rest / 128);
+    bytes.push(rest > 0 ? low | 0x80 : low);
+  } while (rest > 0);
+  return bytes;
+}
+
+/** The replacements are in the order of their places. */
+function replace(bytes: Uint8Array, replacements: readonly Replacement[]): Uint8Array<ArrayBuffer> {
+  const parts: (Uint8Array | readonly number[])[] = [];
+  let at = 0;
+  for (const { start, end, bytes: part } of replacements) {
+    parts.push(bytes.subarray(at, start), part);
+    at = end;
+  }
+  parts.push(bytes.subarray(at));
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let to = 0;
+  for (const part of parts) {
+    whole.set(part, to);
+    to += part.length;
+  }
+  return whole;
 }

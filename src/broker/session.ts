@@ -1,10 +1,13 @@
 import {
   type CallTool,
+  type CallBinary,
   CapabilityRefusal,
+  LimitReached,
   type OpenCall,
   type OpenCapability,
   type Refused,
 } from "../capabilities/capability.ts";
+import type { ErrorCode } from "../errors.ts";
 import type { Answer, Ask } from "../executor/executor.ts";
 import { describeExcess } from "../json.ts";
 import type { Limits } from "../limits.ts";
@@ -29,6 +32,8 @@ export interface BrokerSubject extends GrantSubject {
   readonly parentId?: string | undefined;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+  /** What its tool is instead of a module. */
+  readonly binary?: CallBinary | undefined;
   /** Is told of each ask as the host is. */
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
 }
@@ -160,6 +165,7 @@ export class BrokerSession implements Disposable {
       if (error instanceof CapabilityRefusal) {
         return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
       }
+      if (error instanceof LimitReached) return this.#fail(ask, askedMs, "limit", error.message, error.code);
       return this.#fail(ask, askedMs, "failed", `${label} failed: ${messageOf(error, this.#broker.redact)}`);
     }
   }
@@ -228,7 +234,7 @@ export class BrokerSession implements Disposable {
 
   #openCall(): OpenCall {
     if (this.#call !== null) return this.#call;
-    const { callId, tool, tenant, callTool } = this.#subject;
+    const { callId, tool, tenant, callTool, binary } = this.#subject;
     const signal = () => this.#signal();
     this.#call = {
       callId,
@@ -242,6 +248,7 @@ export class BrokerSession implements Disposable {
         return signal();
       },
       ...(tenant === "" ? {} : { tenant }),
+      ...(binary === undefined ? {} : { binary }),
     };
     return this.#call;
   }
@@ -276,10 +283,16 @@ export class BrokerSession implements Disposable {
     return said;
   }
 
-  #fail(ask: Ask, askedMs: number, outcome: keyof typeof CODES, message: string): Said {
+  #fail(
+    ask: Ask,
+    askedMs: number,
+    outcome: keyof typeof CODES,
+    message: string,
+    code: ErrorCode = CODES[outcome],
+  ): Said {
     const durationMs = performance.now() - askedMs;
     this.#broker.note(this.#subject, ask, outcome, { rules: this.#rules(ask.capability), durationMs });
-    const failure = { code: CODES[outcome], message: this.#broker.redact(message).slice(0, MESSAGE_MAX) };
+    const failure = { code, message: this.#broker.redact(message).slice(0, MESSAGE_MAX) };
     return { kind: "failure", failure };
   }
 }

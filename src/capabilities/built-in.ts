@@ -5,6 +5,8 @@ import { createExec } from "./exec/exec.ts";
 import { createFs } from "./fs/fs.ts";
 import { createKv } from "./kv/kv.ts";
 import type { StoreOptions } from "./kv/store.ts";
+import type { Binaries } from "./native/binaries.ts";
+import { createNative } from "./native/native.ts";
 import type { FetchOptions } from "./fetch/connections.ts";
 import { createFetch } from "./fetch/fetch.ts";
 import { secretsCapability } from "./secrets/capability.ts";
@@ -16,6 +18,7 @@ export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
   readonly kv: StoreOptions;
+  readonly binaries: Binaries;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
 }
@@ -29,7 +32,7 @@ export interface Capabilities {
 
 /** Makes the capabilities of the engine's own and the embedder's ready. Throws where one of them is none. */
 export function createCapabilities(options: CapabilityOptions): Capabilities {
-  const { custom, environment, fetch, kv } = options;
+  const { custom, environment, fetch, kv, binaries } = options;
   const secrets = new Secrets(options.secrets, environment);
   const builtIn = [
     createEnv(environment, options.secrets),
@@ -37,6 +40,7 @@ export function createCapabilities(options: CapabilityOptions): Capabilities {
     createFetch(secrets, fetch),
     createFs(),
     createKv(kv),
+    createNative(binaries),
     secretsCapability,
     createTools(),
   ];

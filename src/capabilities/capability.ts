@@ -1,4 +1,6 @@
+import type { ErrorCode } from "../errors.ts";
 import type { JsonSchema } from "../json.ts";
+import type { Limits } from "../limits.ts";
 
 /** What a tool asks for, what a policy allows, and what a call is given: one shape for all three. */
 export interface CapabilityRequest {
@@ -22,6 +24,8 @@ export interface CapabilityRequest {
         readonly mounts?: { readonly [path: string]: { readonly path: string; readonly mode: "ro" | "rw" } };
         readonly network?: false;
       };
+  /** That a tool whose runtime is `native` runs its binary: what that may use, the tool's limits say. */
+  readonly native?: true;
   readonly kv?: true | { readonly maxBytes?: number };
   readonly secrets?: readonly string[];
   readonly tools?: readonly string[];
@@ -82,6 +86,14 @@ export interface OpenCall extends CapabilityCall {
   readonly callTool: CallTool;
   /** What the call is granted of a capability, also of another one: alternatives, none where it is not. */
   readonly grantsOf: (capability: string) => readonly unknown[];
+  /** What the call's tool is instead of a module, where that runs outside of isolates. */
+  readonly binary?: CallBinary;
+}
+
+/** The binary of a call's tool, by the hash of its file, and what the call may use. */
+export interface CallBinary {
+  readonly hash: string;
+  readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "memoryMb" | "outputBytes">;
 }
 
 /** A capability as it serves one call. */
@@ -126,6 +138,17 @@ export class CapabilityRefusal extends Error {
     super(message);
     this.outcome = outcome;
     this.refused = refused;
+  }
+}
+
+/** Thrown where what a capability does is the call's own work, and comes to one of the call's limits. */
+export class LimitReached extends Error {
+  override readonly name = "LimitReached";
+  readonly code: Extract<ErrorCode, "cpu_limit" | "memory_limit" | "input_too_large" | "output_too_large">;
+
+  constructor(code: LimitReached["code"], message: string) {
+    super(message);
+    this.code = code;
   }
 }
 

@@ -43,6 +43,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   "fetch",
   "fs",
   "kv",
+  "native",
   "secrets",
   "tools",
   "env",

@@ -144,7 +144,14 @@ export const CONFIG_SCHEMA: Part = section({
   kv: section({ path: PATH, maxBytes: COUNT }),
   idempotency: section({ path: PATH, ttlMs: COUNT, maxEntries: COUNT, maxBytes: COUNT }),
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
-  packages: section({ origins: TEXTS, privateOrigins: TEXTS, modules: PATH, allow: TEXTS, maxBytes: COUNT }),
+  packages: section({
+    origins: TEXTS,
+    privateOrigins: TEXTS,
+    modules: PATH,
+    allow: TEXTS,
+    wheels: PATH,
+    maxBytes: COUNT,
+  }),
   audit: PATH,
 });
 
@@ -158,6 +165,7 @@ export const PATHS = [
   "assets/path",
   "idempotency/path",
   "packages/modules",
+  "packages/wheels",
   "secrets/*/file",
   "keys/*/file",
   "policy/rules/*/allow/fs/*/path",

@@ -12,7 +12,7 @@ import {
   readText,
   wrong,
 } from "./agentspace-reading.ts";
-import { managementOf, readRecord, type RegistrationRecord, runtimeOf } from "./agentspace-record.ts";
+import { managementOf, readRecord, type RegistrationRecord, runtimeOf, type RuntimeType } from "./agentspace-record.ts";
 import { type Fields, fieldsOf, writeSchema } from "./agentspace-spec.ts";
 import type { Loss, ModuleContract, Outcome, OutcomeError, ToolDescription } from "./contract.ts";
 
@@ -65,12 +65,17 @@ export function toolData(record: unknown): JsonMembers {
   return readOptional(memberOf(readMembers(place), place, "tool_data"), readJsonMembers) ?? {};
 }
 
-/** Throws for a binary as well: it is a record like others, and there is nothing here that runs it. */
+/** Throws a `ContractError` where a record speaks of the other runtime than its package is of. */
+export function requireRuntime(value: unknown, runtime: RuntimeType): void {
+  const record = readRecord(value);
+  if (runtimeOf(record) === runtime) return;
+  const what = runtime === "binary" ? "a binary" : "no binary";
+  const problem = `is ${record.tool_runtime_type}, but the package's code is ${what}`;
+  throw wrong({ value, pointer: "/tool_runtime_type" }, problem);
+}
+
 function readTool(value: unknown): ToolDescription {
   const record = readRecord(value);
-  if (runtimeOf(record) === "binary") {
-    throw wrong({ value, pointer: "/tool_runtime_type" }, "is binary, a runtime that is not available here");
-  }
   const { tool_metadata: metadata = {}, tools_api_spec: spec } = record;
   const { wallMs, retries } = managementOf(spec);
   return {

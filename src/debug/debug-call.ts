@@ -29,6 +29,9 @@ export interface Debugged {
  * permission model: no files, no network, no children.
  */
 export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
+  const { runtime } = recording.tool;
+  if (runtime !== "javascript")
+    throw new TypeError(`a debugger reads JavaScript, and the tool's runtime is ${runtime}`);
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const entry = fileURLToPath(new URL(`entry.${extension}`, import.meta.url));
   const flags = [

@@ -105,10 +105,10 @@ export class Call {
   readonly run: number;
   readonly id: string;
   readonly originMs: number;
+  readonly outputMax: number;
   /** The global of the instance that works for this call. */
   global: object | null = null;
   readonly #world: CallWorld;
-  readonly #outputMax: number;
   #seenMs: number;
   // Most calls need none of these, and a call costs less than making them.
   #asks: Map<number, Ask> | null = null;
@@ -127,7 +127,7 @@ export class Call {
     this.id = id;
     this.originMs = world.turn.nowMs;
     this.#seenMs = world.turn.nowMs;
-    this.#outputMax = outputMax;
+    this.outputMax = outputMax;
   }
 
   get timers(): Timers {
@@ -226,7 +226,7 @@ export class Call {
   finish(value: unknown): string {
     if (this.settled) return "";
     this.end();
-    if (typeof value === "string" && value.length > this.#outputMax) return this.#tooLarge(value.length);
+    if (typeof value === "string" && value.length > this.outputMax) return this.#tooLarge(value.length);
     let text: string | undefined;
     try {
       text = value === undefined ? "null" : JSON.stringify(value);
@@ -235,7 +235,7 @@ export class Call {
     }
     if (typeof text !== "string")
       return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
-    return text.length > this.#outputMax ? this.#tooLarge(text.length) : `+${text}`;
+    return text.length > this.outputMax ? this.#tooLarge(text.length) : `+${text}`;
   }
 
   failWith(failure: Failure): string {
@@ -247,7 +247,7 @@ export class Call {
   /** For outcomes that come outside the synchronous part of the call's first turn. */
   emitOutcome(outcome: string): void {
     if (outcome === "") return;
-    this.#world.emit(EMIT_DONE, this.run, within(this.#outputMax + FAILURE_MAX, outcome), "", "", 0);
+    this.#world.emit(EMIT_DONE, this.run, within(this.outputMax + FAILURE_MAX, outcome), "", "", 0);
   }
 
   end(): void {
@@ -259,7 +259,7 @@ export class Call {
   #tooLarge(length: number): string {
     return fail(
       "output_too_large",
-      `the output has ${length} characters of JSON, the limit is ${this.#outputMax} bytes`,
+      `the output has ${length} characters of JSON, the limit is ${this.outputMax} bytes`,
     );
   }
 }

@@ -51,9 +51,14 @@ export interface EngineCall {
     set(callback: unknown, delayMs: unknown, args: readonly unknown[], repeat: boolean): number;
     clear(timer: unknown): void;
   };
+  /** Its randomness: the same again where it is run again. */
   readonly entropy: { fill(bytes: Uint8Array): void };
   /** Tells a function when the call is cancelled. */
   onCancel(tell: () => void): void;
+  /** When it began, by its clock. */
+  readonly originMs: number;
+  /** What its output may have, in bytes. */
+  readonly outputMax: number;
   log(level: string, message: string): void;
   progress(progress: unknown, total: unknown, message: unknown): void;
   /** Asks the host. Rejects with a `CapabilityError`. */

@@ -106,6 +106,11 @@ function segmentsOf(name: string): readonly string[] {
   return segments;
 }
 
+/** A path of a file within a package, as an entry of an archive may have it. Throws a `PackageError` for any other. */
+export function requirePath(path: string): string {
+  return segmentsOf(path).join("/");
+}
+
 /** What file systems may take for the same name. */
 function foldedName(path: string): string {
   return path.toUpperCase().toLowerCase().normalize();

@@ -11,6 +11,11 @@ export interface PackageOptions {
   readonly modules?: string;
   /** Names of npm packages in there that packages may depend on. Default: none. */
   readonly allow?: readonly string[];
+  /**
+   * A folder of wheels (`*.whl`) of pure Python: what lies in there, packages in Python may depend on, and on nothing else
+   * that the interpreter has not got itself. Default: none.
+   */
+  readonly wheels?: string;
   /** What an archive may weigh, packed and unpacked. Default 64 MiB. */
   readonly maxBytes?: number;
 }
@@ -21,12 +26,13 @@ export interface ResolvedPackageOptions {
   readonly privateOrigins: ReadonlySet<string>;
   readonly modules: string | undefined;
   readonly allow: ReadonlySet<string>;
+  readonly wheels: string | undefined;
   readonly maxBytes: number;
 }
 
 const MAX_BYTES_DEFAULT = 64 * 1024 * 1024;
 const LIST_MAX = 1_000;
-const NAMES = ["origins", "privateOrigins", "modules", "allow", "maxBytes"];
+const NAMES = ["origins", "privateOrigins", "modules", "allow", "wheels", "maxBytes"];
 const NPM_NAME = /^(?:@[a-z\d~-][a-z\d._~-]*\/)?[a-z\d~-][a-z\d._~-]*$/;
 const NPM_NAME_MAX = 214;
 
@@ -45,12 +51,9 @@ export function resolvePackageOptions(given: unknown): ResolvedPackageOptions {
     if (NAMES.includes(name)) continue;
     throw new TypeError(`packages.${name.slice(0, 64)} is not an option; those of packages are ${NAMES.join(", ")}`);
   }
-  const modules = options.get("modules");
+  const modules = readFolder("modules", options.get("modules"));
   const allow = readList("allow", options.get("allow"));
   const maxBytes = options.get("maxBytes") ?? MAX_BYTES_DEFAULT;
-  if (modules !== undefined && (typeof modules !== "string" || modules === "" || modules.includes("\0"))) {
-    throw new TypeError("packages.modules is the path of a folder");
-  }
   const wrong = allow.findIndex((name) => !isNpmName(name));
   if (wrong >= 0) throw new TypeError(`packages.allow/${wrong} is not the name of an npm package`);
   if (allow.length > 0 && modules === undefined) {
@@ -64,10 +67,17 @@ export function resolvePackageOptions(given: unknown): ResolvedPackageOptions {
     privateOrigins: new Set(
       readPatterns("privateOrigins", options.get("privateOrigins"), isExact).map(({ text }) => text),
     ),
-    modules: modules === undefined ? undefined : resolve(modules),
+    modules,
     allow: new Set(allow),
+    wheels: readFolder("wheels", options.get("wheels")),
     maxBytes,
   };
+}
+
+function readFolder(name: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && value !== "" && !value.includes("\0")) return resolve(value);
+  throw new TypeError(`packages.${name} is the path of a folder`);
 }
 
 function readList(name: string, value: unknown): readonly string[] {

@@ -25,6 +25,8 @@ export interface Bundle {
   readonly bytes: number;
   /** Source map as JSON, without the sources' contents; empty text where there is none. */
   readonly sourceMap: string;
+  /** What is native runs outside of isolates: the file's content, of which the text is the hash. */
+  readonly binary?: Uint8Array;
   /** The modules in it, as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
 }

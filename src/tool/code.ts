@@ -1,13 +1,19 @@
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
+import { PackageError } from "../package/step.ts";
 import type { PackageLayout } from "../package/layout.ts";
+import { readFileAt } from "../package/file.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
-import { preparePython } from "../runtimes/python/image.ts";
+import type { Wheels } from "../runtimes/python/wheels.ts";
+import { checkWasiModule } from "../runtimes/wasi/module.ts";
+import { MODULE_BYTES_MAX, WasmError } from "../wasm-sections.ts";
+import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
+import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./bundle-python.ts";
 import type { ToolDefinition } from "./definition.ts";
 
 /** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
@@ -20,10 +26,13 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "javascript":
       return bundleModule({ kind: "text", text: source, name });
     case "python":
-      return pythonBundle({ "tool.py": source }, "tool.py");
+      return bundlePythonText(source, name);
     case "wasi":
+      return bundleWasm(decodeModule(source, name), name);
     case "native":
-      throw unavailable(name, runtime);
+      throw new GloveboxError("load_error", `tool "${name}" is native, so it has a file: name that as its entry`, {
+        runtime,
+      });
     default:
       return runtime satisfies never;
   }
@@ -35,10 +44,11 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "javascript":
       return bundleModule({ kind: "file", path: file, name });
     case "python":
-      return pythonBundle({ "tool.py": await readFile(file, "utf8") }, "tool.py");
+      return bundlePythonFile(file, name);
     case "wasi":
+      return bundleWasm(await readModule(file, name), name);
     case "native":
-      throw unavailable(name, runtime);
+      return bundleBinary(file, name, path.basename(file), true);
     default:
       return runtime satisfies never;
   }
@@ -50,6 +60,7 @@ export async function bundlePackage(
   layout: PackageLayout,
   name: string,
   options: ResolvedPackageOptions,
+  wheels: Wheels,
 ): Promise<Bundle> {
   switch (layout.kind) {
     case "module": {
@@ -57,18 +68,35 @@ export async function bundlePackage(
       return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
     }
     case "python":
+      return bundlePythonPackage(folder, layout.entry, wheels);
     case "wasi":
+      return bundleWasm(await readModule(path.join(folder, layout.entry), name), name);
     case "native":
-      throw unavailable(name, layout.kind);
+      return bundleBinary(path.join(folder, layout.entry), name, layout.entry, false, NO_MODULE);
     default:
       return layout satisfies never;
   }
 }
 
-async function pythonBundle(files: Record<string, string>, entry: string): Promise<Bundle> {
-  await preparePython();
-  const text = JSON.stringify({ entry, files, packages: {} });
-  return { runtime: "python", text, bytes: text.length, sourceMap: "", sources: [entry] };
+/** What may be meant where a package has another file alone in its folder. */
+const NO_MODULE = "; a module would be code/function.ts, code/function.mjs or code/function.js";
+
+/** A binary is no script: its realm asks for it by its hash. */
+async function bundleBinary(
+  file: string,
+  name: string,
+  shown: string,
+  isOperators: boolean,
+  advice = "",
+): Promise<Bundle> {
+  try {
+    const { hash, bytes } = await readBinary(file, shown, isOperators);
+    return { runtime: "native", text: hash, bytes: bytes.length, sourceMap: "", sources: [shown], binary: bytes };
+  } catch (error) {
+    if (!(error instanceof GloveboxError || error instanceof PackageError)) throw error;
+    const details = error.details;
+    throw new GloveboxError("load_error", `tool "${name}" could not be loaded: ${error.message}${advice}`, details);
+  }
 }
 
 /** By the end of a file's name. */
@@ -89,7 +117,34 @@ async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> 
   return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
 }
 
-function unavailable(name: string, runtime: Runtime): GloveboxError {
-  const problem = `asks for the runtime ${runtime}, which is not available in this build`;
-  return new GloveboxError("load_error", `tool "${name}" ${problem}`, { runtime });
+/** A WebAssembly module as it is: workers get its bytes, and limit its memory to what the tool may have. */
+function bundleWasm(bytes: Buffer, name: string): Bundle {
+  try {
+    checkWasiModule(bytes);
+  } catch (error) {
+    if (error instanceof WasmError)
+      throw new GloveboxError("load_error", `tool "${name}": its module ${error.message}`);
+    throw error;
+  }
+  return { runtime: "wasi", text: bytes.toString("base64"), bytes: bytes.length, sourceMap: "", sources: [] };
+}
+
+/** A definition's `source`, which is text. */
+function decodeModule(source: string, name: string): Buffer {
+  const bytes = Buffer.from(source, "base64");
+  const isBase64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(source);
+  if (isBase64) return bytes;
+  throw new GloveboxError("load_error", `tool "${name}" has a source that is not Base64; give the module's bytes so`);
+}
+
+async function readModule(file: string, name: string): Promise<Buffer> {
+  const shown = path.basename(file);
+  try {
+    const bytes = await readFileAt(file, shown, MODULE_BYTES_MAX, true);
+    if (bytes !== undefined) return bytes;
+  } catch (error) {
+    if (!(error instanceof PackageError)) throw error;
+    throw new GloveboxError("load_error", `tool "${name}": ${error.message}`);
+  }
+  throw new GloveboxError("load_error", `tool "${name}" has no file ${shown}; check its path`);
 }

@@ -1,14 +1,16 @@
-import { agentspace, toolData } from "../contracts/agentspace.ts";
+import { agentspace, requireRuntime, toolData } from "../contracts/agentspace.ts";
 import { ContractError, type ToolDescription } from "../contracts/contract.ts";
 import { MODULE_CONTRACTS } from "../contracts/modules.ts";
 import { GloveboxError } from "../errors.ts";
 import { isObject, type JsonValue } from "../json.ts";
-import type { Inspection, ModuleContractName } from "../protocol/script.ts";
+import type { Inspection, ModuleContractName, Runtime } from "../protocol/script.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition, ToolLocation } from "./definition.ts";
 
-/** What an isolate found in a module. */
-type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport">;
+/** What an isolate found in a module, and in what that is written. */
+type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport"> & {
+  readonly runtime: Runtime;
+};
 
 /** What may be said of a tool beside its module. */
 export type LocationExtras = Omit<ToolLocation, "path">;
@@ -54,7 +56,7 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
     throw new GloveboxError("load_error", message, { contract });
   }
   if (contract === "glovebox") return [checkDefinition(together(readSpec(name, spec, found), location), MODULE)];
-  const descriptions = reading(name, () => describedBy(contract, JSON.parse(found.described), name, extras));
+  const descriptions = reading(name, () => describedBy(contract, found, name, extras));
   // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
   if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
   const config = configFor(extras);
@@ -78,18 +80,32 @@ const MODULE = { allowNoSource: true };
 
 function describedBy(
   contract: Exclude<ModuleContractName, "glovebox">,
-  described: unknown,
+  { described, runtime }: Found,
   name: string,
   { record }: LocationExtras,
 ): readonly ToolDescription[] {
-  const tools = MODULE_CONTRACTS[contract].readModule(described, name);
-  return contract === "agentspace" && record !== undefined ? [agentspace.readTool(record)] : tools;
+  const tools = MODULE_CONTRACTS[contract].readModule(JSON.parse(described), name);
+  if (contract !== "agentspace" || record === undefined) return tools;
+  requireRuntime(record, runtime === "wasi" || runtime === "native" ? "binary" : "interpreted");
+  return [agentspace.readTool(record)];
 }
 
-function readSpec(name: string, spec: unknown, { defaultExport }: Found): object {
-  if (defaultExport !== "function") throw loadError(name, "must export default a function (input, context) => output");
+function readSpec(name: string, spec: unknown, found: Found): object {
+  requireTool(found, name);
   if (isObject(spec)) return { name, ...spec };
-  throw loadError(name, "must say what it is: export const spec = { name, description, inputSchema, … }");
+  const written = found.runtime === "python" ? 'spec = { "name": …' : "export const spec = { name";
+  throw loadError(name, `must say what it is: ${written}, description, inputSchema, … }`);
+}
+
+/** Throws where a module that is in no other contract has nothing to be called either. */
+export function requireTool(
+  { contract, defaultExport, runtime }: Omit<Found, "spec" | "described">,
+  name: string,
+): void {
+  if (contract !== "glovebox" || defaultExport === "function") return;
+  if (runtime !== "python") throw loadError(name, "must export default a function (input, context) => output");
+  const forms = "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, or mount";
+  throw loadError(name, `must define one of: ${forms}`);
 }
 
 /** As a definition, which has no place for what a tool does not say. */

@@ -1,9 +1,11 @@
 import { Connections, type FetchOptions } from "../capabilities/fetch/connections.ts";
+import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import { GloveboxError } from "../errors.ts";
 import { findPackage, openPackage, type PackageContext } from "../package/open.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { PackageEvent, Steps } from "../package/step.ts";
+import { Wheels } from "../runtimes/python/wheels.ts";
 import type { Bundle } from "./bundle.ts";
 import { bundlePackage } from "./code.ts";
 
@@ -26,9 +28,9 @@ const KEPT_BYTES_MAX = 64 * 1024 * 1024;
 /** The packages of an engine: opens and bundles them, and keeps what came of archives, by their content. */
 export class Packages {
   readonly #context: PackageContext;
-  /** By the archive's hash, the one that was asked for last at the end. */
-  readonly #kept = new Map<string, Kept>();
-  #keptBytes = 0;
+  /** By the archive's hash. */
+  readonly #kept = new BoundedCache<Kept>(KEPT_MAX, KEPT_BYTES_MAX, weightOf);
+  readonly #wheels: Wheels;
   readonly #loading = new Set<Promise<unknown>>();
   #connections: Connections | null = null;
   #isClosed = false;
@@ -36,6 +38,7 @@ export class Packages {
   /** `tell` hears of every step of every package. */
   constructor(options: ResolvedPackageOptions, fetch: FetchOptions, tell: (event: PackageEvent) => void) {
     this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
+    this.#wheels = new Wheels(options.wheels, options.maxBytes);
   }
 
   /**
@@ -59,45 +62,21 @@ export class Packages {
     await this.#connections?.close();
     await within(CLOSE_MS, Promise.allSettled(this.#loading));
     this.#kept.clear();
+    this.#wheels.clear();
   }
 
   async #load(given: string): Promise<BundledPackage> {
     const found = await findPackage(given, this.#context);
     const { name, steps, archive } = found;
-    const known = archive === null ? undefined : this.#recall(archive.sha256);
+    const known = archive === null ? undefined : this.#kept.get(archive.sha256);
     if (known !== undefined) return { name, steps, ...known };
     await using opened = await openPackage(found, this.#context);
     const { folder, layout, record } = opened;
     const made = await steps.take("install", async () => {
-      return { bundle: await bundlePackage(folder, layout, name, this.#context.options), record };
+      return { bundle: await bundlePackage(folder, layout, name, this.#context.options, this.#wheels), record };
     });
-    if (opened.sha256 !== null) this.#keep(opened.sha256, made);
+    if (opened.sha256 !== null) this.#kept.set(opened.sha256, made);
     return { name, steps, ...made };
-  }
-
-  #recall(sha256: string): Kept | undefined {
-    const known = this.#kept.get(sha256);
-    if (known === undefined) return undefined;
-    this.#kept.delete(sha256);
-    this.#kept.set(sha256, known);
-    return known;
-  }
-
-  #keep(sha256: string, made: Kept): void {
-    this.#drop(sha256);
-    this.#kept.set(sha256, made);
-    this.#keptBytes += weightOf(made);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= KEPT_MAX && this.#keptBytes <= KEPT_BYTES_MAX) break;
-      this.#drop(oldest);
-    }
-  }
-
-  #drop(sha256: string): void {
-    const known = this.#kept.get(sha256);
-    if (known === undefined) return;
-    this.#kept.delete(sha256);
-    this.#keptBytes -= weightOf(known);
   }
 }
 

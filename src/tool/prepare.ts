@@ -2,19 +2,20 @@ import { GloveboxError } from "../errors.ts";
 import type { JsonValue } from "../json.ts";
 import { type Limits, resolveLimits } from "../limits.ts";
 import type { Inspection, ModuleContractName, ToolScript } from "../protocol/script.ts";
+import type { Binaries } from "../capabilities/native/binaries.ts";
 import type { Bundle } from "./bundle.ts";
 import { bundleDefinition, bundleFile } from "./code.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
-import { configFor, type LocationExtras, readTools } from "./module.ts";
+import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 import type { JsonSchema } from "../json.ts";
 import type { SchemaPlace } from "./schema-text.ts";
 import type { ToolSource } from "./source.ts";
-import { mapStack } from "./stack.ts";
+import { stackMapper } from "./stack.ts";
 
 /** What preparing a tool needs of the engine. */
 export interface PrepareContext {
@@ -26,6 +27,8 @@ export interface PrepareContext {
   /** A key that no other script has. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load">;
+  /** Keeps the files of what is native, by the keys of their scripts. */
+  readonly binaries: Pick<Binaries, "keep">;
 }
 
 /**
@@ -42,10 +45,8 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const bundle = await bundling;
   const checks = await compiling;
   const loaded = await load(name, bundle, context, definition.config, definition);
-  if (loaded.contract === "glovebox" && loaded.defaultExport !== "function") {
-    throw loadError(name, "must export default a function (input, context) => output");
-  }
-  return registeredTool(definition, checks, bundle, loaded, context);
+  requireTool({ ...loaded, runtime: bundle.runtime }, name);
+  return withBinary(registeredTool(definition, checks, bundle, loaded, context), bundle, context);
 }
 
 /**
@@ -81,14 +82,25 @@ async function prepareBundle(
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
   const loaded = await load(name, bundle, context, configFor(extras));
-  const definitions = readTools(loaded, name, extras);
+  const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
   const tools: RegisteredTool[] = [];
   for (const definition of definitions) {
     // Of several tools in a module, each has a script of its own: its key is what workers know it by.
     const key = tools.length === 0 ? loaded.key : context.nextKey();
-    tools.push(registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context));
+    const tool = registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context);
+    tools.push(await withBinary(tool, bundle, context));
   }
   return tools;
+}
+
+/** A tool is only there when what it runs is. */
+async function withBinary(
+  tool: RegisteredTool,
+  { binary }: Bundle,
+  { binaries }: Pick<PrepareContext, "binaries">,
+): Promise<RegisteredTool> {
+  if (binary !== undefined) await binaries.keep(tool.script.key, tool.script.text, binary);
+  return tool;
 }
 
 /** What a module says of itself, in the terms of its contract: nobody has checked it. */
@@ -164,7 +176,7 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  if (typeof stack === "string") details["stack"] = mapStack(stack, bundle.sourceMap, `tool:${script.name}`);
+  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
   // Of a module on disk nobody knows yet whether its contract has keys in its config.
   const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
   const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
@@ -178,8 +190,4 @@ function adviceOnGlobal(problem: string): string {
   const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
   if (name === undefined) return "";
   return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }

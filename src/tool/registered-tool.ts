@@ -60,7 +60,9 @@ export function registeredTool(
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
-  const capabilities = frozenCopy(definition.capabilities ?? {});
+  // Its binary is the host's to run, so it asks for that whatever it says.
+  const own: CapabilityRequest = bundle.runtime === "native" ? { native: true } : {};
+  const capabilities = frozenCopy({ ...definition.capabilities, ...own });
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
   const retries = definition.retries ?? 0;
   const info: ToolInfo = Object.freeze({
@@ -92,7 +94,7 @@ export function registeredTool(
     text: bundle.text,
   });
   const usage: ToolUsage = { calls: 0, retired: false };
-  const toOwnLines = stackMapper(name, bundle.sourceMap);
+  const toOwnLines = stackMapper(name, bundle.sourceMap, bundle.runtime);
   const askedLimits = Object.freeze({ ...definition.limits });
   return Object.freeze({
     info,
@@ -126,6 +128,12 @@ function chooseIsolation(
   const wanted = asked ?? "instance";
   if (runtime === "python" && wanted === "context") {
     return { isolation: "isolate", isolationReason: "an interpreter is an isolate's" };
+  }
+  if (runtime === "wasi" && wanted === "shared") {
+    throw loadError(
+      name,
+      `cannot have the isolation "shared": a command starts anew for each call, and leaves nothing to share`,
+    );
   }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
   const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";

@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../errors.ts";
+import { readFileAt } from "../package/file.ts";
 import { hasCode, looksLikePackage } from "../package/layout.ts";
 import { isArchiveName, isUrl, packageStem } from "../package/location.ts";
 
@@ -21,12 +22,19 @@ export type ToolSource =
     };
 
 const MAX_TOOLS = 1_000;
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py", ".wasm"];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
+/** The file by which a folder is a package of Python's. */
+const PYTHON_INDEX = "__init__.py";
+/** What lies beside tools and is none: types, tests, and what tests and installers of Python's look for by its name. */
+const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
+/** What an `__init__.py` says that is a tool, and not only what makes a folder one that can be imported from. */
+const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b/m;
+const INDEX_BYTES_MAX = 256 * 1024;
 
 /**
- * The tools at a path: a module; a folder with an `index` file, which is one tool; a package, as a folder or an archive;
- * or a folder of any of these. A URL is an archive's. Sorted by name. `isOnePackage`: a folder is a package and nothing
+ * The tools at a path: a module; a folder with an `index` file or an `__init__.py`, which is one tool; a package, as a folder
+ * or an archive; or a folder of any of these. A URL is an archive's. Sorted by name. `isOnePackage`: a folder is a package and nothing
  * else. Throws a `GloveboxError` with `load_error` that names the path as it was given.
  */
 export async function findSources(given: string, isOnePackage = false): Promise<readonly ToolSource[]> {
@@ -36,7 +44,7 @@ export async function findSources(given: string, isOnePackage = false): Promise<
   if (found.isDirectory() && isOnePackage) return [packageSource(path.resolve(given))];
   if (found.isDirectory()) return findInFolder(path.resolve(given), given);
   if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
-  if (!found.isFile() || !isModule(path.basename(given))) {
+  if (!found.isFile() || !isModuleName(path.basename(given))) {
     throw loadError(
       given,
       `is not a module; a tool is a file that ends in ${EXTENSIONS.join(", ")}, a package (a folder with code/, or one packed as .zip, .tar.gz or .tgz), or a folder of them`,
@@ -87,7 +95,7 @@ async function sourceOf(entry: string): Promise<ToolSource | undefined> {
   const found = await stat(entry).catch(() => undefined);
   if (found?.isFile() === true) {
     if (isArchiveName(name)) return packageSource(entry);
-    return isModule(name) && !/\.test\.[^.]+$/.test(name) ? moduleSource(entry) : undefined;
+    return isModuleName(name) && !NO_TOOL.test(name) ? moduleSource(entry) : undefined;
   }
   if (found?.isDirectory() !== true) return undefined;
   const index = await indexFile(entry);
@@ -95,21 +103,26 @@ async function sourceOf(entry: string): Promise<ToolSource | undefined> {
   return (await hasCode(entry)) ? packageSource(entry) : undefined;
 }
 
+/** The file that makes one tool of a folder; `undefined` where it is none. */
 async function indexFile(folder: string): Promise<string | undefined> {
   for (const name of INDEX_FILES) {
     const file = path.join(folder, name);
     const found = await stat(file).catch(() => undefined);
     if (found?.isFile() === true) return file;
   }
-  return undefined;
+  const file = path.join(folder, PYTHON_INDEX);
+  const text = await readFileAt(file, PYTHON_INDEX, INDEX_BYTES_MAX).catch(() => undefined);
+  return text !== undefined && TOOL_NAMES.test(text.toString("utf8")) ? file : undefined;
 }
 
-function isModule(name: string): boolean {
+function isModuleName(name: string): boolean {
   return EXTENSIONS.includes(path.extname(name)) && !name.endsWith(".d.ts");
 }
 
 function moduleSource(file: string): ToolSource {
-  return { kind: "module", path: file, name: path.basename(file, path.extname(file)) };
+  const isPackage = path.basename(file) === PYTHON_INDEX;
+  const name = path.basename(isPackage ? path.dirname(file) : file, isPackage ? "" : path.extname(file));
+  return { kind: "module", path: file, name };
 }
 
 function packageSource(place: string): ToolSource {

@@ -1,4 +1,5 @@
 import { SourceMap } from "node:module";
+import type { Runtime } from "../protocol/script.ts";
 
 const MAX_STACK = 64 * 1024;
 const MAX_MESSAGE = 1024;
@@ -72,8 +73,26 @@ function functionName(text: string): string {
   return name.length <= MAX_NAME && /^[\p{L}\p{N}_$.#<>[\] ]*$/u.test(name) ? name : "";
 }
 
-/** The source map is read when a stack needs it: most tools never throw, and a parsed map is large. */
-export function stackMapper(tool: string, json: string): (stack: string) => string {
+/**
+ * Python's traceback: its frames are at the tool's own lines already, in files of which the host has none. The last ones are
+ * those that matter, so what is too long loses its middle.
+ */
+export function cutTraceback(stack: string): string {
+  const text = stack.length > MAX_STACK ? stack.slice(-MAX_STACK) : stack;
+  if (text.length <= MAX_RESULT) return text;
+  const [first = ""] = text.split("\n", 1);
+  const head = first.length <= MAX_NAME ? `${first}\n  …\n` : "…\n";
+  const lines = text.slice(-(MAX_RESULT - head.length)).split("\n");
+  // What is left of a line that was cut says something else than the line did.
+  return head + (lines.length > 1 ? lines.slice(1) : lines).join("\n");
+}
+
+/**
+ * How the stacks of a tool are turned into ones that its author can use. The source map is read when a stack needs it: most
+ * tools never throw, and a parsed map is large.
+ */
+export function stackMapper(tool: string, json: string, runtime: Runtime): (stack: string) => string {
+  if (runtime === "python") return cutTraceback;
   let map: SourceMap | undefined;
   let isRead = false;
   return (stack) => {

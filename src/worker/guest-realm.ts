@@ -1,6 +1,7 @@
 import ivm from "isolated-vm";
 import type { Emit, Factory, Guest, Pure, RuntimeEngine } from "../guest/host.ts";
 import { SCRIPT_EXPORTS, type ToolScript } from "../protocol/script.ts";
+import { limitMemory, PAGE_BYTES } from "../wasm-memory.ts";
 import { factoryText, factsOf } from "./factory-text.ts";
 
 /** What every realm of a worker says and asks. */
@@ -188,6 +189,7 @@ export interface LoadedTool {
 
 /** What an engine may take to read a tool's code, in milliseconds. */
 const LOAD_MS = 5_000;
+const MB = 1024 * 1024;
 
 /** Compiles a tool's code into a factory. The line offset keeps the lines of errors those of the bundle. */
 export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedTool {
@@ -202,9 +204,10 @@ export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedToo
       };
     }
     case "wasi": {
-      const bytes = Buffer.from(script.text, "base64");
+      // Here, because what a tool's memory may have is not known before its bytes are.
+      const { buffer } = limitMemory(Buffer.from(script.text, "base64"), (script.memoryMb * MB) / PAGE_BYTES);
       const copy = (): ivm.Copy<ArrayBuffer> =>
-        new ivm.ExternalCopy(Uint8Array.from(bytes).buffer).copyInto({ release: true, transferIn: true });
+        new ivm.ExternalCopy(buffer.slice(0)).copyInto({ release: true, transferIn: true });
       return loadedBy(copy, script, shared);
     }
     case "python":

@@ -14,6 +14,9 @@ const INSPECTED_MAX = 2;
 const INSPECTED_MS = 5_000;
 const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
+/** What memories of commands that have ended may come to, in MiB: see the engine of WebAssembly in `guest/wasi`. */
+const WASI_LEFT_MB = 64;
+
 /** An isolate in which a module was evaluated, and which no call has used yet. */
 interface Inspected {
   readonly key: string;
@@ -210,9 +213,19 @@ export class Isolates {
   }
 }
 
-/** What an isolate may come to: an interpreter has a heap of its own beside V8's. */
+/** What an isolate may come to: an interpreter has a heap of its own beside V8's, and a command its memory. */
 function weightMb({ runtime, memoryMb }: ToolScript): number {
-  return runtime === "python" ? memoryMb + PYTHON_HEAP_MB : memoryMb;
+  switch (runtime) {
+    case "python":
+      return memoryMb + PYTHON_HEAP_MB;
+    case "wasi":
+      return 2 * memoryMb + WASI_LEFT_MB;
+    case "javascript":
+    case "native":
+      return memoryMb;
+    default:
+      return runtime satisfies never;
+  }
 }
 
 function retire(isolate: ToolIsolate): void {

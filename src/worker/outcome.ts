@@ -18,6 +18,7 @@ const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "capability_failed",
   "capability_limit",
   "cpu_limit",
+  "input_too_large",
   "invalid_output",
   "load_error",
   "memory_limit",

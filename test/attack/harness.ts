@@ -68,7 +68,8 @@ async function readLines(stream: NodeJS.ReadableStream, report: Report): Promise
 /** Declares the tests of a family: one for each attack in each of its shapes, and one for the host that lived through all. */
 export function attack(family: string, plan: Plan): void {
   const report = new Report();
-  describe(family, () => {
+  const { unless } = plan;
+  describe.skipIf(unless !== undefined)(unless === undefined ? family : `${family} (not here: ${unless})`, () => {
     beforeAll(() => carryOut(plan, report), GUARD_MS + 10_000);
     afterAll(() => console.log(summaryOf(family, report)));
     declareHazards(plan, report);

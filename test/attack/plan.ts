@@ -78,6 +78,8 @@ export interface Plan {
   readonly sieges?: readonly Siege[];
   /** Attacks that take more than one call: the file in `scenes` in which they are, and their names. */
   readonly scenes?: { readonly file: string; readonly names: readonly string[] };
+  /** Why none of it can be carried out on this machine. */
+  readonly unless?: string;
   /** What the host's standard error may begin with; it has to stay empty where this is missing. */
   readonly stderr?: string;
 }

@@ -61,7 +61,7 @@ export class Stage {
         executor: "process",
         workers: 2,
         capabilities: [vault],
-        policy: { rules: [{ tools: ["*"], allow: { vault: true } }] },
+        policy: { rules: [{ tools: ["*"], allow: { vault: true, native: true } }] },
       }),
     );
     await stage.#warmUp();

@@ -316,12 +316,12 @@ describe("a package that cannot run here", () => {
     expect(error.details).toMatchObject({ step: "initialize", runtime: "python" });
   });
 
-  test("because it is a binary is refused with its runtime, and with the file it lacks [C12 C62]", async () => {
+  test("because its one file is neither a module nor a binary is refused with what it is, and what it lacks [C12 C62]", async () => {
     await using engine = await open();
-    const error = await refusalOf(engine.register(await newTree({ "code/binary_increment": "\x7fELF" })));
-    expect(error.message).toContain("the runtime native is not available in this build");
+    const error = await refusalOf(engine.register(await newTree({ "code/main.rb": "puts 1\n" })));
+    expect(error.message).toContain("platform mismatch: code/main.rb is not ELF; needed is a 64-bit ELF program");
     expect(error.message).toContain("code/function.ts, code/function.mjs or code/function.js");
-    expect(error.details).toMatchObject({ step: "initialize", runtime: "native" });
+    expect(error.details).toMatchObject({ step: "install", runtime: "native" });
   });
 });
 

@@ -1,8 +1,9 @@
 import PQueue from "p-queue";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
-import { type CommandResult, runCommand } from "./command.ts";
+import { findJail, type Jail } from "../jail/jail.ts";
+import { type Ended, runInside } from "../jail/run.ts";
+import { commandInside } from "./command.ts";
 import { type ExecGrant, execGrants, mergeExecGrants } from "./grants.ts";
-import { findJail, type Jail } from "./jail.ts";
 import { EXEC_LIMITS } from "./limits.ts";
 
 /** What may be other than usual, for tests. */
@@ -18,7 +19,7 @@ interface RunRequest {
 }
 
 /** How a command ended, and in what time it had to. */
-export interface ExecAnswer extends CommandResult {
+export interface ExecAnswer extends Ended {
   /** What was asked for, or less where the grant gives less. */
   readonly timeoutMs: number;
 }
@@ -86,8 +87,10 @@ class OpenExec implements OpenCapability {
     if ("reason" in jail) throw this.#noJail(jail.reason);
     const { mounts, outputBytes } = this.#grant;
     const wallMs = Math.min(timeoutMs, this.#grant.wallMs ?? EXEC_LIMITS.wallMs, EXEC_LIMITS.wallMs);
-    const limits = { wallMs, outputBytes: outputBytes ?? EXEC_LIMITS.outputBytesUsual };
-    return { ...(await runCommand(jail.start, { command, stdin, mounts, ...limits }, signal)), timeoutMs: wallMs };
+    const { drainedBytes, outputBytesUsual } = EXEC_LIMITS;
+    const streams = { stdin, outputBytes: outputBytes ?? outputBytesUsual, drainedBytes };
+    const inside = commandInside({ command, wallMs, mounts });
+    return { ...(await runInside(jail.start, inside, streams, signal)), timeoutMs: wallMs };
   }
 
   #check(what: string, text: string, maxBytes: number): void {

@@ -6,7 +6,7 @@ import { FS_LIMITS, type FsLimits } from "./limits.ts";
 import { METHODS } from "./methods.ts";
 import { mergeMounts, type Mount, mountGrants, type Mounts } from "./mounts.ts";
 import { Refusals } from "./refusals.ts";
-import { ScratchFolders } from "./scratch.ts";
+import { TemporaryFolders } from "../temporary.ts";
 import { codeOf, describeFailure, type SystemFailure } from "./system-error.ts";
 import { type FsCall, Visit } from "./visit.ts";
 
@@ -23,7 +23,7 @@ export type FsAnswer = { readonly value: unknown } | { readonly failure: SystemF
 interface FsHost {
   readonly limits: FsLimits;
   readonly grip: Grip;
-  readonly scratches: ScratchFolders;
+  readonly scratches: TemporaryFolders;
   readonly space: ScratchSpace;
   /** Where the operations of all calls wait. */
   readonly queue: PQueue;
@@ -32,7 +32,7 @@ interface FsHost {
 /** `fs`: folders of the host that the policy mounts, and a scratch folder for each call. */
 export function createFs({ limits = {}, grip = systemGrip }: FsOptions = {}): Capability<Mounts> {
   const all = { ...FS_LIMITS, ...limits };
-  const scratches = new ScratchFolders();
+  const scratches = new TemporaryFolders("scratch");
   const queue = new PQueue({ concurrency: all.atOnceInAll });
   const host: FsHost = { limits: all, grip, scratches, space: new ScratchSpace(all), queue };
   return {

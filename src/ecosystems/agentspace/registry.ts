@@ -82,7 +82,7 @@ export class Registry implements AsyncDisposable {
 
   /**
    * Keeps a record; its tool is not loaded yet. Throws a `ContractError` with a pointer where the record is wrong, or of
-   * a runtime that is not here, and a `RegistryError`: `conflict`, `full`, `too_large`.
+   * a runtime that there is not, and a `RegistryError`: `conflict`, `full`, `too_large`.
    */
   register(record: unknown, options: RegisterOptions = {}): ShownRecord {
     this.#requireOpen();

@@ -12,11 +12,13 @@ export interface ToolModule {
   readonly name: string;
 }
 
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
-const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py"];
+const PYTHON_INDEX = "__init__.py";
+const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js", PYTHON_INDEX];
 const MODULES_MAX = 1_000;
 /** What may lie beside tools: private modules, the registry, tests, types. */
-const NO_TOOL = /^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$|^node_modules$/;
+const NO_TOOL =
+  /^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$|^node_modules$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
 
 /** A place as it may be shown: without the folders above it. */
 export function showPlace(place: ToolPlace): string {
@@ -26,10 +28,7 @@ export function showPlace(place: ToolPlace): string {
 /** The modules at a place, by name. What a folder links to is not the folder's. */
 export async function findModules(place: ToolPlace): Promise<readonly ToolModule[]> {
   const location = locationOf(place);
-  const module = (file: string, name = path.basename(file, path.extname(file))): ToolModule => ({
-    location: { ...location, path: file },
-    name,
-  });
+  const module = (file: string, name = nameOf(file)): ToolModule => ({ location: { ...location, path: file }, name });
   const found = await stat(location.path).catch(() => null);
   if (found === null) throw new GloveboxError("load_error", `there is no tools folder ${showPlace(place)}`);
   if (found.isFile()) return [module(path.resolve(location.path))];
@@ -51,6 +50,12 @@ export async function findModules(place: ToolPlace): Promise<readonly ToolModule
     if (index !== undefined) modules.push(module(index, entry.name));
   }
   return modules;
+}
+
+/** As the module is called where it is imported. */
+function nameOf(file: string): string {
+  const base = path.basename(file);
+  return base === PYTHON_INDEX ? path.basename(path.dirname(file)) : path.basename(base, path.extname(base));
 }
 
 async function indexOf(folder: string): Promise<string | undefined> {

@@ -32,9 +32,10 @@ export function binaryExports(run: (argument: string) => BinaryRun | Promise<Bin
       this.#data = data;
     }
 
-    async execute(input: unknown): Promise<unknown> {
+    execute(input: unknown): unknown {
       const argument = { tool_id: this.#id, tool_data: this.#data, mode: "input", input };
-      return answerOf(await run(JSON.stringify(argument)));
+      const ran = run(JSON.stringify(argument));
+      return ran instanceof Promise ? ran.then(answerOf) : answerOf(ran);
     }
 
     execute_command(): unknown {
@@ -51,15 +52,15 @@ function answerOf({ exitCode, ended, stdout, stderr, output }: BinaryRun): unkno
     ["stdout", stdout],
     ["its output file", output ?? ""],
   ].flatMap(([where, text = ""]) => (text.trim() === "" ? [] : [`${where}: ${text.trim().slice(0, SHOWN_MAX)}`]));
-  const why = said.length === 0 ? "and said nothing" : said.join("; ");
+  const why = said.length === 0 ? ", and said nothing" : `: ${said.join("; ")}`;
   if (exitCode !== 0) {
     const how = ended ?? `ended with exit code ${exitCode}`;
-    throw new BinaryToolError(`the binary ${how}: ${why}`);
+    throw new BinaryToolError(`the binary ${how}${why}`);
   }
-  if (output === null) throw new BinaryToolError(`the binary wrote no output file: ${why}`);
+  if (output === null) throw new BinaryToolError(`the binary wrote no output file${why}`);
   try {
     return JSON.parse(output) as unknown;
   } catch {
-    throw new BinaryToolError(`the binary's output file is not JSON: ${why}`);
+    throw new BinaryToolError(`the binary's output file is not JSON${why}`);
   }
 }

@@ -26,11 +26,7 @@ export interface Pyodide {
   readonly _module: { readonly HEAPU8: Uint8Array };
 }
 
-/** A module of Python's, as an object of its functions. */
-export interface PyModule {
-  readonly [name: string]: PyFunction;
-}
-
+/** A function of Python's. */
 export interface PyFunction {
   (...args: readonly unknown[]): unknown;
   /** Calls it so that it may wait for promises. */

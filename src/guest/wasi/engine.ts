@@ -1,13 +1,96 @@
-import type { Factory, RuntimeEngine } from "../host.ts";
+import { type BinaryRun, binaryExports } from "../contracts/binary.ts";
+import type { EngineWorld, Factory, RuntimeEngine } from "../host.ts";
+import { CallFiles } from "./files.ts";
+import { Printed } from "./printed.ts";
+import { System } from "./system.ts";
 
-/** Makes the engine of WebAssembly modules: before the prelude takes `WebAssembly` away. */
+/** What memories of ended calls may come to before they are collected, in bytes: V8's heap does not know of them. */
+const LEFT_MAX_BYTES = 32 * 1024 * 1024;
+/** More than any isolate may have: asked for it, isolated-vm has V8 collect its garbage before it refuses. */
+const TOO_MUCH_BYTES = 2 ** 34;
+
+/** A module that was started, as far as its exports have been checked before it came here. */
+interface Command {
+  readonly memory: WebAssembly.Memory;
+  readonly _start: () => unknown;
+}
+
+/** Makes the engine of WebAssembly modules: before the prelude takes `WebAssembly` away, which nothing else gets hold of. */
 export function createEngine(): RuntimeEngine {
-  const { Module } = WebAssembly;
-  return {
-    connect: () => undefined,
-    load: (code): Factory => {
-      const module = new Module(code as ArrayBuffer);
-      return () => ({ default: () => module });
-    },
-  };
+  const engine = new WasiEngine(WebAssembly, ArrayBuffer);
+  // Whoever got hold of one of their objects would have the class by its constructor.
+  const { Module, Instance, Memory, Table, Global, Tag, Exception } = WebAssembly;
+  for (const each of [Module, Instance, Memory, Table, Global, Tag, Exception, SharedArrayBuffer]) {
+    Reflect.deleteProperty(each.prototype, "constructor");
+  }
+  return { connect: (world) => engine.connect(world), load: (code) => engine.load(code) };
+}
+
+class WasiEngine {
+  readonly #wasm: typeof WebAssembly;
+  readonly #Buffer: ArrayBufferConstructor;
+  #world: EngineWorld | null = null;
+  #leftBytes = 0;
+
+  constructor(wasm: typeof WebAssembly, Buffer: ArrayBufferConstructor) {
+    this.#wasm = wasm;
+    this.#Buffer = Buffer;
+  }
+
+  connect(world: EngineWorld): void {
+    this.#world = world;
+  }
+
+  load(code: string | ArrayBuffer): Factory {
+    if (typeof code === "string") throw new TypeError("a module is bytes");
+    const module = new this.#wasm.Module(code);
+    return () => binaryExports((argument) => this.#run(module, argument));
+  }
+
+  /** Runs a command in an instance of its own: nothing of an earlier one is left in its memory or its files. */
+  #run(module: WebAssembly.Module, argument: string): BinaryRun {
+    const call = this.#world?.turn.call;
+    if (!this.#world || !call) throw new TypeError("a command runs for a call");
+    if (this.#leftBytes > LEFT_MAX_BYTES) this.#collect();
+    const files = new CallFiles(call.outputMax);
+    const stdout = new Printed((line) => call.log("log", line));
+    const stderr = new Printed((line) => call.log("error", line));
+    const system = new System(this.#world, { argument, files, stdout, stderr });
+    const end = this.#start(module, system);
+    return { ...end, stdout: stdout.end(), stderr: stderr.end(), output: files.output() };
+  }
+
+  #start(module: WebAssembly.Module, system: System): Pick<BinaryRun, "exitCode" | "ended"> {
+    let command: Command | null = null;
+    try {
+      const instance = new this.#wasm.Instance(module, system.imports);
+      command = instance.exports as unknown as Command;
+      return { exitCode: system.start(command), ended: null };
+    } catch (error) {
+      return { exitCode: null, ended: this.#describe(error) };
+    } finally {
+      // One that did not even start has left a memory that nobody can ask for its size.
+      this.#leftBytes += command?.memory.buffer.byteLength ?? LEFT_MAX_BYTES;
+    }
+  }
+
+  /** No error here is the command's own: WebAssembly makes none, but it may throw what is none. */
+  #describe(error: unknown): string {
+    if (error instanceof this.#wasm.RuntimeError) return `trapped: ${error.message}`;
+    if (error instanceof RangeError && error.message.includes("call stack")) return "trapped: its stack is full";
+    if (error instanceof this.#wasm.Exception) return "threw an exception that it did not catch";
+    if (error instanceof RangeError) return "trapped: it gave an address that is outside of its memory";
+    if (error instanceof Error) return `could not go on: ${error.message}`;
+    return "could not go on";
+  }
+
+  /** Has what ended calls left be collected, as V8 would let it grow to gigabytes: it sees small objects only. */
+  #collect(): void {
+    this.#leftBytes = 0;
+    try {
+      void new this.#Buffer(TOO_MUCH_BYTES);
+    } catch {
+      // It was refused, as it had to be.
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { agentspace, toolData } from "../../../src/contracts/agentspace.ts";
+import { agentspace, requireRuntime, toolData } from "../../../src/contracts/agentspace.ts";
 import { readRecord } from "../../../src/contracts/agentspace-record.ts";
 import { type Fields, fieldsOf, writeSchema } from "../../../src/contracts/agentspace-spec.ts";
 import { ContractError } from "../../../src/contracts/contract.ts";
@@ -150,12 +150,16 @@ describe("the runtime", () => {
     }
   });
 
-  test("binary is a record like others, and a tool that cannot be run [C02]", () => {
+  test("binary is a record like others, of code that is one [C02]", () => {
     const binary = { ...LEAST, tool_runtime_type: "binary" };
     expect(readRecord(binary)).toMatchObject({ tool_runtime_type: "binary" });
-    expect(refusalOf(() => agentspace.readTool(binary))).toMatchObject({
+    expect(agentspace.readTool(binary)).toEqual(agentspace.readTool(LEAST));
+    requireRuntime(binary, "binary");
+    requireRuntime(LEAST, "interpreted");
+    expect(refusalOf(() => requireRuntime(LEAST, "binary"))).toMatchObject({ pointer: "/tool_runtime_type" });
+    expect(refusalOf(() => requireRuntime(binary, "interpreted"))).toMatchObject({
       pointer: "/tool_runtime_type",
-      message: "agentspace /tool_runtime_type: is binary, a runtime that is not available here",
+      message: "agentspace /tool_runtime_type: is binary, but the package's code is no binary",
     });
   });
 

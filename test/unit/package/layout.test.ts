@@ -82,9 +82,14 @@ describe("a package", () => {
       const bytes = kind === "a.zip" ? zipped(tree) : packed(tree);
       const opening = kind === "folder" ? openPackage(await newTree(tree), newContext()) : openArchive(kind, bytes);
       await using found = await opening;
-      expect(found.layout).toEqual({ kind: "binary", file: "code/increment" });
+      expect(found.layout).toEqual({ kind: "native", entry: "code/increment" });
     },
   );
+
+  test("is a WebAssembly module where that one file begins as such [C62]", async () => {
+    const folder = await newTree({ "code/increment": "\0asm\u0001\0\0\0" });
+    expect((await openPackage(folder, newContext())).layout).toEqual({ kind: "wasi", entry: "code/increment" });
+  });
 });
 
 describe("a package is refused", () => {

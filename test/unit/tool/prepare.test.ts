@@ -50,6 +50,7 @@ function newContext(
     maxLimits: MAX_LIMITS,
     nextKey: () => `key${++keys}`,
     packages: { load: () => Promise.reject(new Error("there are no packages here")) },
+    binaries: { keep: () => Promise.reject(new Error("there are no binaries here")) },
   };
 }
 

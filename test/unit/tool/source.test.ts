@@ -122,7 +122,7 @@ describe("a path is refused, as it was given,", () => {
     expect((await refusalOf(findSources(folder))).message).toContain("holds no tools");
   });
 
-  test.each(["a.py", "a.d.ts", "a.json", "a"])("where %s is no module", async (file) => {
+  test.each(["a.rb", "a.d.ts", "a.json", "a"])("where %s is no module", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
     expect((await refusalOf(findSources(path.join(folder, file)))).message).toContain("is not a module");
   });

@@ -167,6 +167,6 @@ describe("a command is refused", () => {
       Promise.resolve({
         start: () => Promise.reject(new Error("spawn /opt/secret EAGAIN")),
       });
-    expect(await refusedWith(opened(true, { findJail }).run("echo hi"))).toBe("the command could not be started");
+    expect(await refusedWith(opened(true, { findJail }).run("echo hi"))).toBe("it could not be started");
   });
 });

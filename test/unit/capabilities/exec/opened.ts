@@ -5,7 +5,7 @@ import path from "node:path";
 import { onTestFinished } from "vitest";
 import { CapabilityRefusal, type OpenCall } from "../../../../src/capabilities/capability.ts";
 import { createExec, type ExecAnswer, type ExecOptions } from "../../../../src/capabilities/exec/exec.ts";
-import { findJail } from "../../../../src/capabilities/exec/jail.ts";
+import { findJail } from "../../../../src/capabilities/jail/jail.ts";
 
 const jail = await findJail();
 /** Why commands cannot be run on this machine; nothing where they can. */

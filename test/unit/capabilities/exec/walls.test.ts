@@ -220,6 +220,6 @@ describe.skipIf(noJail !== undefined)(`a mount (${noJail ?? "in bubblewrap"})`, 
     const data = folder();
     const { run } = opened({ mounts: { "/data": { path: data, mode: "ro" } } });
     rmSync(data, { recursive: true });
-    expect(await refusedWith(run("ls /data"))).toBe("the command could not be started");
+    expect(await refusedWith(run("ls /data"))).toBe("it could not be started");
   });
 });

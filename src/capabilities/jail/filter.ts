@@ -1,6 +1,6 @@
 /**
- * A filter for the kernel (classic BPF over `struct seccomp_data`) that forbids commands what other walls do not hold, and
- * what makes more of the kernel reachable than commands need. All else is allowed: nobody knows what a command needs.
+ * A filter for the kernel (classic BPF over `struct seccomp_data`) that forbids what other walls do not hold, and
+ * what makes more of the kernel reachable than programs need. All else is allowed: nobody knows what a program needs.
  */
 
 /** A system call's numbers on x64 and on arm64. */
@@ -13,7 +13,7 @@ const FORBIDDEN: { readonly [name: string]: Numbers } = {
   keyctl: [250, 219],
   // What the kernel says of the machine; not every host keeps it to itself.
   syslog: [103, 116],
-  // Large parts of the kernel that commands do without.
+  // Large parts of the kernel that programs do without.
   bpf: [321, 280],
   perf_event_open: [298, 241],
   userfaultfd: [323, 282],
@@ -62,6 +62,23 @@ const MAKES = 0o100 | 0o20000000;
 /** Its mode lies in memory, which a filter cannot read; who is told that there is no such call takes `openat`. */
 const OPENAT2 = 437;
 
+/** What makes a process; the first of them makes threads as well. */
+const CLONE: Numbers = [56, 220];
+const FORKS: readonly (readonly [x64: number, arm64: number | null])[] = [
+  [57, null], // fork
+  [58, null], // vfork
+];
+const CLONE_THREAD = 0x1_0000;
+/** Its flags lie in memory as well; who is told that there is no such call takes `clone`. */
+const CLONE3 = 435;
+/** Memory that belongs to no process, so that whoever watches processes does not see it. */
+const HIDDEN: readonly Numbers[] = [
+  [319, 279], // memfd_create
+  [447, 447], // memfd_secret
+  [29, 194], // shmget
+  [68, 186], // msgget
+];
+
 const SOCKET: Numbers = [41, 198];
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of others some belong to no namespace: AF_VSOCK leads to the machine's own host. */
 const FAMILIES = [1, 2, 10, 16];
@@ -83,8 +100,11 @@ const argumentAt = (index: number) => ARGUMENT_AT + 8 * index;
 
 type Instruction = readonly [code: number, value: number, yes: number, no: number];
 
-/** The filter for an architecture, as the kernel takes it; `null` for one whose numbers are not known here. */
-export function commandFilter(architecture: string): Uint8Array | null {
+/**
+ * The filter for an architecture, as the kernel takes it; `null` for one whose numbers are not known here. What may not fork is
+ * one process, with as many threads as it is let have: so what the system limits by process it limits altogether.
+ */
+export function systemCallFilter(architecture: string, mayFork: boolean): Uint8Array | null {
   const known = ARCHITECTURES.get(architecture);
   if (known === undefined) return null;
   const { audit, column } = known;
@@ -101,6 +121,7 @@ export function commandFilter(architecture: string): Uint8Array | null {
     ]),
     [JUMP_IF_EQUAL, OPENAT2, 0, 1],
     [RETURN, ENOSYS, 0, 0],
+    ...(mayFork ? [] : withoutForks(column)),
     ...MODES.flatMap(({ numbers, ...mode }) => withoutSetId(numbers[column], mode)),
     [JUMP_IF_EQUAL, SOCKET[column], 1, 0],
     [RETURN, ALLOW, 0, 0],
@@ -111,6 +132,24 @@ export function commandFilter(architecture: string): Uint8Array | null {
     ]),
     [RETURN, EPERM, 0, 0],
   ]);
+}
+
+/** Forbids what makes processes, and leaves threads. */
+function withoutForks(column: 0 | 1): Instruction[] {
+  const numbers = [...FORKS, ...HIDDEN].flatMap((each) => each[column] ?? []);
+  return [
+    ...numbers.flatMap((number): Instruction[] => [
+      [JUMP_IF_EQUAL, number, 0, 1],
+      [RETURN, EPERM, 0, 0],
+    ]),
+    [JUMP_IF_EQUAL, CLONE3, 0, 1],
+    [RETURN, ENOSYS, 0, 0],
+    [JUMP_IF_EQUAL, CLONE[column], 0, 4],
+    [LOAD, argumentAt(0), 0, 0],
+    [JUMP_IF_ANY_BIT, CLONE_THREAD, 1, 0],
+    [RETURN, EPERM, 0, 0],
+    [RETURN, ALLOW, 0, 0],
+  ];
 }
 
 /** Forbids a call whose mode would make a program run as its owner, or its group. */

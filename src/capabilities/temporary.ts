@@ -2,17 +2,21 @@ import { lstat, mkdtemp, readdir, readlink, realpath, rm } from "node:fs/promise
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-const PREFIX = "glovebox-scratch-";
-
-/** Folders for single calls. */
-export class ScratchFolders {
+/** Folders of this process's, for what is there as long as it needs them. */
+export class TemporaryFolders {
+  readonly #prefix: string;
   #swept: Promise<void> | null = null;
+
+  /** `kind`: for what they are, in lower-case letters. */
+  constructor(kind: string) {
+    this.#prefix = `glovebox-${kind}-`;
+  }
 
   /** An empty folder that only this user may enter. */
   async make(): Promise<string> {
-    this.#swept ??= sweep().catch(() => undefined);
+    this.#swept ??= sweep(this.#prefix).catch(() => undefined);
     const parent = await realpath(tmpdir());
-    return mkdtemp(path.join(parent, `${PREFIX}${await processSpace()}-${process.pid}-`));
+    return mkdtemp(path.join(parent, `${this.#prefix}${await processSpace()}-${process.pid}-`));
   }
 
   async remove(folder: string): Promise<void> {
@@ -35,11 +39,12 @@ async function processSpace(): Promise<string> {
 }
 
 /** Removes what hosts have left that were killed: this user's folders that name a process which is no more. */
-async function sweep(): Promise<void> {
+async function sweep(prefix: string): Promise<void> {
   const parent = await realpath(tmpdir());
   const space = await processSpace();
   for (const name of await readdir(parent)) {
-    const [, owner, pid] = /^glovebox-scratch-(\d+)-(\d+)-\w+$/.exec(name) ?? [];
+    if (!name.startsWith(prefix)) continue;
+    const [, owner, pid] = /^(\d+)-(\d+)-\w+$/.exec(name.slice(prefix.length)) ?? [];
     if (owner !== space || pid === undefined || isRunning(Number(pid))) continue;
     const folder = path.join(parent, name);
     const stats = await lstat(folder);

@@ -1,0 +1,21 @@
+/** What the interpreter says of itself: what requirements ask of the place where they are installed. */
+
+/** The version of the language, in full. */
+export const PYTHON_VERSION = "3.14.2";
+/** Its minor version: which wheels are for it. */
+export const PYTHON_MINOR = 14;
+
+/** The variables of markers (PEP 508). `extra` is not one of the place. */
+export const ENVIRONMENT: ReadonlyMap<string, string> = new Map([
+  ["implementation_name", "cpython"],
+  ["implementation_version", PYTHON_VERSION],
+  ["os_name", "posix"],
+  ["platform_machine", "wasm32"],
+  ["platform_python_implementation", "CPython"],
+  ["platform_release", ""],
+  ["platform_system", "Emscripten"],
+  ["platform_version", ""],
+  ["python_full_version", PYTHON_VERSION],
+  ["python_version", `3.${PYTHON_MINOR}`],
+  ["sys_platform", "emscripten"],
+]);

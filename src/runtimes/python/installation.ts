@@ -1,0 +1,143 @@
+import { PackageError, quoted } from "../../package/step.ts";
+import type { PythonScript } from "../../protocol/python-script.ts";
+import { weightOf } from "./python-file.ts";
+import { counts, type Requirement, shownRequirement } from "./requirement.ts";
+import { isCompiled, standInFor, standsIn } from "./stand-ins.ts";
+import { admits, compareVersions, isPrerelease } from "./versions.ts";
+import type { WheelName } from "./wheel-name.ts";
+import type { ReadWheel, Wheels } from "./wheels.ts";
+
+const PACKAGES_MAX = 200;
+/** What is chosen may ask for what changes the choice: so often it is looked at again. */
+const ROUNDS_MAX = 100;
+const FILES_MAX = 10_000;
+const CHARACTERS_MAX = 16 * 1024 * 1024;
+
+/** A wheel that was chosen, for all that ask for it. */
+interface Choice {
+  readonly name: WheelName;
+  readonly wheel: ReadWheel;
+}
+
+/**
+ * What is to be installed for a list of requirements: the wheels that they need, and those that these need, all from the
+ * operator's folder. Rejects with a `PackageError` that says what is missing, and for whom.
+ */
+export async function install(asked: readonly Requirement[], wheels: Wheels): Promise<PythonScript["packages"]> {
+  if (asked.length === 0) return {};
+  return merged(await choose(asked, wheels));
+}
+
+/** Wheels are chosen for what is asked for, and then again, with what they ask for themselves, until nothing changes. */
+async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<readonly Choice[]> {
+  const listed = await wheels.list();
+  // In each round the same wheels ask for the same: whether anything has changed is seen by that.
+  const read = new Map<string, Promise<ReadWheel>>();
+  const readOnce = (name: WheelName): Promise<ReadWheel> => {
+    const known = read.get(name.file) ?? wheels.read(name);
+    read.set(name.file, known);
+    return known;
+  };
+  let all = asked;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const choices: Choice[] = [];
+    const needed = [...asked];
+    for (const [name, requirements] of byName(all)) {
+      const choice = await chooseOne(name, requirements, listed.get(name) ?? [], readOnce);
+      if (choice === null) continue;
+      choices.push(choice);
+      const extras = requirements.flatMap((one) => one.extras);
+      needed.push(...choice.wheel.requires.filter((one) => counts(one, extras)));
+      if (choices.length > PACKAGES_MAX) throw new PackageError(`it needs more than ${PACKAGES_MAX} packages`);
+    }
+    if (isSame(needed, all)) return choices;
+    all = needed;
+  }
+  throw new PackageError("no wheels are found that suit each other; ask for exact versions");
+}
+
+/** The latest version that suits all who ask for it; `null` where the interpreter has it itself. */
+async function chooseOne(
+  name: string,
+  requirements: readonly Requirement[],
+  listed: readonly WheelName[],
+  read: (name: WheelName) => Promise<ReadWheel>,
+): Promise<Choice | null> {
+  const standIn = standInFor(name);
+  if (standIn !== undefined) {
+    const wrong = requirements.find(({ versions }) => !standsIn(standIn, versions));
+    if (wrong === undefined) return null;
+    throw refused(wrong, `and what the interpreter has of it stands for the versions ${standIn.versions}`);
+  }
+  const pure = listed.filter(({ code }) => code === "pure");
+  const suitable = pure.filter(({ version }) => requirements.every(({ versions }) => admits(versions, version)));
+  const released = suitable.filter(({ version }) => !isPrerelease(version));
+  const [best] = (released.length > 0 ? released : suitable).toSorted(
+    (one, other) => compareVersions(other.version, one.version) || other.build - one.build,
+  );
+  if (best === undefined) throw missing(name, requirements, listed, pure);
+  const wheel = await read(best);
+  const wrong = requirements.find(({ hashes }) => hashes.length > 0 && !hashes.includes(wheel.sha256));
+  if (wrong !== undefined)
+    throw refused(wrong, `and the wheel ${quoted(best.file)} has none of the hashes that it names`);
+  return { name: best, wheel };
+}
+
+/** Says which of the reasons it is that there is no wheel. */
+function missing(
+  name: string,
+  requirements: readonly Requirement[],
+  listed: readonly WheelName[],
+  pure: readonly WheelName[],
+): PackageError {
+  const [first, ...others] = requirements;
+  if (first === undefined) return new PackageError(`${quoted(name)} is not there`);
+  const advice = "the operator can put a wheel of pure Python (…-py3-none-any.whl) into the folder packages.wheels";
+  if (pure.length > 0) {
+    const there = pure.map(({ version }) => version).join(", ");
+    const also = others.map((one) => `; ${one.place} asks for ${shownRequirement(one)}`).join("");
+    return refused(first, `and what is there is ${quoted(there)}${also.slice(0, 1_000)}`);
+  }
+  if (isCompiled(name) || listed.some(({ code }) => code === "compiled")) {
+    return refused(first, "which is compiled: only packages that are pure Python can run here");
+  }
+  if (listed.length > 0) return refused(first, `and the wheels of it that are there are for another Python; ${advice}`);
+  return refused(first, `which is not there; ${advice}`);
+}
+
+function refused(requirement: Requirement, problem: string): PackageError {
+  return new PackageError(`${requirement.place} asks for ${shownRequirement(requirement)}, ${problem}`);
+}
+
+function byName(requirements: readonly Requirement[]): ReadonlyMap<string, readonly Requirement[]> {
+  return Map.groupBy(requirements, ({ name }) => name);
+}
+
+function isSame(some: readonly Requirement[], others: readonly Requirement[]): boolean {
+  const [one, other] = [new Set(some), new Set(others)];
+  return one.size === other.size && one.isSubsetOf(other);
+}
+
+/** All that is installed lies in one folder, so no two wheels may have a file of the same name that is not the same. */
+function merged(choices: readonly Choice[]): PythonScript["packages"] {
+  const files = new Map<string, PythonScript["packages"][string]>();
+  const folders = new Set<string>();
+  let characters = 0;
+  for (const { name, wheel } of choices.toSorted((one, other) => (one.name.name < other.name.name ? -1 : 1))) {
+    for (const [path, file] of wheel.files) {
+      const known = files.get(path);
+      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(file)) {
+        throw new PackageError(`the wheel ${quoted(name.file)} has ${quoted(path)}, which another one has as well`);
+      }
+      files.set(path, file);
+      for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) folders.add(path.slice(0, at));
+      if (known === undefined) characters += path.length + weightOf(file);
+    }
+  }
+  const both = [...files.keys()].find((path) => folders.has(path));
+  if (both !== undefined)
+    throw new PackageError(`one wheel has ${quoted(both)} as a file, and another one as a folder`);
+  if (files.size > FILES_MAX) throw new PackageError(`its packages have more than ${FILES_MAX} files`);
+  if (characters > CHARACTERS_MAX) throw new PackageError(`its packages have more than ${CHARACTERS_MAX} characters`);
+  return Object.fromEntries(files);
+}

@@ -1,0 +1,38 @@
+import { PackageError, quoted } from "../../package/step.ts";
+
+/** The fields of a wheel's `METADATA` or `WHEEL`: by their names in lower case, in their order. */
+export type Metadata = ReadonlyMap<string, readonly string[]>;
+
+const HEAD_MAX = 1024 * 1024;
+const FIELDS_MAX = 10_000;
+const FIELD = /^([A-Za-z\d-]+):[ \t]*(.*)$/;
+
+/** Reads fields as mails have them, up to the first empty line; a description follows it. Throws a `PackageError`. */
+export function readMetadata(bytes: Uint8Array, name: string): Metadata {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEAD_MAX)).toString("utf8");
+  const fields = new Map<string, string[]>();
+  let last: string[] | undefined;
+  let count = 0;
+  for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/)) {
+    if (line === "") break;
+    if (/^[ \t]/.test(line)) {
+      // Of what goes on in the next line, nothing is of use here.
+      if (last === undefined) throw new PackageError(`${name} begins in the midst of a field`);
+      continue;
+    }
+    const [, key, value] = FIELD.exec(line) ?? [];
+    if (key === undefined || value === undefined) throw new PackageError(`${name} has the line ${quoted(line)}`);
+    if (++count > FIELDS_MAX) throw new PackageError(`${name} has more than ${FIELDS_MAX} fields`);
+    last = fields.get(key.toLowerCase()) ?? [];
+    last.push(value.trim());
+    fields.set(key.toLowerCase(), last);
+  }
+  return fields;
+}
+
+/** The one value of a field. Throws a `PackageError` where there is none, or more than one. */
+export function onlyField(metadata: Metadata, field: string, name: string): string {
+  const [value, another] = metadata.get(field.toLowerCase()) ?? [];
+  if (value !== undefined && another === undefined) return value;
+  throw new PackageError(`${name} says ${value === undefined ? "nothing of" : "twice"} ${field}`);
+}

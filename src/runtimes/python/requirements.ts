@@ -1,0 +1,70 @@
+import path from "node:path";
+import { readFileAt } from "../../package/file.ts";
+import { CODE } from "../../package/layout.ts";
+import { PackageError, quoted } from "../../package/step.ts";
+import { counts, readRequirement, type Requirement } from "./requirement.ts";
+
+const FILE = `${CODE}/requirements.txt`;
+const FILE_BYTES_MAX = 256 * 1024;
+const REQUIREMENTS_MAX = 200;
+const HASH = /^--hash[=\s]\s*sha256:([\da-f]{64})$/i;
+/** What a line may begin with that pip knows of, and why it is not known here. */
+const OPTIONS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:-r|-c|--requirement\b|--constraint\b)/, "names another file: write its lines into this one"],
+  [/^(?:-e|--editable\b)/, "names a folder: put what it holds beside function.py"],
+  [/^-/, "is an option of pip's, and nothing is fetched here: leave it out"],
+];
+
+/** What a package asks for in `code/requirements.txt`: nothing where there is none. Rejects with a `PackageError`. */
+export async function readRequirements(root: string): Promise<readonly Requirement[]> {
+  const bytes = await readFileAt(path.join(root, FILE), FILE, FILE_BYTES_MAX);
+  return bytes === undefined ? [] : parseRequirements(bytes.toString("utf8"));
+}
+
+/** Reads the text of such a file. Throws a `PackageError` that names the line. */
+export function parseRequirements(text: string): readonly Requirement[] {
+  const requirements: Requirement[] = [];
+  for (const { line, number } of logicalLines(text)) {
+    const requirement = readLine(line, `${FILE}, line ${number},`);
+    if (counts(requirement, [])) requirements.push(requirement);
+    if (requirements.length > REQUIREMENTS_MAX) {
+      throw new PackageError(`${FILE} asks for more than ${REQUIREMENTS_MAX} packages`);
+    }
+  }
+  return requirements;
+}
+
+/** Lines that end in a backslash go on in the next one. Comments and what is empty are left out. */
+function logicalLines(text: string): readonly { readonly line: string; readonly number: number }[] {
+  const lines: { line: string; number: number }[] = [];
+  let begun = "";
+  let number = 1;
+  for (const [at, written] of text
+    .replace(/^\ufeff/, "")
+    .split(/\r\n|\r|\n/)
+    .entries()) {
+    if (begun === "") number = at + 1;
+    const part = written.replace(/(?:^|\s)#.*$/, "");
+    if (part.endsWith("\\")) {
+      begun += `${part.slice(0, -1)} `;
+      continue;
+    }
+    const line = (begun + part).trim();
+    begun = "";
+    if (line !== "") lines.push({ line, number });
+  }
+  if (begun.trim() !== "") lines.push({ line: begun.trim(), number });
+  return lines;
+}
+
+function readLine(line: string, place: string): Requirement {
+  const [, problem] = OPTIONS.find(([option]) => option.test(line)) ?? [];
+  if (problem !== undefined) throw new PackageError(`${place} has ${quoted(line)}, which ${problem}`);
+  const [asked = "", ...options] = line.split(/\s+(?=--)/);
+  const hashes = options.map((option) => {
+    const [, hash] = HASH.exec(option.trim()) ?? [];
+    if (hash !== undefined) return hash.toLowerCase();
+    throw new PackageError(`${place} has ${quoted(option)}, which is not understood: --hash=sha256:… is`);
+  });
+  return readRequirement(asked, place, hashes);
+}

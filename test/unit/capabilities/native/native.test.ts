@@ -1,0 +1,104 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { LimitReached, type OpenCall } from "../../../../src/capabilities/capability.ts";
+import { Binaries } from "../../../../src/capabilities/native/binaries.ts";
+import { NATIVE_LIMITS } from "../../../../src/capabilities/native/limits.ts";
+import { createNative, type NativeOptions } from "../../../../src/capabilities/native/native.ts";
+import { refusedWith } from "../exec/opened.ts";
+
+const LIMITS = { wallMs: 1_000, cpuMs: 1_000, memoryMb: 64, outputBytes: 1_000 };
+
+function newBinaries(): Binaries {
+  const binaries = new Binaries();
+  onTestFinished(() => binaries.close());
+  return binaries;
+}
+
+/** Runs the binary of a call, as the capability does for it. */
+function run(argument: string, options: NativeOptions, binary: OpenCall["binary"] = { hash: "h", limits: LIMITS }) {
+  const native = createNative(newBinaries(), options);
+  const call: OpenCall = {
+    callId: "c",
+    tool: "t",
+    signal: new AbortController().signal,
+    callTool: () => Promise.reject(new Error("there are no other tools")),
+    grantsOf: () => [],
+    ...(binary === undefined ? {} : { binary }),
+  };
+  return Promise.try(async () => native.open(call, [true]).invoke("run", { argument }));
+}
+
+const noJail = { findJail: () => Promise.resolve({ reason: "bubblewrap is not installed" }) };
+
+describe("a binary", () => {
+  test("is never run where there is no sandbox, and says what to install", async () => {
+    const said = await refusedWith(run("{}", noJail));
+    expect(said).toContain("denied: binaries cannot be run here: bubblewrap is not installed; install bubblewrap");
+  });
+
+  test("that could not be started has failed, without what the system says of the host", async () => {
+    const start = () => Promise.reject(new Error("spawn /usr/bin/bwrap EAGAIN"));
+    const binaries = newBinaries();
+    await binaries.keep("1", "h", Buffer.from("x"));
+    const native = createNative(binaries, { findJail: () => Promise.resolve({ start }) });
+    const { signal } = new AbortController();
+    const call = {
+      ...{ callId: "c", tool: "t", signal, callTool: () => Promise.reject(new Error("none")), grantsOf: () => [] },
+      binary: { hash: "h", limits: LIMITS },
+    };
+    const said = await refusedWith(
+      Promise.try(async () => native.open(call, [true]).invoke("run", { argument: "{}" })),
+    );
+    expect(said).toBe("it could not be started");
+  });
+
+  test("is given an argument that the system takes, by its bytes [C72]", async () => {
+    const most = NATIVE_LIMITS.argumentBytes;
+    expect(await refusedWith(run("é".repeat((most - 1) / 2), noJail))).toContain("denied");
+    for (const argument of ["é".repeat((most + 1) / 2), "a\0b"]) {
+      const error: unknown = await run(argument, noJail).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(LimitReached);
+      expect(error).toMatchObject({ code: "input_too_large" });
+    }
+  });
+
+  test("is granted or not, and there is nothing else to say of it", () => {
+    const { grants } = createNative(newBinaries());
+    expect(grants.read(true, "policy")).toBe(true);
+    for (const odd of [{ wallMs: 1 }, "yes", 1, []]) expect(() => grants.read(odd, "policy")).toThrow(/^: is true/);
+    expect(grants.uncovered(true, [])).toEqual([{ pointer: "", asked: "the capability" }]);
+    expect(grants.uncovered(true, [true])).toEqual([]);
+  });
+});
+
+describe("the files of binaries", () => {
+  test("are bounded together", async () => {
+    const binaries = newBinaries();
+    const keeping = Array.from({ length: NATIVE_LIMITS.kept + 1 }, (_, at) =>
+      binaries.keep(`${at}`, `hash-${at}`, Buffer.from([1])),
+    );
+    const settled = await Promise.allSettled(keeping);
+    expect(settled.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    await expect(binaries.keep("large", "large", Buffer.alloc(1))).rejects.toMatchObject({ code: "load_error" });
+    binaries.forget("0");
+    await binaries.keep("large", "large", Buffer.alloc(1));
+  });
+
+  test("stay while one of them runs, and are written again where one comes back", async () => {
+    const binaries = newBinaries();
+    await binaries.keep("1", "h", Buffer.from("x"));
+    const held = binaries.hold("h");
+    binaries.forget("1");
+    expect(() => binaries.hold("h")[Symbol.dispose]()).not.toThrow();
+    held[Symbol.dispose]();
+    expect(() => binaries.hold("h")).toThrow("not there any more");
+    await binaries.keep("2", "h", Buffer.from("x"));
+    binaries.hold("h")[Symbol.dispose]();
+    expect(() => binaries.forget("of no binary")).not.toThrow();
+  });
+
+  test("are none where the engine is closed", async () => {
+    const binaries = newBinaries();
+    await binaries.close();
+    await expect(binaries.keep("1", "h", Buffer.from("x"))).rejects.toMatchObject({ code: "engine_closed" });
+  });
+});
