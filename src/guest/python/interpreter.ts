@@ -1,5 +1,5 @@
 import { EMIT_MEMORY, type EngineCall, type EngineWorld, type Factory } from "../host.ts";
-import { type Described, moduleOf, type Target } from "./module.ts";
+import { type ContextPlace, type Described, moduleOf, type Target } from "./module.ts";
 import type { Pyodide, PyFunction } from "./pyodide.ts";
 
 /** What Python answers, as JSON. */
@@ -13,6 +13,8 @@ type Answer =
       readonly traceback: string;
       /** Which of the errors that were given to it this is, where it is one. */
       readonly error: number | null;
+      /** With what the call ends, where that is not for the tool to say. */
+      readonly code: string | null;
     };
 
 interface Instance {
@@ -77,7 +79,7 @@ export class Interpreter {
         readonly exports: Described;
       };
       this.#instances.push({ call: this.#world.turn.call, id });
-      return moduleOf(exports, (target, args, takesContext = false) => this.#call(id, target, args, takesContext));
+      return moduleOf(exports, (target, args, context = null) => this.#call(id, target, args, context));
     };
   }
 
@@ -96,13 +98,13 @@ export class Interpreter {
     });
   }
 
-  async #call(instance: number, target: Target, args: readonly unknown[], takesContext: boolean): Promise<unknown> {
+  async #call(instance: number, target: Target, args: readonly unknown[], context: ContextPlace): Promise<unknown> {
     const { call } = this.#world.turn;
     const run = call?.run ?? 0;
     call?.onCancel(() => this.#runner.cancel(run));
     let answer: unknown;
     try {
-      answer = await this.#runner.invoke.callPromising(run, JSON.stringify([instance, target, args, takesContext]));
+      answer = await this.#runner.invoke.callPromising(run, JSON.stringify([instance, target, args, context]));
     } catch (error) {
       // Python itself has ended: whatever comes next needs another.
       this.#tell(run, "the interpreter has failed");
@@ -124,10 +126,10 @@ export class Interpreter {
   #read(text: unknown): unknown {
     const answer = JSON.parse(String(text)) as Answer;
     if (answer.ok) return answer.value;
-    const { type, message, traceback, error } = answer;
+    const { type, message, traceback, error, code } = answer;
     const issued = error === null ? undefined : this.#errors.get(error);
     if (issued !== undefined) throw issued;
-    throw this.#failure(type, message, traceback, type === "MemoryError" ? "memory_limit" : null);
+    throw this.#failure(type, message, traceback, code);
   }
 
   #failure(type: string, message: string, traceback: string, code: string | null): Error {
