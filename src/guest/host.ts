@@ -56,6 +56,8 @@ export interface EngineCall {
   onCancel(tell: () => void): void;
   log(level: string, message: string): void;
   progress(progress: unknown, total: unknown, message: unknown): void;
+  /** The number of the call's next request, from 1: of those that `fetch` is asked for. */
+  nextRequest(): number;
   /** Asks the host. Rejects with a `CapabilityError`. */
   ask(capability: string, method: string, args: unknown): Promise<unknown>;
 }

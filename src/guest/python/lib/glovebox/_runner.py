@@ -152,7 +152,7 @@ def _described(error):
             "type": type(error).__name__[:100],
             "message": _message(error)[:_MESSAGE_MAX],
             "traceback": _frames(error)[:_TRACEBACK_MAX],
-            "error": getattr(error, "_number", None) if isinstance(error, _host.CapabilityError) else None,
+            "error": _host.number_of(error),
         }
     return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None}
 
