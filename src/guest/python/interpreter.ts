@@ -155,13 +155,14 @@ export class Interpreter {
         call().progress(progress, total, message),
       sleep: (ms: number) =>
         this.#answer(call(), new Promise((resolve) => call().timers.set(() => resolve(null), ms, [], false))),
-      ask: (capability: string, method: string, args: string) =>
-        this.#answer(call(), call().ask(capability, method, JSON.parse(args))),
+      next_request: () => call().nextRequest(),
+      ask: (capability: string, method: string, args: string, waitMs: number | null) =>
+        this.#answer(call(), call().ask(capability, method, JSON.parse(args)), waitMs),
     });
   }
 
-  /** A promise of an `Answer`, also where the call is cancelled. */
-  #answer(call: EngineCall, asked: Promise<unknown>): Promise<string> {
+  /** A promise of an `Answer`, also where the call is cancelled, or where there is none in time. */
+  #answer(call: EngineCall, asked: Promise<unknown>, waitMs: number | null = null): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const fail = (error: Error, type: string): void => {
       const number = ++this.#lastError;
@@ -170,11 +171,15 @@ export class Interpreter {
       const code: unknown = Reflect.get(error, "code");
       resolve(JSON.stringify({ ok: false, type, message: messageOf(error), code: code ?? null, error: number }));
     };
+    const late = (): void => fail(new Error("there was no answer in time"), "TimeoutError");
+    const timer = waitMs === null ? null : call.timers.set(late, waitMs, [], false);
     call.onCancel(() => fail(new Error("the call was cancelled"), "CancelledError"));
-    asked.then(
-      (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
-      (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),
-    );
+    asked
+      .finally(() => timer !== null && call.timers.clear(timer))
+      .then(
+        (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
+        (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),
+      );
     return promise;
   }
 }
