@@ -70,14 +70,16 @@ export class Interpreter {
   load(code: string): Factory {
     this.#read(this.#runner.load(code));
     const { instantiate } = this.#runner;
+    let described: Described | null = null;
     return () => {
       this.#sweep();
-      const { id, exports } = this.#read(instantiate(this.#seed())) as {
+      const { id, exports } = this.#read(instantiate(this.#seed(), described !== null)) as {
         readonly id: number;
         readonly exports: Described;
       };
+      described ??= exports;
       this.#instances.push({ call: this.#world.turn.call, id });
-      return moduleOf(exports, (target, args, takesContext = false) => this.#call(id, target, args, takesContext));
+      return moduleOf(described, (target, args, takesContext = false) => this.#call(id, target, args, takesContext));
     };
   }
 
