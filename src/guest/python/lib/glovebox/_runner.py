@@ -20,7 +20,6 @@ _TRACEBACK_MAX = 8_000
 
 _tool = None
 _instances = {}
-_last_instance = 0
 
 
 class _Instance:
@@ -50,20 +49,16 @@ def _load(text):
     _tool = Tool(text)
 
 
-def instantiate(seed, is_described):
-    return _answer(lambda: _instantiate(seed, is_described))
+def instantiate(number, seed):
+    """What the module exports."""
+    return _answer(lambda: _contracts.describe(_instantiate(number, seed).module))
 
 
-def _instantiate(seed, is_described):
-    global _last_instance
+def _instantiate(number, seed):
     # So that two calls have nothing of their randomness in common.
     random.seed(seed)
-    instance = _Instance(_tool.evaluate())
-    _last_instance += 1
-    _instances[_last_instance] = instance
-    # Every call's module is the same one: what it exports is told once.
-    exports = [] if is_described else _contracts.describe(instance.module)
-    return {"id": _last_instance, "exports": exports}
+    instance = _instances[number] = _Instance(_tool.evaluate())
+    return instance
 
 
 def release(number):
@@ -74,17 +69,18 @@ def cancel(run):
     _host.cancel(run)
 
 
-def invoke(run, text):
+def invoke(run, seed, text):
+    """`seed`: of the instance, where it is not made yet."""
     call = _host.begin(run)
     try:
-        return _answer(lambda: _invoke(call, *json.loads(text)))
+        return _answer(lambda: _invoke(call, seed, *json.loads(text)))
     finally:
         _streams.end(run)
         _host.end(run)
 
 
-def _invoke(call, instance, target, args, takes_context):
-    instance = _instances[instance]
+def _invoke(call, seed, number, target, args, takes_context):
+    instance = _instances.get(number) or _instantiate(number, seed)
     match target["kind"]:
         case "function" if target["name"] == "mount":
             result = _contracts.mount(instance.module, *args, instance.number)
