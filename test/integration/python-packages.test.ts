@@ -28,7 +28,8 @@ beforeAll(async () => {
     { name: "softly", files: { "softly.py": "def soft(text):\n    return text + '!'\n" } },
   );
   for (const [name, bytes] of Object.entries(files)) await writeFile(path.join(wheels, name), bytes);
-  engine = await createEngine({ workers: 1, executor: "threads", packages: { wheels } });
+  const limits = { cpuMs: 20_000, wallMs: 60_000 };
+  engine = await createEngine({ workers: 1, executor: "threads", limits, packages: { wheels } });
 }, 120_000);
 
 afterAll(async () => {
