@@ -179,6 +179,18 @@ describe("a module is registered", () => {
     expect((await engine.execute({ name: info.name, arguments: { value: 42 } })).output).toEqual(ANSWER);
   });
 
+  test("with the record that the documents have for it [C71]", async () => {
+    await using engine = await open();
+    const record = await readFile(path.join(FOLDER, "tool.json"));
+    const root = await newTree({ "code/increment": await readFile(moduleAt("increment")), "tool.json": record });
+    const info = await engine.register(root);
+    expect(info).toMatchObject({ name: "binary-increment-tool", version: "1.0.0", tags: ["binary", "math", "go"] });
+    expect(info.limits.wallMs).toBe(10_000);
+    expect((await engine.execute({ name: info.name, arguments: { value: 42 } })).output).toEqual(ANSWER);
+    const { error } = await engine.execute({ name: info.name, arguments: { value: "42" } });
+    expect(error).toMatchObject({ code: "invalid_arguments" });
+  });
+
   const WASI = "wasi_snapshot_preview1";
   test.each([
     ["whose text is no Base64", "a module!", /source that is not Base64/],
