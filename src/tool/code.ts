@@ -18,7 +18,7 @@ import type { ToolDefinition } from "./definition.ts";
 
 /** The code of a definition: its text, or its file. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleDefinition({ name, source, entry = "", runtime }: ToolDefinition): Promise<Bundle> {
-  if (source === undefined) return bundleFile(entry, name, runtime ?? "javascript");
+  if (source === undefined) return bundleFile(entry, name, runtime);
   switch (runtime) {
     case undefined:
     case "javascript":
@@ -77,7 +77,7 @@ export async function bundlePackage(
 }
 
 /** What may be meant where a package has another file alone in its folder. */
-const NO_MODULE = "; a module would be code/function.ts, code/function.mjs or code/function.js";
+const NO_MODULE = "; a module would be code/function.ts, code/function.mjs, code/function.js or code/function.py";
 
 /** A binary is no script: its realm asks for it by its hash. */
 async function bundleBinary(

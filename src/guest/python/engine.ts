@@ -97,7 +97,7 @@ function restore(heap: Int8Array, { bytes, headerBytes, runs }: MemorySnapshot):
 }
 
 function soon(callback: () => void): number {
-  void Promise.resolve().then(callback);
+  void Promise.resolve().then(() => callback());
   return 0;
 }
 

@@ -31,7 +31,7 @@ export interface Surroundings {
 export function createFacade(realm: typeof globalThis, surroundings: Surroundings): Facade {
   const files = new Map<string, ArrayBuffer | Uint8Array>();
   const assembly = createAssembly();
-  const soon = (callback: () => void): void => void Promise.resolve().then(callback);
+  const soon = (callback: () => void): void => void Promise.resolve().then(() => callback());
   const silent = (): void => undefined;
   const refuse = (): never => {
     throw new TypeError("there are no scripts");

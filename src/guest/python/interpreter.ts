@@ -1,5 +1,5 @@
 import { EMIT_MEMORY, type EngineCall, type EngineWorld, type Factory } from "../host.ts";
-import { type Described, moduleOf, type Target } from "./module.ts";
+import { type ContextPlace, type Described, moduleOf, type Target } from "./module.ts";
 import type { Pyodide, PyFunction } from "./pyodide.ts";
 
 /** What Python answers, as JSON. */
@@ -13,6 +13,8 @@ type Answer =
       readonly traceback: string;
       /** Which of the errors that were given to it this is, where it is one. */
       readonly error: number | null;
+      /** With what the call ends, where that is not for the tool to say. */
+      readonly code: string | null;
     };
 
 interface Instance {
@@ -48,6 +50,7 @@ export class Interpreter {
   readonly #errors = new Map<number, Error>();
   #lastError = 0;
   #instances: Instance[] = [];
+  #lastInstance = 0;
   #bytes = 0;
 
   /** `sources`: where a snapshot is to be made, the modules that are to be in it. */
@@ -70,14 +73,18 @@ export class Interpreter {
   load(code: string): Factory {
     this.#read(this.#runner.load(code));
     const { instantiate } = this.#runner;
+    // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
+    let described: Described | null = null;
     return () => {
       this.#sweep();
-      const { id, exports } = this.#read(instantiate(this.#seed())) as {
-        readonly id: number;
-        readonly exports: Described;
-      };
+      const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
-      return moduleOf(exports, (target, args, takesContext = false) => this.#call(id, target, args, takesContext));
+      let seed = this.#seed();
+      if (described === null) {
+        described = this.#read(instantiate(id, seed)) as Described;
+        seed = "";
+      }
+      return moduleOf(described, (target, args, context = null) => this.#call(id, seed, target, args, context));
     };
   }
 
@@ -96,13 +103,19 @@ export class Interpreter {
     });
   }
 
-  async #call(instance: number, target: Target, args: readonly unknown[], takesContext: boolean): Promise<unknown> {
+  async #call(
+    instance: number,
+    seed: string,
+    target: Target,
+    args: readonly unknown[],
+    context: ContextPlace,
+  ): Promise<unknown> {
     const { call } = this.#world.turn;
     const run = call?.run ?? 0;
     call?.onCancel(() => this.#runner.cancel(run));
     let answer: unknown;
     try {
-      answer = await this.#runner.invoke.callPromising(run, JSON.stringify([instance, target, args, takesContext]));
+      answer = await this.#runner.invoke.callPromising(run, seed, JSON.stringify([instance, target, args, context]));
     } catch (error) {
       // Python itself has ended: whatever comes next needs another.
       this.#tell(run, "the interpreter has failed");
@@ -124,10 +137,10 @@ export class Interpreter {
   #read(text: unknown): unknown {
     const answer = JSON.parse(String(text)) as Answer;
     if (answer.ok) return answer.value;
-    const { type, message, traceback, error } = answer;
+    const { type, message, traceback, error, code } = answer;
     const issued = error === null ? undefined : this.#errors.get(error);
     if (issued !== undefined) throw issued;
-    throw this.#failure(type, message, traceback, type === "MemoryError" ? "memory_limit" : null);
+    throw this.#failure(type, message, traceback, code);
   }
 
   #failure(type: string, message: string, traceback: string, code: string | null): Error {
@@ -153,13 +166,14 @@ export class Interpreter {
         call().progress(progress, total, message),
       sleep: (ms: number) =>
         this.#answer(call(), new Promise((resolve) => call().timers.set(() => resolve(null), ms, [], false))),
-      ask: (capability: string, method: string, args: string) =>
-        this.#answer(call(), call().ask(capability, method, JSON.parse(args))),
+      next_request: () => call().nextRequest(),
+      ask: (capability: string, method: string, args: string, waitMs: number | null) =>
+        this.#answer(call(), call().ask(capability, method, JSON.parse(args)), waitMs),
     });
   }
 
-  /** A promise of an `Answer`, also where the call is cancelled. */
-  #answer(call: EngineCall, asked: Promise<unknown>): Promise<string> {
+  /** A promise of an `Answer`, also where the call is cancelled, or where there is none in time. */
+  #answer(call: EngineCall, asked: Promise<unknown>, waitMs: number | null = null): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const fail = (error: Error, type: string): void => {
       const number = ++this.#lastError;
@@ -168,11 +182,15 @@ export class Interpreter {
       const code: unknown = Reflect.get(error, "code");
       resolve(JSON.stringify({ ok: false, type, message: messageOf(error), code: code ?? null, error: number }));
     };
+    const late = (): void => fail(new Error("there was no answer in time"), "TimeoutError");
+    const timer = waitMs === null ? null : call.timers.set(late, waitMs, [], false);
     call.onCancel(() => fail(new Error("the call was cancelled"), "CancelledError"));
-    asked.then(
-      (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
-      (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),
-    );
+    asked
+      .finally(() => timer !== null && call.timers.clear(timer))
+      .then(
+        (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
+        (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),
+      );
     return promise;
   }
 }

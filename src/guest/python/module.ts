@@ -5,13 +5,24 @@ export type Described = readonly Export[];
 
 export type Export =
   | { readonly kind: "value"; readonly name: string; readonly value: unknown }
-  | { readonly kind: "function"; readonly name: string; readonly takesContext: boolean }
-  | { readonly kind: "class"; readonly name: string; readonly methods: readonly string[] }
+  | { readonly kind: "function"; readonly name: string; readonly context: ContextPlace }
+  | { readonly kind: "class"; readonly name: string; readonly methods: readonly Method[] }
   /** Amplifier's: what it mounts is told to the coordinator. */
   | { readonly kind: "mount"; readonly name: string };
 
-/** What is called: a function, a method of an object of a class, or of an object that was told of, or that itself. */
+export interface Method {
+  readonly name: string;
+  /** How many it is given, whatever else an adapter has for it. */
+  readonly arguments: number;
+  readonly context: ContextPlace;
+}
+
+/** How a function is given the call's context: after all else, by its name, or not at all. */
+export type ContextPlace = "positional" | "named" | null;
+
+/** What is called: what mounts, a function, a method of an object of a class, or of an object that was told of, or that itself. */
 export type Target =
+  | { readonly kind: "mount" }
   | { readonly kind: "function"; readonly name: string }
   | {
       readonly kind: "class";
@@ -23,8 +34,7 @@ export type Target =
     }
   | { readonly kind: "object"; readonly object: number; readonly method: string | null };
 
-/** `takesContext`: it is given the call's context as well. */
-export type Invoke = (target: Target, args: readonly unknown[], takesContext?: boolean) => Promise<unknown>;
+export type Invoke = (target: Target, args: readonly unknown[], context?: ContextPlace) => Promise<unknown>;
 
 export function moduleOf(described: Described, invoke: Invoke): object {
   const exports = Object.create(null) as { [name: string]: unknown };
@@ -38,7 +48,7 @@ function exportOf(one: Export, invoke: Invoke): unknown {
     case "value":
       return one.value;
     case "function":
-      return (input: unknown) => invoke({ kind: "function", name }, [input], one.takesContext);
+      return (input: unknown) => invoke({ kind: "function", name }, [input], one.context);
     case "class":
       return classOf(name, one.methods, invoke);
     case "mount":
@@ -48,7 +58,7 @@ function exportOf(one: Export, invoke: Invoke): unknown {
   }
 }
 
-function classOf(name: string, methods: readonly string[], invoke: Invoke): object {
+function classOf(name: string, methods: readonly Method[], invoke: Invoke): object {
   const made = new WeakMap<object, { readonly key: number; readonly init: readonly unknown[] }>();
   let keys = 0;
   const Class = class {
@@ -56,11 +66,11 @@ function classOf(name: string, methods: readonly string[], invoke: Invoke): obje
       made.set(this, { key: ++keys, init });
     }
   };
-  for (const method of methods) {
+  for (const { name: method, arguments: count, context } of methods) {
     const value = function (this: object, ...args: readonly unknown[]): Promise<unknown> {
       const object = made.get(this);
       if (object === undefined) throw new TypeError(`${method} is called on what is no ${name}`);
-      return invoke({ kind: "class", name, method, ...object }, args);
+      return invoke({ kind: "class", name, method, ...object }, args.slice(0, count), context);
     };
     Object.defineProperty(Class.prototype, method, { value });
   }
@@ -91,7 +101,7 @@ interface MountedTool {
 }
 
 async function mount(coordinator: Coordinator, config: unknown, invoke: Invoke): Promise<unknown> {
-  const report = (await invoke({ kind: "function", name: "mount" }, [config])) as MountReport;
+  const report = (await invoke({ kind: "mount" }, [config])) as MountReport;
   const tools = new Map<number, object>();
   const toolOf = (tool: MountedTool): object => {
     const known = tools.get(tool.object) ?? mountedTool(tool, invoke);

@@ -1,7 +1,7 @@
 """What a tool's module is, in the terms of the contracts that know it."""
 
+import annotationlib
 import inspect
-import typing
 
 _AGENTSPACE = "AgentSpaceV1Tool"
 
@@ -15,20 +15,18 @@ def describe(module):
         name = spec.get("name") if isinstance(spec, dict) else None
         found.append(_value("TOOL_SPEC", spec))
         if isinstance(name, str) and callable(names.get(name)):
-            found.append({"kind": "function", "name": name, "takesContext": False})
+            found.append({"kind": "function", "name": name, "context": _named_context(names[name])})
         return found
     if inspect.isclass(names.get(_AGENTSPACE)):
-        tool = names[_AGENTSPACE]
-        methods = [name for name in ("execute", "execute_command") if callable(getattr(tool, name, None))]
-        return found + [{"kind": "class", "name": _AGENTSPACE, "methods": methods}]
+        return found + [_class(names[_AGENTSPACE], _AGENTSPACE, {"execute": 1, "execute_command": 2})]
     own = [value for value in names.values() if inspect.isclass(value) and value.__module__ == module.__name__]
     providers = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool")]
+    # Of classes that extend one another the last is meant.
+    providers = [one for one in providers if not any(other is not one and issubclass(other, one) for other in providers)]
     if providers:
-        methods = ["list_tools", "execute_tool"]
-        return found + [{"kind": "class", "name": one.__name__, "methods": methods} for one in providers]
+        return found + [_class(one, one.__name__, {"list_tools": 0, "execute_tool": 2}) for one in providers]
     if callable(names.get("execute")):
-        takes = takes_context(names["execute"])
-        return found + [{"kind": "function", "name": "default", "takesContext": takes}]
+        return found + [{"kind": "function", "name": "default", "context": _positional_context(names["execute"], 1)}]
     if callable(names.get("mount")) or mountable(module) is not None:
         return found + [{"kind": "mount", "name": "mount"}]
     return found
@@ -42,13 +40,42 @@ def mountable(module):
     return tools[0] if len(tools) == 1 else None
 
 
-def takes_context(function):
+def _class(tool, name, methods):
+    """`methods`: how many arguments each is given; the context comes after them where there is room for it."""
+    described = [
+        # The first is the object itself.
+        {"name": one, "arguments": count, "context": _positional_context(getattr(tool, one), count + 1)}
+        for one, count in methods.items()
+        if _has(tool, one)
+    ]
+    return {"kind": "class", "name": name, "methods": described}
+
+
+def signature(function):
+    """What annotations say does not matter, nor whether their names are known."""
+    return inspect.signature(function, annotation_format=annotationlib.Format.STRING)
+
+
+def _parameters(function):
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return signature(function).parameters.values()
     except (TypeError, ValueError):
-        return False
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return len(positional) > 1 or any(one.kind == one.VAR_POSITIONAL for one in parameters)
+        return ()
+
+
+def _positional_context(function, before):
+    """`positional` where a function needs one more argument than so many."""
+    positional = [one for one in _parameters(function) if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if len(positional) <= before:
+        return None
+    one = positional[before]
+    return "positional" if one.default is one.empty or one.name == "context" else None
+
+
+def _named_context(function):
+    """`named` where a function takes it by its name, or whatever it is given."""
+    takes = any(one.kind == one.VAR_KEYWORD or one.name == "context" for one in _parameters(function))
+    return "named" if takes else None
 
 
 class Coordinator:

@@ -1,26 +1,17 @@
 """What the sandbox calls. Texts come in, and texts go out; nothing is raised."""
 
 import asyncio
-import base64
-import contextlib
-import dataclasses
 import inspect
 import json
 import random
-import sys
 import time
-import traceback
 
-from . import _contracts, _host, _streams
-from ._tool import ROOT, Tool
+from . import _contracts, _errors, _host, _streams, _values
+from ._tool import Tool
 from .context import Context
-
-_MESSAGE_MAX = 2_000
-_TRACEBACK_MAX = 8_000
 
 _tool = None
 _instances = {}
-_last_instance = 0
 
 
 class _Instance:
@@ -50,18 +41,16 @@ def _load(text):
     _tool = Tool(text)
 
 
-def instantiate(seed):
-    return _answer(lambda: _instantiate(seed))
+def instantiate(number, seed):
+    """What the module exports."""
+    return _answer(lambda: _contracts.describe(_instantiate(number, seed).module))
 
 
-def _instantiate(seed):
-    global _last_instance
+def _instantiate(number, seed):
     # So that two calls have nothing of their randomness in common.
     random.seed(seed)
-    instance = _Instance(_tool.evaluate())
-    _last_instance += 1
-    _instances[_last_instance] = instance
-    return {"id": _last_instance, "exports": _contracts.describe(instance.module)}
+    instance = _instances[number] = _Instance(_tool.evaluate())
+    return instance
 
 
 def release(number):
@@ -72,39 +61,50 @@ def cancel(run):
     _host.cancel(run)
 
 
-def invoke(run, text):
+def invoke(run, seed, text):
+    """`seed`: of the instance, where it is not made yet."""
     call = _host.begin(run)
     try:
-        return _answer(lambda: _invoke(call, *json.loads(text)))
+        return _answer(lambda: _invoke(call, seed, *json.loads(text)))
     finally:
         _streams.end(run)
         _host.end(run)
 
 
-def _invoke(call, instance, target, args, takes_context):
-    instance = _instances[instance]
+def _invoke(call, seed, number, target, args, context):
+    instance = _instances.get(number) or _instantiate(number, seed)
     match target["kind"]:
-        case "function" if target["name"] == "mount":
+        case "mount":
             result = _contracts.mount(instance.module, *args, instance.number)
         case "function":
             name = "execute" if target["name"] == "default" else target["name"]
-            context = [Context()] if takes_context else []
-            result = getattr(instance.module, name)(*args, *context)
+            result = _called(getattr(instance.module, name), args, context)
         case "class":
             key = (target["name"], target["key"])
             if key not in instance.objects:
                 instance.objects[key] = _make(getattr(instance.module, target["name"]), target["init"])
-            result = getattr(instance.objects[key], target["method"])(*args)
+            result = _called(getattr(instance.objects[key], target["method"]), args, context)
         case _:
             value = instance.numbered[target["object"]]
             result = (value if target["method"] is None else getattr(value, target["method"]))(*args)
     return _waited(call, result) if inspect.isawaitable(result) else result
 
 
+def _called(function, args, context):
+    """`context`: how it is given the call's, where it takes it."""
+    match context:
+        case "positional":
+            return function(*args, Context())
+        case "named":
+            return function(*args, context=Context())
+        case _:
+            return function(*args)
+
+
 def _make(tool, init):
     """A class that takes nothing is made of nothing."""
     try:
-        inspect.signature(tool).bind(*init)
+        _contracts.signature(tool).bind(*init)
     except TypeError:
         init = []
     except ValueError:
@@ -126,50 +126,15 @@ async def _awaited(awaitable):
 
 def _answer(body):
     try:
-        text = json.dumps({"ok": True, "value": body()}, default=_plain, allow_nan=False)
+        value = body()
     except BaseException as error:
-        text = json.dumps({"ok": False, **_described(error)})
-    return text
-
-
-def _plain(value):
-    """The JSON of what is none by itself."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"base64": base64.b64encode(bytes(value)).decode()}
-    for method in ("model_dump", "dict", "_asdict"):
-        if callable(getattr(value, method, None)):
-            return getattr(value, method)()
-    if isinstance(value, (set, frozenset)):
-        return list(value)
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-
-def _described(error):
-    with contextlib.suppress(BaseException):
-        return {
-            "type": type(error).__name__[:100],
-            "message": _message(error)[:_MESSAGE_MAX],
-            "traceback": _frames(error)[:_TRACEBACK_MAX],
-            "error": getattr(error, "_number", None) if isinstance(error, _host.CapabilityError) else None,
-        }
-    return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None}
-
-
-def _message(error):
-    if isinstance(error, SystemExit):
-        return f"the tool called exit({error.code!r})"
-    if isinstance(error, KeyError) and error.args:
-        return f"{error.args[0]!r}"
-    return str(error) or type(error).__name__
-
-
-def _frames(error):
-    """The tool's own frames: those of the sandbox would tell nobody anything."""
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<glovebox")]
-    lines = traceback.format_list(frames[-10:])
-    return "".join(["Traceback (most recent call last):\n", *lines, *traceback.format_exception_only(error)]).rstrip()
+        return json.dumps({"ok": False, **_errors.described(error)})
+    try:
+        return f'{{"ok": true, "value": {_values.encoded(value)}}}'
+    except BaseException as error:
+        told = _errors.described(error)
+        message = f"the tool returned a value that JSON cannot hold: {told['message']}"
+        return json.dumps({"ok": False, **told, "message": message, "code": told["code"] or "invalid_output"})
 
 
 _streams.install()
