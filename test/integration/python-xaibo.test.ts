@@ -10,6 +10,7 @@ beforeAll(async () => {
 
 afterAll(() => bench[Symbol.asyncDispose]());
 
+const indent = (text: string) => text.replaceAll(/^(?=.)/gm, "    ");
 const MODELS = "from xaibo.core.protocols.tools import ToolProviderProtocol\nfrom xaibo.core.models.tools import Tool, ToolParameter, ToolResult\n";
 
 describe("the document's provider of weather, unchanged", () => {
@@ -92,7 +93,7 @@ ${body}`;
   });
 
   test("may wrap what it does as the document's example does, unchanged, with its classes of errors [E21 E26 E27 E28]", async () => {
-    const wrapper = documentText("xaibo/python/wrapper.py").replaceAll(/^(?=.)/gm, "    ");
+    const wrapper = indent(documentText("xaibo/python/wrapper.py"));
     const source = `${documentText("xaibo/python/errors.py")}\n${provider(`${lists('Tool(name="wrapped", description="d")')}
     def _validate_parameters(self, tool, parameters): return parameters.get("complain")
     async def _execute_tool_impl(self, tool_name, parameters):
@@ -126,10 +127,10 @@ def execute(input):
 });
 
 test("the document's mock, unchanged, answers as its test says, and remembers its calls [E36 E37 E38]", async () => {
-  const usage = documentText("xaibo/python/mock_usage.py").replaceAll(/^(?=.)/gm, "    ");
-  const { output, error } = await bench.once(`${MODELS}${documentText("xaibo/python/mock_tool_provider.py")}
+  const [mock, usage] = ["mock_tool_provider", "mock_usage"].map((name) => indent(documentText(`xaibo/python/${name}.py`)));
+  const { output, error } = await bench.once(`${MODELS}
 async def execute(input):
-${usage}
+${mock}${usage}
     mock_provider.results["bad"] = LookupError("gone")
     bad, missing = await mock_provider.execute_tool("bad", {"a": 1}), await mock_provider.execute_tool("none", {})
     return [bad.error, missing.error, mock_provider.call_history]`);
