@@ -49,7 +49,7 @@ export interface Management {
   readonly retries?: number;
 }
 
-/** Names of the runtime in which code is read, not compiled. The documents know `python`; here it is JavaScript. */
+/** Names of the runtime in which code is read, not compiled. The documents know `python`; here the package says which it is. */
 const INTERPRETED: readonly string[] = ["python", "javascript", "typescript", "node"];
 const BINARY = "binary";
 

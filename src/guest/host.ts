@@ -61,6 +61,8 @@ export interface EngineCall {
   readonly outputMax: number;
   log(level: string, message: string): void;
   progress(progress: unknown, total: unknown, message: unknown): void;
+  /** The number of the call's next request, from 1: of those that `fetch` is asked for. */
+  nextRequest(): number;
   /** Asks the host. Rejects with a `CapabilityError`. */
   ask(capability: string, method: string, args: unknown): Promise<unknown>;
 }

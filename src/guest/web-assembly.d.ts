@@ -1,5 +1,7 @@
 /** What engines of runtimes use of it, in realms from which it is taken away before any tool runs. */
 declare namespace WebAssembly {
+  function validate(bytes: ArrayBufferLike | ArrayBufferView): boolean;
+
   type Imports = { readonly [module: string]: { readonly [name: string]: unknown } };
 
   class Module {

@@ -59,7 +59,7 @@ export async function readLayout(root: string): Promise<PackageLayout> {
     if (await isFile(path.join(code, name))) return { kind: "module", entry: `${CODE}/${name}` };
   }
   if (await isFile(path.join(code, PYTHON))) return { kind: "python", entry: `${CODE}/${PYTHON}` };
-  const missing = `${CODE}/ has no file function.ts, function.mjs or function.js`;
+  const missing = `${CODE}/ has no file function.ts, function.mjs, function.js or function.py`;
   const names = (await namesIn(code)).filter((name) => !DEPENDENCIES.includes(name));
   const [file, another] = names;
   if (file === undefined) throw new PackageError(`${missing}, and no other file either`);

@@ -4,23 +4,21 @@ import { GloveboxError } from "../errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
 import { PackageError } from "../package/step.ts";
 import type { PackageLayout } from "../package/layout.ts";
-import { readFileAt } from "../package/file.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../protocol/script.ts";
 import type { Wheels } from "../runtimes/python/wheels.ts";
-import { checkWasiModule } from "../runtimes/wasi/module.ts";
-import { MODULE_BYTES_MAX, WasmError } from "../wasm-sections.ts";
 import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./bundle-files.ts";
 import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./bundle-python.ts";
+import { bundleWasmFile, bundleWasmText } from "./bundle-wasm.ts";
 import type { ToolDefinition } from "./definition.ts";
 
 /** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
 
 /** The code of a definition: its text, or its file. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleDefinition({ name, source, entry = "", runtime }: ToolDefinition): Promise<Bundle> {
-  if (source === undefined) return bundleFile(entry, name, runtime ?? "javascript");
+  if (source === undefined) return bundleFile(entry, name, runtime);
   switch (runtime) {
     case undefined:
     case "javascript":
@@ -28,7 +26,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "python":
       return bundlePythonText(source, name);
     case "wasi":
-      return bundleWasm(decodeModule(source, name), name);
+      return bundleWasmText(source, name);
     case "native":
       throw new GloveboxError("load_error", `tool "${name}" is native, so it has a file: name that as its entry`, {
         runtime,
@@ -46,7 +44,7 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "python":
       return bundlePythonFile(file, name);
     case "wasi":
-      return bundleWasm(await readModule(file, name), name);
+      return bundleWasmFile(file, name, true);
     case "native":
       return bundleBinary(file, name, path.basename(file), true);
     default:
@@ -70,7 +68,7 @@ export async function bundlePackage(
     case "python":
       return bundlePythonPackage(folder, layout.entry, wheels);
     case "wasi":
-      return bundleWasm(await readModule(path.join(folder, layout.entry), name), name);
+      return bundleWasmFile(path.join(folder, layout.entry), name, false);
     case "native":
       return bundleBinary(path.join(folder, layout.entry), name, layout.entry, false, NO_MODULE);
     default:
@@ -79,7 +77,7 @@ export async function bundlePackage(
 }
 
 /** What may be meant where a package has another file alone in its folder. */
-const NO_MODULE = "; a module would be code/function.ts, code/function.mjs or code/function.js";
+const NO_MODULE = "; a module would be code/function.ts, code/function.mjs, code/function.js or code/function.py";
 
 /** A binary is no script: its realm asks for it by its hash. */
 async function bundleBinary(
@@ -115,36 +113,4 @@ export function runtimeOf(file: string): Runtime {
 async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
   if (modules === undefined || names.size === 0) return { names, modules: undefined };
   return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
-}
-
-/** A WebAssembly module as it is: workers get its bytes, and limit its memory to what the tool may have. */
-function bundleWasm(bytes: Buffer, name: string): Bundle {
-  try {
-    checkWasiModule(bytes);
-  } catch (error) {
-    if (error instanceof WasmError)
-      throw new GloveboxError("load_error", `tool "${name}": its module ${error.message}`);
-    throw error;
-  }
-  return { runtime: "wasi", text: bytes.toString("base64"), bytes: bytes.length, sourceMap: "", sources: [] };
-}
-
-/** A definition's `source`, which is text. */
-function decodeModule(source: string, name: string): Buffer {
-  const bytes = Buffer.from(source, "base64");
-  const isBase64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(source);
-  if (isBase64) return bytes;
-  throw new GloveboxError("load_error", `tool "${name}" has a source that is not Base64; give the module's bytes so`);
-}
-
-async function readModule(file: string, name: string): Promise<Buffer> {
-  const shown = path.basename(file);
-  try {
-    const bytes = await readFileAt(file, shown, MODULE_BYTES_MAX, true);
-    if (bytes !== undefined) return bytes;
-  } catch (error) {
-    if (!(error instanceof PackageError)) throw error;
-    throw new GloveboxError("load_error", `tool "${name}": ${error.message}`);
-  }
-  throw new GloveboxError("load_error", `tool "${name}" has no file ${shown}; check its path`);
 }

@@ -15,7 +15,7 @@ const INSPECTED_MS = 5_000;
 const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** What memories of commands that have ended may come to, in MiB: see the engine of WebAssembly in `guest/wasi`. */
-const WASI_LEFT_MB = 64;
+const WASI_LEFT_MB = 16;
 
 /** An isolate in which a module was evaluated, and which no call has used yet. */
 interface Inspected {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { createEngine, defineCapability, type Engine, GloveboxError, type ToolResult } from "../../src/index.ts";
 import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
 import { type End, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
@@ -91,6 +92,21 @@ export class Stage {
       capabilities: { vault: true },
       ...(isolation === undefined ? {} : { isolation }),
       ...(retries === undefined ? {} : { retries }),
+    });
+    return name;
+  }
+
+  /** Registers a command of the fixtures, as `put` does. */
+  async putCommand(file: string, { limits, isolation }: Extras = {}): Promise<string> {
+    const name = `tool-${++this.#registered}`;
+    const entry = fileURLToPath(new URL(`../../fixtures/binaries/wasi/${file}.wasm`, import.meta.url));
+    await this.engine.register({
+      name,
+      description: "attacks",
+      runtime: "wasi",
+      entry,
+      limits: { ...LIMITS, ...limits },
+      ...(isolation === undefined ? {} : { isolation }),
     });
     return name;
   }

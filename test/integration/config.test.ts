@@ -69,11 +69,12 @@ test("says where packages may come from, with paths from where it lies, and URLs
   const file = join(folder, "packages.yaml");
   const url = "https://assets.example.com/tools/weather.zip";
   const packages =
-    "{ origins: [https://assets.example.com/tools/], modules: ./vendor, allow: [slugify], maxBytes: 1000 }";
+    "{ origins: [https://assets.example.com/tools/], modules: ./vendor, allow: [slugify], wheels: ./wheels, maxBytes: 1000 }";
   writeFileSync(file, `tools: [./tools, "${url}"]\npackages: ${packages}`);
   const config = await loadConfig(file);
   expect(config.tools).toEqual([join(folder, "tools"), url]);
-  expect(config.packages).toMatchObject({ modules: join(folder, "vendor"), allow: ["slugify"], maxBytes: 1_000 });
+  const places = { modules: join(folder, "vendor"), wheels: join(folder, "wheels") };
+  expect(config.packages).toMatchObject({ ...places, allow: ["slugify"], maxBytes: 1_000 });
   writeFileSync(file, "packages: { origin: [] }");
   await expect(loadConfig(file)).rejects.toThrow("packages");
 });

@@ -66,6 +66,13 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     expect(looked.output).toMatchObject({ environment: "PWD ", cwd: "/call", uid: 65_534, gid: 65_534 });
   });
 
+  test("that is linked with the system's libraries finds them", async () => {
+    const engine = await openEngine();
+    await engine.register({ name: "true", description: "Does nothing.", runtime: "native", entry: "/bin/true" });
+    const { error } = await engine.execute({ name: "true", arguments: {} });
+    expect(error?.message).toBe("the binary wrote no output file, and said nothing");
+  });
+
   test("may write its answer as a draft first, and rename it", async () => {
     expect((await act("renamed")).output).toEqual({ written: "whole" });
   });

@@ -150,7 +150,13 @@ describe("the steps of a package", () => {
     ["install", "greet.zip", "with what nobody allows", { ...TREE, "code/requirements.txt": "requests" }],
     ["install", "greet.zip", "that imports what it has not", { ...TREE, "code/function.js": "import './absent.js';" }],
     ["initialize", "greet.zip", "that throws", { ...TREE, "code/function.js": "throw new Error('not today');" }],
-    ["initialize", "greet.zip", "of Python", { "code/function.py": "class AgentSpaceV1Tool: pass" }],
+    [
+      "install",
+      "greet.zip",
+      "of Python with what is compiled",
+      { "code/function.py": "x", "code/requirements.txt": "numpy" },
+    ],
+    ["install", "greet.zip", "of Python with nothing in it", { "code/function.py": "" }],
   ])("say which of them failed: %s, of %s, %s [C48]", async (step, place, _what, tree) => {
     const left = await watchTemporary();
     await using engine = await open();
@@ -265,7 +271,7 @@ describe("a package that is none", () => {
       for (const place of [file, await newTree(tree)]) {
         const error = await refusalOf(engine.register(place));
         expect(error.details).toMatchObject({ step: "extract" });
-        expect(error.message).toContain("code/ has no file function.ts, function.mjs or function.js");
+        expect(error.message).toContain("code/ has no file function.ts, function.mjs, function.js or function.py");
         expect(error.message).toContain(problem);
       }
     },
@@ -308,19 +314,19 @@ describe("a package that is hostile", () => {
 });
 
 describe("a package that cannot run here", () => {
-  test("because it is Python's is refused with its runtime [F14]", async () => {
+  test("because it needs what is compiled, in Python, is refused with what it asks for [C14 F14]", async () => {
     await using engine = await open();
-    const tree = { "code/function.py": "class AgentSpaceV1Tool: pass", "code/requirements.txt": "requests\n" };
-    const error = await refusalOf(engine.register(await newTree(tree)));
-    expect(error.message).toContain("the runtime python is not available in this build");
-    expect(error.details).toMatchObject({ step: "initialize", runtime: "python" });
+    const code = { "code/function.py": "import numpy", "code/requirements.txt": "requests\nnumpy\npillow\n" };
+    const error = await refusalOf(engine.register(await newTree(code)));
+    expect(error.message).toContain('install: code/requirements.txt, line 2, asks for "numpy", which is compiled');
+    expect(error.details).toMatchObject({ step: "install" });
   });
 
   test("because its one file is neither a module nor a binary is refused with what it is, and what it lacks [C12 C62]", async () => {
     await using engine = await open();
     const error = await refusalOf(engine.register(await newTree({ "code/main.rb": "puts 1\n" })));
     expect(error.message).toContain("platform mismatch: code/main.rb is not ELF; needed is a 64-bit ELF program");
-    expect(error.message).toContain("code/function.ts, code/function.mjs or code/function.js");
+    expect(error.message).toContain("code/function.ts, code/function.mjs, code/function.js or code/function.py");
     expect(error.details).toMatchObject({ step: "install", runtime: "native" });
   });
 });

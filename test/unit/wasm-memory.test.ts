@@ -186,7 +186,11 @@ describe("a module is refused", () => {
     ["with too many tables", wasm(section(4, 5, ...[1, 2, 3, 4, 5].flatMap(() => [FUNCREF, ...MEMORY]))), /5 tables/],
     ["whose table is too large at first", wasm(section(4, 1, FUNCREF, ...limits(131_073))), /table of 131073 entries/],
     ["with a table of 64 bits", wasm(section(4, 1, FUNCREF, 4, 1)), /a table that is shared/],
-    ["with a table that is filled at first", wasm(section(4, 1, 0x40, 0, FUNCREF, ...MEMORY, 0xd0, 0x70, 0x0b)), /init/],
+    [
+      "with a table that is filled at first",
+      wasm(section(4, 1, 0x40, 0, FUNCREF, ...MEMORY, 0xd0, 0x70, 0x0b)),
+      /init/,
+    ],
     ["with a number that is too long", wasm([5, 0x80, 0x80, 0x80, 0x80, 0x80, 0]), /number that is too long/],
     ["with a number beyond 32 bits", wasm([5, 0xff, 0xff, 0xff, 0xff, 0x1f]), /number that is too long/],
     ["with a section beyond its end", wasm([5, 100, 1, 0, 1]), /ends in the midst/],

@@ -24,14 +24,16 @@ export function binaryInside(
   limits: CallBinary["limits"],
 ): Inside & { readonly kept: string } {
   const memoryBytes = limits.memoryMb * MIB;
+  const itself = ["--clearenv", "--ro-bind", file, PROGRAM];
+  const temporary = ["--symlink", FOLDER.slice(1), "/tmp"];
   return {
     program: [PROGRAM, argument, join(FOLDER, OUTPUT)],
     walls: [
-      ...["--clearenv", "--ro-bind", file, PROGRAM],
+      ...itself,
       ...readOnly(LIBRARIES),
       ...DEVICES,
       ...ownFolder(FOLDER, folderBytes),
-      ...["--symlink", FOLDER.slice(1), "/tmp"],
+      ...temporary,
       ...closedIn(FOLDER),
     ],
     limits: limited(limits.cpuMs, memoryBytes),

@@ -50,6 +50,7 @@ export class Interpreter {
   readonly #errors = new Map<number, Error>();
   #lastError = 0;
   #instances: Instance[] = [];
+  #lastInstance = 0;
   #bytes = 0;
 
   /** `sources`: where a snapshot is to be made, the modules that are to be in it. */
@@ -72,14 +73,18 @@ export class Interpreter {
   load(code: string): Factory {
     this.#read(this.#runner.load(code));
     const { instantiate } = this.#runner;
+    // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
+    let described: Described | null = null;
     return () => {
       this.#sweep();
-      const { id, exports } = this.#read(instantiate(this.#seed())) as {
-        readonly id: number;
-        readonly exports: Described;
-      };
+      const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
-      return moduleOf(exports, (target, args, context = null) => this.#call(id, target, args, context));
+      let seed = this.#seed();
+      if (described === null) {
+        described = this.#read(instantiate(id, seed)) as Described;
+        seed = "";
+      }
+      return moduleOf(described, (target, args, context = null) => this.#call(id, seed, target, args, context));
     };
   }
 
@@ -98,13 +103,19 @@ export class Interpreter {
     });
   }
 
-  async #call(instance: number, target: Target, args: readonly unknown[], context: ContextPlace): Promise<unknown> {
+  async #call(
+    instance: number,
+    seed: string,
+    target: Target,
+    args: readonly unknown[],
+    context: ContextPlace,
+  ): Promise<unknown> {
     const { call } = this.#world.turn;
     const run = call?.run ?? 0;
     call?.onCancel(() => this.#runner.cancel(run));
     let answer: unknown;
     try {
-      answer = await this.#runner.invoke.callPromising(run, JSON.stringify([instance, target, args, context]));
+      answer = await this.#runner.invoke.callPromising(run, seed, JSON.stringify([instance, target, args, context]));
     } catch (error) {
       // Python itself has ended: whatever comes next needs another.
       this.#tell(run, "the interpreter has failed");
@@ -155,13 +166,14 @@ export class Interpreter {
         call().progress(progress, total, message),
       sleep: (ms: number) =>
         this.#answer(call(), new Promise((resolve) => call().timers.set(() => resolve(null), ms, [], false))),
-      ask: (capability: string, method: string, args: string) =>
-        this.#answer(call(), call().ask(capability, method, JSON.parse(args))),
+      next_request: () => call().nextRequest(),
+      ask: (capability: string, method: string, args: string, waitMs: number | null) =>
+        this.#answer(call(), call().ask(capability, method, JSON.parse(args)), waitMs),
     });
   }
 
-  /** A promise of an `Answer`, also where the call is cancelled. */
-  #answer(call: EngineCall, asked: Promise<unknown>): Promise<string> {
+  /** A promise of an `Answer`, also where the call is cancelled, or where there is none in time. */
+  #answer(call: EngineCall, asked: Promise<unknown>, waitMs: number | null = null): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const fail = (error: Error, type: string): void => {
       const number = ++this.#lastError;
@@ -170,11 +182,15 @@ export class Interpreter {
       const code: unknown = Reflect.get(error, "code");
       resolve(JSON.stringify({ ok: false, type, message: messageOf(error), code: code ?? null, error: number }));
     };
+    const late = (): void => fail(new Error("there was no answer in time"), "TimeoutError");
+    const timer = waitMs === null ? null : call.timers.set(late, waitMs, [], false);
     call.onCancel(() => fail(new Error("the call was cancelled"), "CancelledError"));
-    asked.then(
-      (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
-      (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),
-    );
+    asked
+      .finally(() => timer !== null && call.timers.clear(timer))
+      .then(
+        (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
+        (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),
+      );
     return promise;
   }
 }

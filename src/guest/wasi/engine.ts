@@ -5,7 +5,7 @@ import { Printed } from "./printed.ts";
 import { System } from "./system.ts";
 
 /** What memories of ended calls may come to before they are collected, in bytes: V8's heap does not know of them. */
-const LEFT_MAX_BYTES = 32 * 1024 * 1024;
+const LEFT_MAX_BYTES = 16 * 1024 * 1024;
 /** More than any isolate may have: asked for it, isolated-vm has V8 collect its garbage before it refuses. */
 const TOO_MUCH_BYTES = 2 ** 34;
 
@@ -51,12 +51,13 @@ class WasiEngine {
   #run(module: WebAssembly.Module, argument: string): BinaryRun {
     const call = this.#world?.turn.call;
     if (!this.#world || !call) throw new TypeError("a command runs for a call");
-    if (this.#leftBytes > LEFT_MAX_BYTES) this.#collect();
     const files = new CallFiles(call.outputMax);
     const stdout = new Printed((line) => call.log("log", line));
     const stderr = new Printed((line) => call.log("error", line));
     const system = new System(this.#world, { argument, files, stdout, stderr });
     const end = this.#start(module, system);
+    // At once, not before the next one: an isolate may wait for long, and its memory be of use elsewhere.
+    if (this.#leftBytes >= LEFT_MAX_BYTES) this.#collect();
     return { ...end, stdout: stdout.end(), stderr: stderr.end(), output: files.output() };
   }
 
@@ -80,8 +81,7 @@ class WasiEngine {
     if (error instanceof RangeError && error.message.includes("call stack")) return "trapped: its stack is full";
     if (error instanceof this.#wasm.Exception) return "threw an exception that it did not catch";
     if (error instanceof RangeError) return "trapped: it gave an address that is outside of its memory";
-    if (error instanceof Error) return `could not go on: ${error.message}`;
-    return "could not go on";
+    return "trapped: it asked WASI for what there is not";
   }
 
   /** Has what ended calls left be collected, as V8 would let it grow to gigabytes: it sees small objects only. */

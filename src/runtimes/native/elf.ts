@@ -4,7 +4,7 @@
 export type Judged = { readonly ok: true } | { readonly ok: false; readonly is: string };
 
 const HEADER_BYTES = 64;
-const ELF_MAGIC = "\u007fELF";
+const ELF_MAGIC = [0x7f, 0x45, 0x4c, 0x46];
 const [CLASS_AT, DATA_AT, TYPE_AT, MACHINE_AT] = [4, 5, 16, 18];
 const [CLASS_32, CLASS_64] = [1, 2];
 const [LITTLE, BIG] = [1, 2];
@@ -51,7 +51,7 @@ export function judgeElf(file: Uint8Array, architecture: string): Judged {
   const no = (is: string): Judged => ({ ok: false, is });
   const starts = (bytes: readonly number[]): boolean => bytes.every((byte, at) => file[at] === byte);
   if (file.length === 0) return no("empty");
-  if (!starts([...ELF_MAGIC].map((one) => one.charCodeAt(0)))) {
+  if (!starts(ELF_MAGIC)) {
     return no(OTHERS.find(([bytes]) => starts(bytes))?.[1] ?? "not ELF");
   }
   const [width, order] = [file[CLASS_AT], file[DATA_AT]];

@@ -47,7 +47,8 @@ export function readRequirement(text: string, place: string, hashes: readonly st
   return {
     name: normalizedName(name),
     extras: extras.map(normalizedName),
-    versions,
+    // Between an operator and its version, where it means nothing.
+    versions: versions.replaceAll(/\s+/g, ""),
     marker: condition === undefined ? null : markerOf(condition, place),
     hashes,
     place,

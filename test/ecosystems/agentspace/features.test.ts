@@ -34,6 +34,9 @@ async function refusalOf(files: Record<string, string>, runtime = "python"): Pro
 
 const TOOL = "export class AgentSpaceV1Tool { execute() { return { message: 'made' }; } }";
 
+const PYTHON_TOOL =
+  "class AgentSpaceV1Tool:\n    def execute(self, data, *more):\n        return {'message': 'made'}\n";
+
 test("the table of the two runtimes compares what the guide compares [C77]", () => {
   const known = [...features().keys()];
   for (const feature of [
@@ -65,7 +68,9 @@ test("tools are what the table says [C77]", async () => {
     expect(await refusalOf({ [name]: TOOL })).toBeNull();
   }
   expect((await refusalOf({ binary_increment: "\u007fELF" }, "binary"))?.message).toContain("platform mismatch");
-  expect((await refusalOf({ "function.py": "class AgentSpaceV1Tool: pass" }))?.message).toContain("python");
+  expect(table.get("Packaging format")?.interpreted).toContain(".py");
+  expect(await refusalOf({ "function.py": PYTHON_TOOL })).toBeNull();
+  expect((await refusalOf({ "function.py": PYTHON_TOOL, "requirements.txt": "numpy" }))?.message).toContain("compiled");
   expect((await refusalOf({ "function.js": TOOL }, "binary"))?.message).toContain("/tool_runtime_type: is binary");
 });
 

@@ -144,7 +144,7 @@ describe("a registration record", () => {
 });
 
 describe("the runtime", () => {
-  test("python stands for what is interpreted, which here is JavaScript [C02]", () => {
+  test("each name of what is interpreted stands for all of it: the package says in what it is written [C02]", () => {
     for (const type of ["python", "javascript", "typescript", "node"]) {
       expect(agentspace.readTool({ ...LEAST, tool_runtime_type: type }).name).toBe("t");
     }

@@ -115,7 +115,9 @@ describe("a package is refused", () => {
     ["nothing else", { "code/requirements.txt": "" }],
     ["modules of other names", { "code/main.js": "", "code/index.js": "" }],
   ])("with code/ that has no function.* but %s, by the name of that file [C12]", async (_what, tree: Tree) => {
-    expect(await refusedFolder(tree)).toContain("code/ has no file function.ts, function.mjs or function.js");
+    expect(await refusedFolder(tree)).toContain(
+      "code/ has no file function.ts, function.mjs, function.js or function.py",
+    );
   });
 
   test.each([

@@ -13,6 +13,9 @@ test.each([
   ["packages.privateOrigins/0", { privateOrigins: ["http://127.0.0.1/a"] }],
   ["packages.modules", { modules: "" }],
   ["packages.modules", { modules: 5 }],
+  ["packages.wheels", { wheels: "" }],
+  ["packages.wheels", { wheels: "a\0b" }],
+  ["packages.wheels", { wheels: [] }],
   ["packages.allow", { allow: "lodash" }],
   ["packages.allow/0", { allow: ["../lodash"], modules: "." }],
   ["packages.allow", { allow: ["lodash"] }],
@@ -30,13 +33,16 @@ test("what is left open is decided: nothing may be fetched, and nothing depended
     privateOrigins: new Set(),
     modules: undefined,
     allow: new Set(),
+    wheels: undefined,
     maxBytes: 64 * 1024 * 1024,
   });
   const options: PackageOptions = {
     modules: "vendor",
+    wheels: "wheels",
     allow: ["@scope/name"],
     privateOrigins: ["http://127.0.0.1:80"],
   };
-  const { modules, privateOrigins } = resolvePackageOptions(options);
-  expect([modules, [...privateOrigins]]).toEqual([resolve("vendor"), ["http://127.0.0.1"]]);
+  const { modules, wheels, privateOrigins } = resolvePackageOptions(options);
+  expect([modules, wheels]).toEqual([resolve("vendor"), resolve("wheels")]);
+  expect([...privateOrigins]).toEqual(["http://127.0.0.1"]);
 });

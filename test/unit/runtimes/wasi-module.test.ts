@@ -37,7 +37,11 @@ test.each([
     wasm(TYPES, FUNCTIONS, memory(...limits(1)), section(7, 1, ...name("_start"), 2, 0), code()),
     /exports no function _start/,
   ],
-  ["no memory", wasm(TYPES, FUNCTIONS, section(7, 1, ...name("_start"), 0, 0), code()), /exports no memory called memory/],
+  [
+    "no memory",
+    wasm(TYPES, FUNCTIONS, section(7, 1, ...name("_start"), 0, 0), code()),
+    /exports no memory called memory/,
+  ],
 ])("a module that exports %s is refused", (_what, bytes, reason) => {
   expect(() => checkWasiModule(bytes)).toThrow(reason);
 });

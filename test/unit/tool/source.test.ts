@@ -7,7 +7,7 @@ import { refusalOf, temporaryFolder } from "./temporary.ts";
 const names = async (folder: string) => (await findSources(folder)).map((source) => source.name);
 
 describe("tools are found", () => {
-  test.each(["add.js", "add.mjs", "add.ts", "add.test.js"])("in the file %s", async (file) => {
+  test.each(["add.js", "add.mjs", "add.ts", "add.test.js", "add.py", "test_add.py"])("in the file %s", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
     const given = path.join(folder, file);
     expect(await findSources(given)).toEqual([
@@ -53,6 +53,66 @@ describe("tools are found", () => {
     const folder = await temporaryFolder({ "..data/add.js": "" });
     await symlink("..data/add.js", path.join(folder, "add.js"));
     expect(await names(folder)).toEqual(["add"]);
+  });
+});
+
+describe("tools in Python are found", () => {
+  test("in a folder of them, without private ones, tests, and what tests and installers need", async () => {
+    const folder = await temporaryFolder({
+      "echo.py": "",
+      "weather.py": "",
+      "add.js": "",
+      "_shared.py": "",
+      "__init__.py": "from tools.registry import get_registry\n",
+      "test_echo.py": "",
+      "echo_test.py": "",
+      "conftest.py": "",
+      "setup.py": "",
+      "__pycache__/echo.cpython-314.pyc": "",
+      "types.pyi": "",
+      "requirements.txt": "",
+    });
+    expect(await names(folder)).toEqual(["add", "echo", "weather"]);
+  });
+
+  test("in a folder whose __init__.py is one, by itself or in a folder of tools", async () => {
+    const folder = await temporaryFolder({
+      "mine/__init__.py": "from .impl import mount\n",
+      "mine/impl.py": "",
+      "other/__init__.py": 'spec = {"name": "other"}\n',
+      "lib/__init__.py": "",
+      "lib/text.py": "",
+    });
+    const mine = { kind: "module", path: path.join(folder, "mine/__init__.py"), name: "mine" };
+    const other = { kind: "module", path: path.join(folder, "other/__init__.py"), name: "other" };
+    expect(await findSources(path.join(folder, "mine"))).toEqual([mine]);
+    expect(await findSources(folder)).toEqual([mine, other]);
+    expect(await names(path.join(folder, "lib"))).toEqual(["text"]);
+  });
+
+  test("in an __init__.py that is named itself, whatever it says", async () => {
+    const folder = await temporaryFolder({ "mine/__init__.py": "from .impl import *\n" });
+    const given = path.join(folder, "mine/__init__.py");
+    expect(await findSources(given)).toEqual([{ kind: "module", path: given, name: "mine" }]);
+  });
+
+  test("in a package [C04]", async () => {
+    const folder = await temporaryFolder({ "mine/code/function.py": "", "mine/code/requirements.txt": "" });
+    const given = path.join(folder, "mine");
+    expect(await findSources(folder)).toEqual([{ kind: "package", path: given, name: "mine" }]);
+  });
+
+  test("and refused where a link leads out of their folder", async () => {
+    const folder = await temporaryFolder({ "secret.py": "", "tools/a.py": "" });
+    await symlink("../secret.py", path.join(folder, "tools/evil.py"));
+    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain("a link out of the folder");
+    const linked = await temporaryFolder({
+      "real/__init__.py": "spec = {}",
+      "tools/own/text.py": "",
+      "tools/a.py": "",
+    });
+    await symlink("../../real/__init__.py", path.join(linked, "tools/own/__init__.py"));
+    expect(await names(path.join(linked, "tools"))).toEqual(["a"]);
   });
 });
 
@@ -122,7 +182,7 @@ describe("a path is refused, as it was given,", () => {
     expect((await refusalOf(findSources(folder))).message).toContain("holds no tools");
   });
 
-  test.each(["a.rb", "a.d.ts", "a.json", "a"])("where %s is no module", async (file) => {
+  test.each(["a.rb", "a.pyc", "a.pyi", "a.d.ts", "a.json", "a"])("where %s is no module", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
     expect((await refusalOf(findSources(path.join(folder, file)))).message).toContain("is not a module");
   });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/protocol/script.ts";
 import { bundleModule, stopBundler } from "../../../src/tool/bundle.ts";
-import { mapStack, readSourceMap } from "../../../src/tool/stack.ts";
+import { cutTraceback, mapStack, readSourceMap, stackMapper } from "../../../src/tool/stack.ts";
 
 afterAll(stopBundler);
 
@@ -127,4 +127,39 @@ test("no stack throws, and no frame shows an absolute path", () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+describe("a traceback of Python's", () => {
+  const traceback = [
+    "Traceback (most recent call last):",
+    '  File "/tool/function.py", line 3, in execute',
+    "    at = data.get(name)",
+    '  File "/tool/deep/sibling.py", line 12, in get',
+    "ValueError: not a number",
+  ].join("\n");
+
+  test("is kept as it is, whatever its lines begin with", () => {
+    expect(stackMapper("add", "", "python")(traceback)).toBe(traceback);
+  });
+
+  test("that is too long keeps its first line and its last ones, whole", () => {
+    const frames = Array.from({ length: 500 }, (_, at) => `  File "/tool/function.py", line ${at}, in f`);
+    const cut = cutTraceback(["Traceback (most recent call last):", ...frames, "RecursionError: deep"].join("\n"));
+    const [first, second, ...rest] = cut.split("\n");
+    expect([first, second]).toEqual(["Traceback (most recent call last):", "  …"]);
+    expect(rest.slice(0, -1).every((line) => frames.includes(line))).toBe(true);
+    expect(rest.slice(-2)).toEqual([frames.at(-1), "RecursionError: deep"]);
+    expect(cut.length).toBeLessThanOrEqual(4096);
+  });
+
+  test("is short, whatever it is", () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 200 }), fc.nat(100_000), (line, times) => {
+        const text = `${line}\n`.repeat(Math.min(times, Math.ceil(200_000 / (line.length + 1))));
+        expect(cutTraceback(text).length).toBeLessThanOrEqual(4096);
+      }),
+      { numRuns: 50 },
+    );
+    expect(cutTraceback("x".repeat(1_000_000)).length).toBeLessThanOrEqual(4096);
+  });
 });

@@ -14,17 +14,16 @@ function newBinaries(): Binaries {
 }
 
 /** Runs the binary of a call, as the capability does for it. */
-function run(argument: string, options: NativeOptions, binary: OpenCall["binary"] = { hash: "h", limits: LIMITS }) {
-  const native = createNative(newBinaries(), options);
+function run(argument: string, options: NativeOptions, binaries = newBinaries()) {
   const call: OpenCall = {
     callId: "c",
     tool: "t",
     signal: new AbortController().signal,
     callTool: () => Promise.reject(new Error("there are no other tools")),
     grantsOf: () => [],
-    ...(binary === undefined ? {} : { binary }),
+    binary: { hash: "h", limits: LIMITS },
   };
-  return Promise.try(async () => native.open(call, [true]).invoke("run", { argument }));
+  return Promise.try(async () => createNative(binaries, options).open(call, [true]).invoke("run", { argument }));
 }
 
 const noJail = { findJail: () => Promise.resolve({ reason: "bubblewrap is not installed" }) };
@@ -39,15 +38,7 @@ describe("a binary", () => {
     const start = () => Promise.reject(new Error("spawn /usr/bin/bwrap EAGAIN"));
     const binaries = newBinaries();
     await binaries.keep("1", "h", Buffer.from("x"));
-    const native = createNative(binaries, { findJail: () => Promise.resolve({ start }) });
-    const { signal } = new AbortController();
-    const call = {
-      ...{ callId: "c", tool: "t", signal, callTool: () => Promise.reject(new Error("none")), grantsOf: () => [] },
-      binary: { hash: "h", limits: LIMITS },
-    };
-    const said = await refusedWith(
-      Promise.try(async () => native.open(call, [true]).invoke("run", { argument: "{}" })),
-    );
+    const said = await refusedWith(run("{}", { findJail: () => Promise.resolve({ start }) }, binaries));
     expect(said).toBe("it could not be started");
   });
 

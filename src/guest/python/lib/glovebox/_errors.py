@@ -5,7 +5,7 @@ import linecache
 import traceback
 from collections import deque
 
-from ._host import CapabilityError
+from ._host import number_of
 
 _TYPE_MAX = 100
 _MESSAGE_MAX = 2_000
@@ -29,7 +29,7 @@ def described(error):
             "type": type_of(error),
             "message": message,
             "traceback": cut(_traceback(error), _TRACEBACK_MAX),
-            "error": error._number if type(error) is CapabilityError else None,
+            "error": number_of(error),
             "code": "memory_limit" if isinstance(error, MemoryError) else None,
         }
     return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None, "code": None}

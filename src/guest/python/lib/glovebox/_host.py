@@ -1,6 +1,7 @@
 """What the sandbox asks of its host. Everything is for the call whose turn it is."""
 
 import asyncio
+import contextlib
 import json
 import sys
 
@@ -65,16 +66,34 @@ def answered(text):
         return answer["value"]
     if answer["type"] == "CancelledError":
         raise asyncio.CancelledError(answer["message"])
+    if answer["type"] == "TimeoutError":
+        raise TimeoutError(answer["message"])
     raise CapabilityError(answer["message"], answer["code"], answer["error"])
 
 
-def ask(capability, method, args=None):
-    """Asks the host, and waits for its answer. Raises a `CapabilityError`."""
-    return answered(wait(host.ask(capability, method, json.dumps(args))))
+def ask(capability, method, args=None, timeout=None):
+    """Asks the host, and waits for its answer. Raises a `CapabilityError`, or a `TimeoutError` after so many seconds."""
+    return answered(wait(host.ask(capability, method, json.dumps(args), _milliseconds(timeout))))
 
 
-async def ask_async(capability, method, args=None):
-    return answered(await host.ask(capability, method, json.dumps(args)))
+async def ask_async(capability, method, args=None, timeout=None):
+    return answered(await host.ask(capability, method, json.dumps(args), _milliseconds(timeout)))
+
+
+def carry(error, cause):
+    """Has an error of a stand-in's end its call as its cause would. Where the request itself failed, it is its own."""
+    if isinstance(cause, CapabilityError) and cause.code != "capability_failed":
+        error._number = cause._number
+    return error
+
+
+def number_of(error):
+    number = getattr(error, "_number", None)
+    return number if isinstance(number, int) else None
+
+
+def _milliseconds(seconds):
+    return None if seconds is None else max(1, seconds * 1000)
 
 
 def sleep(seconds):
@@ -82,3 +101,9 @@ def sleep(seconds):
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
     answered(wait(host.sleep(seconds * 1000)))
+
+
+def tell(capability, method, args):
+    """Asks the host, and does not wait: nobody needs the answer."""
+    with contextlib.suppress(Exception):
+        host.ask(capability, method, json.dumps(args), None)

@@ -12,7 +12,6 @@ from .context import Context
 
 _tool = None
 _instances = {}
-_last_instance = 0
 
 
 class _Instance:
@@ -42,18 +41,16 @@ def _load(text):
     _tool = Tool(text)
 
 
-def instantiate(seed):
-    return _answer(lambda: _instantiate(seed))
+def instantiate(number, seed):
+    """What the module exports."""
+    return _answer(lambda: _contracts.describe(_instantiate(number, seed).module))
 
 
-def _instantiate(seed):
-    global _last_instance
+def _instantiate(number, seed):
     # So that two calls have nothing of their randomness in common.
     random.seed(seed)
-    instance = _Instance(_tool.evaluate())
-    _last_instance += 1
-    _instances[_last_instance] = instance
-    return {"id": _last_instance, "exports": _contracts.describe(instance.module)}
+    instance = _instances[number] = _Instance(_tool.evaluate())
+    return instance
 
 
 def release(number):
@@ -64,17 +61,18 @@ def cancel(run):
     _host.cancel(run)
 
 
-def invoke(run, text):
+def invoke(run, seed, text):
+    """`seed`: of the instance, where it is not made yet."""
     call = _host.begin(run)
     try:
-        return _answer(lambda: _invoke(call, *json.loads(text)))
+        return _answer(lambda: _invoke(call, seed, *json.loads(text)))
     finally:
         _streams.end(run)
         _host.end(run)
 
 
-def _invoke(call, instance, target, args, context):
-    instance = _instances[instance]
+def _invoke(call, seed, number, target, args, context):
+    instance = _instances.get(number) or _instantiate(number, seed)
     match target["kind"]:
         case "mount":
             result = _contracts.mount(instance.module, *args, instance.number)

@@ -18,6 +18,8 @@ class Tool:
         self.entry = script["entry"]
         self.codes = {}
         self.sources = {}
+        # The names of its modules that were imported: to look for them among all that there are takes longer than most calls.
+        self.loaded = set()
         self._write(ROOT, script["files"])
         self._write(PACKAGES, script["packages"])
         if script["packages"]:
@@ -52,18 +54,19 @@ class Tool:
 
     def evaluate(self):
         """A fresh module, and fresh ones of all that it imports of its own."""
-        for name in [name for name, module in sys.modules.items() if getattr(module, "__tool__", False)]:
-            del sys.modules[name]
+        for name in self.loaded:
+            sys.modules.pop(name, None)
+        self.loaded.clear()
         name = self.entry.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
         module = types.ModuleType(name)
         module.__file__ = f"{ROOT}/{self.entry}"
-        module.__tool__ = True
         if self.entry.endswith("/__init__.py"):
             module.__path__ = [os.path.dirname(module.__file__)]
             module.__package__ = name
         else:
             module.__package__ = name.rpartition(".")[0]
         sys.modules[name] = module
+        self.loaded.add(name)
         exec(self.code_of(self.entry), module.__dict__)
         return module
 
@@ -87,6 +90,6 @@ class _Siblings(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def exec_module(self, module):
-        module.__tool__ = True
+        self._tool.loaded.add(module.__name__)
         path = self._tool.path_of(module.__name__)
         exec(self._tool.code_of(path), module.__dict__)
