@@ -33,7 +33,8 @@ function tool(text: string, management: Fields = {}, tool_data: Record<string, s
     registry.execute({ name: toolId, arguments: args, ...(command === undefined ? {} : { command }) });
 }
 
-const withMethods = (body: string) => `class AgentSpaceV1Tool:\n    def __init__(self, tool_id, tool_data):\n        self.data = tool_data\n${body}`;
+const withMethods = (body: string) =>
+  `class AgentSpaceV1Tool:\n    def __init__(self, tool_id, tool_data):\n        self.data = tool_data\n${body}`;
 
 describe("the guide's greeting, unchanged, as a package", () => {
   const call = (args: Record<string, unknown>, command?: string) =>
@@ -86,7 +87,9 @@ describe("a class in Python", () => {
   });
 
   test("that fails in its constructor says why [C18]", async () => {
-    const call = tool("class AgentSpaceV1Tool:\n    def __init__(self, tool_id, tool_data):\n        raise KeyError('model')\n    def execute(self, i):\n        return {}");
+    const call = tool(
+      "class AgentSpaceV1Tool:\n    def __init__(self, tool_id, tool_data):\n        raise KeyError('model')\n    def execute(self, i):\n        return {}",
+    );
     expect((await call()).error).toMatchObject({ type: "KeyError" });
   });
 
@@ -98,8 +101,16 @@ describe("a class in Python", () => {
 
   test("has the time that its record gives it, while it works and while it waits [C43]", async () => {
     const timeout: Fields = { timeout: { type: "number", default: 1 } };
-    const waits = tool(`import time\n${withMethods("    def execute(self, i):\n        time.sleep(60)\n        return {}")}`, timeout);
-    const works = tool(withMethods("    def execute(self, i):\n        while True:\n            try:\n                while True: pass\n            except BaseException: pass"), timeout);
+    const waits = tool(
+      `import time\n${withMethods("    def execute(self, i):\n        time.sleep(60)\n        return {}")}`,
+      timeout,
+    );
+    const works = tool(
+      withMethods(
+        "    def execute(self, i):\n        while True:\n            try:\n                while True: pass\n            except BaseException: pass",
+      ),
+      timeout,
+    );
     expect((await waits()).error?.code).toBe("wall_limit");
     expect((await works()).error?.code).toMatch(/^(?:cpu|wall)_limit$/);
   });

@@ -29,7 +29,11 @@ const execute = (body: string) => `async def execute(self, input):\n    ${body}\
 describe("the guide's classes, unchanged and without a mount", () => {
   test("are tools with their names, their descriptions and their schemas [B01 B02 B20 B30]", () => {
     const read = bench.engine.get("read_file");
-    expect([read?.contract, read?.runtime, read?.description]).toEqual(["amplifier", "python", "Read the contents of a file"]);
+    expect([read?.contract, read?.runtime, read?.description]).toEqual([
+      "amplifier",
+      "python",
+      "Read the contents of a file",
+    ]);
     expect(read?.inputSchema).toMatchObject({ required: ["path"], properties: { encoding: { default: "utf-8" } } });
     expect(bench.engine.get("bash")?.inputSchema).toMatchObject({ properties: { timeout: { default: 30 } } });
   });
@@ -43,9 +47,18 @@ describe("the guide's classes, unchanged and without a mount", () => {
 
   test("are given the config of their place [B23 B32]", async () => {
     await using own = await PythonBench.open();
-    await own.engine.register({ path: documentFile("amplifier/python/read_file.py"), config: { allowed_paths: ["/data"] } });
-    await own.engine.register({ path: documentFile("amplifier/python/bash.py"), config: { blocked_commands: ["curl"] } });
-    expect((await own.run("read_file", { path: "/database/x" })).error).toMatchObject({ message: "Path not allowed", type: "PermissionError" });
+    await own.engine.register({
+      path: documentFile("amplifier/python/read_file.py"),
+      config: { allowed_paths: ["/data"] },
+    });
+    await own.engine.register({
+      path: documentFile("amplifier/python/bash.py"),
+      config: { blocked_commands: ["curl"] },
+    });
+    expect((await own.run("read_file", { path: "/database/x" })).error).toMatchObject({
+      message: "Path not allowed",
+      type: "PermissionError",
+    });
     expect((await own.run("bash", { command: "curl x" })).error?.type).toBe("SecurityError");
   });
 });
@@ -61,22 +74,34 @@ describe("the guide's mount, unchanged", () => {
 
   test.each([
     ["a tool", "async def mount(coordinator, config):\n    return MyTool(config)"],
-    ["nothing, and mounts it", "async def mount(coordinator, config):\n    await coordinator.mount('tools', MyTool(config), name='my-tool')"],
-    ["a tool that it has mounted, under another name", "async def mount(coordinator, config):\n    tool = MyTool(config=config)\n    await coordinator.mount('tools', tool, name='my-tool')\n    return tool"],
+    [
+      "nothing, and mounts it",
+      "async def mount(coordinator, config):\n    await coordinator.mount('tools', MyTool(config), name='my-tool')",
+    ],
+    [
+      "a tool that it has mounted, under another name",
+      "async def mount(coordinator, config):\n    tool = MyTool(config=config)\n    await coordinator.mount('tools', tool, name='my-tool')\n    return tool",
+    ],
     ["at once", "def mount(coordinator, config=None):\n    return MyTool(config or {})"],
   ])("may also return %s [A14 A15 A17 A18 A19]", async (what, mount) => {
     const name = `mounts_${what.replaceAll(/\W/g, "_")}`;
-    await bench.register(`${tool(name, execute("return ToolResult(output=self.config)"))}\n${mount}`, { config: { size: 1 } });
+    await bench.register(`${tool(name, execute("return ToolResult(output=self.config)"))}\n${mount}`, {
+      config: { size: 1 },
+    });
     expect((await bench.run(name)).output).toEqual({ size: 1 });
   });
 
   test("that finds that it cannot work here mounts nothing, and is told so [A17]", async () => {
-    const error = await bench.register("async def mount(coordinator, config):\n    return None").catch((caught: unknown) => caught);
+    const error = await bench
+      .register("async def mount(coordinator, config):\n    return None")
+      .catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: "load_error", message: "there is no tool in it" });
   });
 
   test("may wait for nothing, and says why it failed [A26]", async () => {
-    const error = await bench.register("async def mount(coordinator, config):\n    raise RuntimeError('no key')").catch((caught: unknown) => caught);
+    const error = await bench
+      .register("async def mount(coordinator, config):\n    raise RuntimeError('no key')")
+      .catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: "load_error", message: expect.stringContaining("no key") });
   });
 
@@ -103,7 +128,10 @@ describe("a tool's results", () => {
     const run = async (how: string) => bench.run("graceful", { how });
     expect((await run("well")).output).toEqual({ how: "well" });
     expect((await run("denied")).error).toMatchObject({ message: "keep out", type: "PermissionError" });
-    expect((await run("broken")).error).toMatchObject({ message: "Unexpected error: by zero", type: "ZeroDivisionError" });
+    expect((await run("broken")).error).toMatchObject({
+      message: "Unexpected error: by zero",
+      type: "ZeroDivisionError",
+    });
   });
 
   test("are cut where they are long, as the guide's are, unchanged [B41 B42]", async () => {
@@ -114,15 +142,28 @@ describe("a tool's results", () => {
   });
 
   test("have defaults, metadata of their own, and an output that is not only text [A11 A12 B05]", async () => {
-    await bench.register(tool("results", execute("first = ToolResult(); first.metadata['left'] = 1\n    return ToolResult(output=[first.success, first.output, first.error, ToolResult().metadata], metadata={'note': 'n'})")));
+    await bench.register(
+      tool(
+        "results",
+        execute(
+          "first = ToolResult(); first.metadata['left'] = 1\n    return ToolResult(output=[first.success, first.output, first.error, ToolResult().metadata], metadata={'note': 'n'})",
+        ),
+      ),
+    );
     const { output, metadata } = await bench.run("results");
     expect([output, metadata["note"]]).toEqual([[true, null, null, {}], "n"]);
   });
 
   test("fail with the message and the type that they say, and with those of what was raised [A13 A26]", async () => {
-    await bench.register(tool("says", execute("return ToolResult(success=False, output='part', error={'message': 'm', 'type': 'T'})")));
+    await bench.register(
+      tool("says", execute("return ToolResult(success=False, output='part', error={'message': 'm', 'type': 'T'})")),
+    );
     await bench.register(tool("raises_it", execute("raise LookupError('gone')")));
-    expect(await bench.run("says")).toMatchObject({ success: false, output: "part", error: { message: "m", type: "T" } });
+    expect(await bench.run("says")).toMatchObject({
+      success: false,
+      output: "part",
+      error: { message: "m", type: "T" },
+    });
     expect((await bench.run("raises_it")).error).toMatchObject({ message: "gone", type: "LookupError" });
   });
 
@@ -146,8 +187,20 @@ describe("a tool's schema", () => {
 
   test("is its input_schema, unchanged from the guide, or what get_schema answers [A27 A28 B10]", async () => {
     await bench.register(tool("with_schema", execute("return ToolResult(output=input)"), indent(schema)));
-    await bench.register(tool("gets_schema", execute("return ToolResult(output=input)"), `    def get_schema(self):\n${indent(indent(schema))}        return input_schema`));
-    await bench.register(tool("as_property", execute("return ToolResult(output=input)"), `    @property\n    def input_schema(self):\n${indent(indent(schema))}        return input_schema`));
+    await bench.register(
+      tool(
+        "gets_schema",
+        execute("return ToolResult(output=input)"),
+        `    def get_schema(self):\n${indent(indent(schema))}        return input_schema`,
+      ),
+    );
+    await bench.register(
+      tool(
+        "as_property",
+        execute("return ToolResult(output=input)"),
+        `    @property\n    def input_schema(self):\n${indent(indent(schema))}        return input_schema`,
+      ),
+    );
     for (const name of ["with_schema", "gets_schema", "as_property"]) {
       expect((await bench.run(name, { path: "p" })).output).toEqual({ path: "p", encoding: "utf-8" });
       expect((await bench.run(name, {})).error?.code).toBe("invalid_arguments");
@@ -190,5 +243,14 @@ async def execute(input):
     return [history, mock_tool.call_count, mock_tool.last_input, result, coordinator.get("tools")]
 `);
   const result = { success: true, output: "mock result", error: null, metadata: {} };
-  expect(output).toEqual([[["tools", "test_tool"], ["tools", "test_tool"]], 1, { a: 1 }, result, {}]);
+  expect(output).toEqual([
+    [
+      ["tools", "test_tool"],
+      ["tools", "test_tool"],
+    ],
+    1,
+    { a: 1 },
+    result,
+    {},
+  ]);
 });

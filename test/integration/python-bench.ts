@@ -2,7 +2,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createEngine, type Engine, type EngineOptions, type ToolDefinition, type ToolResult } from "../../src/index.ts";
+import {
+  createEngine,
+  type Engine,
+  type EngineOptions,
+  type ToolDefinition,
+  type ToolResult,
+} from "../../src/index.ts";
 
 /** What is made before the first call of Python: its image, where nobody has made it yet. */
 export const PYTHON_MS = 60_000;
@@ -54,7 +60,11 @@ export class PythonBench {
   }
 
   /** What comes of a text's `execute`. */
-  async once(source: string, args: Record<string, unknown> = {}, more: Partial<ToolDefinition> = {}): Promise<ToolResult> {
+  async once(
+    source: string,
+    args: Record<string, unknown> = {},
+    more: Partial<ToolDefinition> = {},
+  ): Promise<ToolResult> {
     return this.run(await this.tool(source, more), args);
   }
 

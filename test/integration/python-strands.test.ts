@@ -14,7 +14,8 @@ beforeAll(async () => {
 afterAll(() => bench[Symbol.asyncDispose]());
 
 const failure = async (name: string, args: Record<string, unknown>) => (await bench.run(name, args)).error?.message;
-const SPEC = (name: string) => `TOOL_SPEC = {"name": "${name}", "description": "A tool.", "inputSchema": {"json": {}}}\n`;
+const SPEC = (name: string) =>
+  `TOOL_SPEC = {"name": "${name}", "description": "A tool.", "inputSchema": {"json": {}}}\n`;
 
 describe("the guide's echo, unchanged", () => {
   test("is found by its TOOL_SPEC, with its description and its schema [D02 D28 D32]", () => {
@@ -95,7 +96,11 @@ def given(tool, **kwargs):
     content = [{"json": {"tool": sorted(tool), "more": sorted(kwargs), "same": kwargs["context"].call_id == tool["toolUseId"]}}]
     return {"toolUseId": tool["toolUseId"], "status": "success", "content": content}
 `);
-    expect((await bench.run("given", { a: 1 })).output).toEqual({ tool: ["input", "toolUseId"], more: ["context"], same: true });
+    expect((await bench.run("given", { a: 1 })).output).toEqual({
+      tool: ["input", "toolUseId"],
+      more: ["context"],
+      same: true,
+    });
   });
 
   test("may answer with an image's bytes, which leave as Base64 [D22]", async () => {
@@ -114,7 +119,9 @@ async def image(tool):
   });
 
   test("without a function of its spec's name is refused [D08]", async () => {
-    await expect(bench.register(`${SPEC("one")}def other(tool): return {}`)).rejects.toMatchObject({ code: "load_error" });
+    await expect(bench.register(`${SPEC("one")}def other(tool): return {}`)).rejects.toMatchObject({
+      code: "load_error",
+    });
   });
 });
 

@@ -11,7 +11,8 @@ beforeAll(async () => {
 afterAll(() => bench[Symbol.asyncDispose]());
 
 const indent = (text: string) => text.replaceAll(/^(?=.)/gm, "    ");
-const MODELS = "from xaibo.core.protocols.tools import ToolProviderProtocol\nfrom xaibo.core.models.tools import Tool, ToolParameter, ToolResult\n";
+const MODELS =
+  "from xaibo.core.protocols.tools import ToolProviderProtocol\nfrom xaibo.core.models.tools import Tool, ToolParameter, ToolResult\n";
 
 describe("the document's provider of weather, unchanged", () => {
   test("holds two tools, with their parameters [E01 E04 E20 E30 E31]", () => {
@@ -21,12 +22,17 @@ describe("the document's provider of weather, unchanged", () => {
       required: ["city"],
       properties: { units: { type: "string", default: "celsius", enum: ["celsius", "fahrenheit", "kelvin"] } },
     });
-    expect(bench.engine.get("get_weather_forecast")?.inputSchema).toMatchObject({ properties: { days: { type: "integer", default: 5 } } });
+    expect(bench.engine.get("get_weather_forecast")?.inputSchema).toMatchObject({
+      properties: { days: { type: "integer", default: 5 } },
+    });
   });
 
   test("tells the weather, after it has waited [E02 E32 E35]", async () => {
     const weather = { city: "Paris", units: "celsius", humidity: 65, conditions: "partly cloudy", wind_speed: 10 };
-    expect((await bench.run("get_current_weather", { city: "Paris" })).output).toEqual({ ...weather, temperature: 22.5 });
+    expect((await bench.run("get_current_weather", { city: "Paris" })).output).toEqual({
+      ...weather,
+      temperature: 22.5,
+    });
     const { output } = await bench.run("get_current_weather", { city: "Paris", units: "kelvin" });
     expect(output).toMatchObject({ temperature: 72.5 });
   });
@@ -34,7 +40,10 @@ describe("the document's provider of weather, unchanged", () => {
   test("tells the days to come, five where nobody says how many [E34]", async () => {
     const { output } = await bench.run("get_weather_forecast", { city: "Rome", days: 2 });
     const first = { date: "2024-01-01", high: 25, low: 15, conditions: "sunny" };
-    expect(output).toEqual({ city: "Rome", forecast: [first, { date: "2024-01-02", high: 26, low: 16, conditions: "cloudy" }] });
+    expect(output).toEqual({
+      city: "Rome",
+      forecast: [first, { date: "2024-01-02", high: 26, low: 16, conditions: "cloudy" }],
+    });
     const five = (await bench.run("get_weather_forecast", { city: "Rome" })).output as { forecast: unknown[] };
     expect(five.forecast).toHaveLength(5);
   });
@@ -76,7 +85,12 @@ ${body}`;
     const source = provider(`${lists(`Tool(name="typed", description="d", parameters={${parameters}, ${more}})`)}
     async def execute_tool(self, tool_name, parameters): return ToolResult(success=True, result=parameters)`);
     await bench.register(source);
-    expect((await bench.run("typed", { number: 1.5, array: [1] })).output).toEqual({ number: 1.5, array: [1], off: false, none: [] });
+    expect((await bench.run("typed", { number: 1.5, array: [1] })).output).toEqual({
+      number: 1.5,
+      array: [1],
+      off: false,
+      none: [],
+    });
     for (const args of [{ integer: 4.2 }, { boolean: "true" }, { array: {} }, { object: [] }]) {
       expect((await bench.run("typed", args)).error?.code).toBe("invalid_arguments");
     }
@@ -89,7 +103,10 @@ ${body}`;
         return ToolResult(success=False, error="City 'InvalidCity' not found")`);
     await bench.register(source);
     expect((await bench.run("fails")).error?.message).toBe("City 'InvalidCity' not found");
-    expect((await bench.run("fails", { raise: true })).error).toMatchObject({ message: "down", type: "ConnectionError" });
+    expect((await bench.run("fails", { raise: true })).error).toMatchObject({
+      message: "down",
+      type: "ConnectionError",
+    });
   });
 
   test("may wrap what it does as the document's example does, unchanged, with its classes of errors [E21 E26 E27 E28]", async () => {
@@ -127,7 +144,9 @@ def execute(input):
 });
 
 test("the document's mock, unchanged, answers as its test says, and remembers its calls [E36 E37 E38]", async () => {
-  const [mock, usage] = ["mock_tool_provider", "mock_usage"].map((name) => indent(documentText(`xaibo/python/${name}.py`)));
+  const [mock, usage] = ["mock_tool_provider", "mock_usage"].map((name) =>
+    indent(documentText(`xaibo/python/${name}.py`)),
+  );
   const { output, error } = await bench.once(`${MODELS}
 async def execute(input):
 ${mock}${usage}
@@ -135,5 +154,13 @@ ${mock}${usage}
     bad, missing = await mock_provider.execute_tool("bad", {"a": 1}), await mock_provider.execute_tool("none", {})
     return [bad.error, missing.error, mock_provider.call_history]`);
   expect(error).toBeNull();
-  expect(output).toEqual(["gone", "Tool none not mocked", [["test_tool", {}], ["bad", { a: 1 }], ["none", {}]]]);
+  expect(output).toEqual([
+    "gone",
+    "Tool none not mocked",
+    [
+      ["test_tool", {}],
+      ["bad", { a: 1 }],
+      ["none", {}],
+    ],
+  ]);
 });
