@@ -35,7 +35,14 @@ export class PythonBench {
   }
 
   static async open(options: EngineOptions = {}): Promise<PythonBench> {
-    return new PythonBench(await createEngine({ workers: 1, executor: "threads", ...options }));
+    return new PythonBench(
+      await createEngine({
+        workers: 1,
+        executor: "threads",
+        maxLimits: { cpuMs: 60_000, wallMs: 120_000 },
+        ...options,
+      }),
+    );
   }
 
   /** Registers a module as a file, so that it says itself what its tools are; answers their names. */
