@@ -195,7 +195,7 @@ class OpenerDirector:
             exchange, _ = _web.at_once(_web.follow(_web.blocking, hop, request.timeout, redirects, kept))
         except _web.Failure as failure:
             if failure.kind == "redirects":
-                raise HTTPError(request.full_url, 310, str(failure), Headers(), None) from None
+                raise HTTPError(request.full_url, 302, f"redirects without an end. {failure}", Headers(), None) from None
             reason = error_of(failure)
             raise failure.as_error(reason if failure.kind == "read" else URLError(reason)) from failure.cause
         response = HTTPResponse(exchange)
