@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 
-from . import _contracts, _host, _streams
+from . import _contracts, _host, _streams, _system
 from ._tool import ROOT, Tool
 from .context import Context
 
@@ -116,8 +116,14 @@ def _waited(call, awaitable):
     """What a coroutine comes to: most never have to wait for anything."""
     if not inspect.iscoroutine(awaitable):
         awaitable = _awaited(awaitable)
-    call.task = asyncio.Task(awaitable, loop=asyncio.get_event_loop(), eager_start=True)
-    return call.task.result() if call.task.done() else _host.wait(call.task)
+    loop = asyncio.get_event_loop()
+    call.task = asyncio.Task(awaitable, loop=loop, eager_start=True)
+    if not call.task.done():
+        # What it raises goes by no way but this: on its way through JavaScript it would be logged, and get frames.
+        ended = loop.create_future()
+        call.task.add_done_callback(lambda _: ended.set_result(None))
+        _host.wait(ended)
+    return call.task.result()
 
 
 async def _awaited(awaitable):
@@ -173,4 +179,5 @@ def _frames(error):
 
 
 _streams.install()
+_system.install()
 time.sleep = _host.sleep

@@ -223,7 +223,7 @@ class _Cookies:
     def __init__(self, jar):
         self._jar = jar
 
-    def header(self, url):
+    def header(self, url, asked):
         request = Request(url)
         self._jar.add_cookie_header(request)
         return request.get_header("Cookie")
