@@ -6,7 +6,7 @@ import json
 import random
 import time
 
-from . import _contracts, _errors, _host, _streams, _values
+from . import _contracts, _errors, _host, _streams, _system, _values
 from ._tool import Tool
 from .context import Context
 
@@ -116,8 +116,14 @@ def _waited(call, awaitable):
     """What a coroutine comes to: most never have to wait for anything."""
     if not inspect.iscoroutine(awaitable):
         awaitable = _awaited(awaitable)
-    call.task = asyncio.Task(awaitable, loop=asyncio.get_event_loop(), eager_start=True)
-    return call.task.result() if call.task.done() else _host.wait(call.task)
+    loop = asyncio.get_event_loop()
+    call.task = asyncio.Task(awaitable, loop=loop, eager_start=True)
+    if not call.task.done():
+        # What it raises goes by no way but this: on its way through JavaScript it would be logged, and get frames.
+        ended = loop.create_future()
+        call.task.add_done_callback(lambda _: ended.set_result(None))
+        _host.wait(ended)
+    return call.task.result()
 
 
 async def _awaited(awaitable):
@@ -138,4 +144,5 @@ def _answer(body):
 
 
 _streams.install()
+_system.install()
 time.sleep = _host.sleep
