@@ -77,14 +77,8 @@ export class Interpreter {
       this.#sweep();
       const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
-      let seed = this.#seed();
-      if (described === null) {
-        described = this.#read(instantiate(id, seed)) as Described;
-        seed = "";
-      }
-      return moduleOf(described, (target, args, takesContext = false) =>
-        this.#call(id, seed, target, args, takesContext),
-      );
+      described ??= this.#read(instantiate(id)) as Described;
+      return moduleOf(described, (target, args, takesContext = false) => this.#call(id, target, args, takesContext));
     };
   }
 
@@ -103,23 +97,13 @@ export class Interpreter {
     });
   }
 
-  async #call(
-    instance: number,
-    seed: string,
-    target: Target,
-    args: readonly unknown[],
-    takesContext: boolean,
-  ): Promise<unknown> {
+  async #call(instance: number, target: Target, args: readonly unknown[], takesContext: boolean): Promise<unknown> {
     const { call } = this.#world.turn;
     const run = call?.run ?? 0;
     call?.onCancel(() => this.#runner.cancel(run));
     let answer: unknown;
     try {
-      answer = await this.#runner.invoke.callPromising(
-        run,
-        seed,
-        JSON.stringify([instance, target, args, takesContext]),
-      );
+      answer = await this.#runner.invoke.callPromising(run, JSON.stringify([instance, target, args, takesContext]));
     } catch (error) {
       // Python itself has ended: whatever comes next needs another.
       this.#tell(run, "the interpreter has failed");
@@ -165,6 +149,7 @@ export class Interpreter {
     return Object.freeze({
       run: () => turn.call?.run ?? 0,
       call_id: () => turn.call?.id ?? "",
+      seed: () => this.#seed(),
       log: (level: string, line: string) => turn.call?.log(level, line),
       progress: (progress: number, total: number | null, message: string | null) =>
         call().progress(progress, total, message),

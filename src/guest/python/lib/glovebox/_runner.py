@@ -6,12 +6,11 @@ import contextlib
 import dataclasses
 import inspect
 import json
-import random
 import sys
 import time
 import traceback
 
-from . import _contracts, _host, _streams
+from . import _contracts, _host, _random, _streams
 from ._tool import ROOT, Tool
 from .context import Context
 
@@ -49,14 +48,13 @@ def _load(text):
     _tool = Tool(text)
 
 
-def instantiate(number, seed):
+def instantiate(number):
     """What the module exports."""
-    return _answer(lambda: _contracts.describe(_instantiate(number, seed).module))
+    return _answer(lambda: _contracts.describe(_instantiate(number).module))
 
 
-def _instantiate(number, seed):
-    # So that two calls have nothing of their randomness in common.
-    random.seed(seed)
+def _instantiate(number):
+    _random.forget()
     instance = _instances[number] = _Instance(_tool.evaluate())
     return instance
 
@@ -69,18 +67,17 @@ def cancel(run):
     _host.cancel(run)
 
 
-def invoke(run, seed, text):
-    """`seed`: of the instance, where it is not made yet."""
+def invoke(run, text):
     call = _host.begin(run)
     try:
-        return _answer(lambda: _invoke(call, seed, *json.loads(text)))
+        return _answer(lambda: _invoke(call, *json.loads(text)))
     finally:
         _streams.end(run)
         _host.end(run)
 
 
-def _invoke(call, seed, number, target, args, takes_context):
-    instance = _instances.get(number) or _instantiate(number, seed)
+def _invoke(call, number, target, args, takes_context):
+    instance = _instances.get(number) or _instantiate(number)
     match target["kind"]:
         case "function" if target["name"] == "mount":
             result = _contracts.mount(instance.module, *args, instance.number)
@@ -170,5 +167,6 @@ def _frames(error):
     return "".join(["Traceback (most recent call last):\n", *lines, *traceback.format_exception_only(error)]).rstrip()
 
 
+_random.install()
 _streams.install()
 time.sleep = _host.sleep
