@@ -87,12 +87,8 @@ export class Interpreter {
       else if (described !== null) return moduleOf(described, () => this.#elsewhere());
       const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
-      let seed = this.#seed();
-      if (described === null) {
-        described = this.#read(instantiate(id, seed)) as Described;
-        seed = "";
-      }
-      return moduleOf(described, (target, args, context = null) => this.#call(id, seed, target, args, context));
+      described ??= this.#read(instantiate(id)) as Described;
+      return moduleOf(described, (target, args, context = null) => this.#call(id, target, args, context));
     };
   }
 
@@ -111,13 +107,7 @@ export class Interpreter {
     });
   }
 
-  async #call(
-    instance: number,
-    seed: string,
-    target: Target,
-    args: readonly unknown[],
-    context: ContextPlace,
-  ): Promise<unknown> {
+  async #call(instance: number, target: Target, args: readonly unknown[], context: ContextPlace): Promise<unknown> {
     if (this.#culprit !== null) return this.#elsewhere();
     const { call } = this.#world.turn;
     const run = call?.run ?? 0;
@@ -130,7 +120,7 @@ export class Interpreter {
     let answer: Answer;
     try {
       const text = JSON.stringify([instance, target, args, context]);
-      this.#runner.invoke.callPromising(run, seed, text).then(resolve, reject);
+      this.#runner.invoke.callPromising(run, text).then(resolve, reject);
       answer = JSON.parse(String(await promise)) as Answer;
     } catch (error) {
       if (this.#culprit === run) throw error;
@@ -207,6 +197,7 @@ export class Interpreter {
     return Object.freeze({
       run: () => turn.call?.run ?? 0,
       call_id: () => turn.call?.id ?? "",
+      seed: () => this.#seed(),
       log: (level: string, line: string) => turn.call?.log(level, line),
       progress: (progress: number, total: number | null, message: string | null) =>
         call().progress(progress, total, message),
