@@ -44,9 +44,21 @@ describe("what the sandbox does not have", { timeout: PYTHON_MS }, () => {
   const FETCH = /the sandbox has no sockets: .* go through the fetch capability/;
   const PROCESSES = /the sandbox has no processes/;
   test.each([
-    ["subprocess.run(['ls'])", "PermissionError", "OSError", "subprocess", /no processes; commands go through the exec/],
+    [
+      "subprocess.run(['ls'])",
+      "PermissionError",
+      "OSError",
+      "subprocess",
+      /no processes; commands go through the exec/,
+    ],
     ["subprocess.check_output('ls', shell=True)", "PermissionError", "OSError", "subprocess", PROCESSES],
-    ["subprocess.Popen('ls', shell=True, stdout=-1).stdout.read()", "PermissionError", "OSError", "subprocess", PROCESSES],
+    [
+      "subprocess.Popen('ls', shell=True, stdout=-1).stdout.read()",
+      "PermissionError",
+      "OSError",
+      "subprocess",
+      PROCESSES,
+    ],
     ["os.system('ls')", "PermissionError", "OSError", "os", PROCESSES],
     ["os.popen('ls').read()", "PermissionError", "OSError", "os", PROCESSES],
     ["os.fork()", "PermissionError", "OSError", "os", PROCESSES],
@@ -54,7 +66,13 @@ describe("what the sandbox does not have", { timeout: PYTHON_MS }, () => {
     ["os.spawnlp(0, 'sh', 'sh')", "PermissionError", "OSError", "os", PROCESSES],
     ["multiprocessing.Pool(2)", "NotImplementedError", "RuntimeError", "multiprocessing", PROCESSES],
     ["multiprocessing.Process(target=print)", "NotImplementedError", "RuntimeError", "multiprocessing", PROCESSES],
-    ["concurrent.futures.ProcessPoolExecutor()", "NotImplementedError", "RuntimeError", "concurrent.futures", PROCESSES],
+    [
+      "concurrent.futures.ProcessPoolExecutor()",
+      "NotImplementedError",
+      "RuntimeError",
+      "concurrent.futures",
+      PROCESSES,
+    ],
     ["threading.Thread(target=print).start()", "RuntimeError", "RuntimeError", "threading", /no threads: use asyncio/],
     ["threading.Timer(1, print).start()", "RuntimeError", "RuntimeError", "threading", /no threads/],
     ["socket.socket()", "PermissionError", "OSError", "socket", FETCH],
@@ -142,15 +160,18 @@ def execute(input):
     ["sys.exit(3)", "SystemExit", "the tool called exit(3)"],
     ["raise KeyboardInterrupt()", "KeyboardInterrupt", "KeyboardInterrupt"],
     ["raise GeneratorExit()", "GeneratorExit", "GeneratorExit"],
-  ])("is an error of the tool's own with %s, also after it has waited, and the next call works", async (line, type, message) => {
-    const atOnce = await bench.once(body(line));
-    const later = await bench.once(body(`await asyncio.sleep(0.001)\n${line}`, "async def execute(input):"));
-    for (const { error, metadata } of [atOnce, later]) {
-      expect(error).toMatchObject({ code: "tool_error", type, message });
-      expect(metadata.logs).toEqual([]);
-    }
-    expect((await bench.once(body("return 1"))).output).toBe(1);
-  });
+  ])(
+    "is an error of the tool's own with %s, also after it has waited, and the next call works",
+    async (line, type, message) => {
+      const atOnce = await bench.once(body(line));
+      const later = await bench.once(body(`await asyncio.sleep(0.001)\n${line}`, "async def execute(input):"));
+      for (const { error, metadata } of [atOnce, later]) {
+        expect(error).toMatchObject({ code: "tool_error", type, message });
+        expect(metadata.logs).toEqual([]);
+      }
+      expect((await bench.once(body("return 1"))).output).toBe(1);
+    },
+  );
 
   test("takes as long as it sleeps, and no processor time for that", async () => {
     const source = body(
