@@ -15,7 +15,7 @@ _FRAMES_MAX = 10
 _GROUP_MAX = 5
 _TRACEBACK_MAX = 8_000
 
-# What a class says of its name may be anything; this is what it is called.
+# What a class says of its name may be anything; this is what it is called. So is what an object says of its class.
 _NAME = type.__dict__["__name__"]
 _OWN = ("/tool/", "/tool-packages/")
 # Frames of the sandbox and of the standard library would tell nobody anything.
@@ -23,16 +23,21 @@ _OTHERS = ("<glovebox", "<frozen", "/lib/python")
 
 
 def described(error):
+    is_memory = isinstance(error, MemoryError)
     with contextlib.suppress(BaseException):
+        if is_memory:
+            # What its frames hold is the memory that is missing.
+            traceback.clear_frames(error.__traceback__)
         message = _message(error) + _cause(error)
         return {
             "type": type_of(error),
             "message": message,
             "traceback": cut(_traceback(error), _TRACEBACK_MAX),
             "error": number_of(error),
-            "code": "memory_limit" if isinstance(error, MemoryError) else None,
+            "code": "memory_limit" if is_memory else None,
         }
-    return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None, "code": None}
+    code = "memory_limit" if is_memory else None
+    return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None, "code": code}
 
 
 def type_of(error):
@@ -45,7 +50,7 @@ def cut(text, most):
 
 
 def _message(error):
-    if isinstance(error, SystemExit):
+    if issubclass(type(error), SystemExit):
         return f"the tool called exit({cut(repr(error.code), _LINE_MAX)})"
     return cut(str(error), _MESSAGE_MAX) or type_of(error)
 
@@ -57,11 +62,11 @@ def _cause(error):
 
 def _traceback(error):
     lines = ["Traceback (most recent call last):", *_frames(error.__traceback__)]
-    if isinstance(error, SyntaxError):
+    if issubclass(type(error), SyntaxError):
         lines += [cut(line, _LINE_MAX).rstrip() for line in traceback.format_exception_only(error)]
     else:
         lines.append(f"{type_of(error)}: {_message(error)}")
-    if isinstance(error, BaseExceptionGroup):
+    if issubclass(type(error), BaseExceptionGroup):
         lines += [f"  | {type_of(one)}: {cut(_message(one), _LINE_MAX)}" for one in error.exceptions[:_GROUP_MAX]]
     return "\n".join(lines)
 
