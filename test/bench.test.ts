@@ -26,6 +26,7 @@ const CHECKSUMS = {
   "modules, quiet": "44ec0b56d3423788",
   "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
+  "wasi, quiet": "8a4183c719a46ec1",
   "memory, quiet": "b5584a1464119498",
   "metrics, quiet": "3d586f167f8f0577",
   "tracing, quiet": "173680c39f0af722",

@@ -21,6 +21,7 @@ import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
 import { sandbox } from "./sandbox.ts";
 import { tracing } from "./tracing.ts";
+import { wasi } from "./wasi.ts";
 
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -35,6 +36,7 @@ export const SCENARIOS: readonly Scenario[] = [
   modules,
   cpuTool,
   coldStart,
+  wasi,
   memory,
   metrics,
   tracing,

@@ -3,12 +3,11 @@ import { PackageError } from "../package/step.ts";
 import type { PythonScript } from "../protocol/python-script.ts";
 import { preparePython } from "../runtimes/python/image.ts";
 import { install } from "../runtimes/python/installation.ts";
+import { SCRIPT_BYTES_MAX } from "../runtimes/python/python-file.ts";
 import { readRequirements } from "../runtimes/python/requirements.ts";
 import { scriptOfFile, scriptOfPackage, scriptOfText } from "../runtimes/python/script.ts";
 import type { Wheels } from "../runtimes/python/wheels.ts";
 import type { Bundle } from "./bundle.ts";
-
-const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 
 /** A Python tool that is a text. Rejects with a `GloveboxError`: `load_error`. */
 export function bundlePythonText(text: string, name: string): Promise<Bundle> {
@@ -30,8 +29,8 @@ export async function bundlePythonPackage(folder: string, entry: string, wheels:
 async function bundleOf(script: PythonScript): Promise<Bundle> {
   const text = JSON.stringify(script);
   const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_BUNDLE_BYTES) {
-    throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${MAX_BUNDLE_BYTES}`);
+  if (bytes > SCRIPT_BYTES_MAX) {
+    throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${SCRIPT_BYTES_MAX}`);
   }
   await preparePython();
   return { runtime: "python", text, bytes, sourceMap: "", sources: Object.keys(script.files) };

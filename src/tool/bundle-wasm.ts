@@ -6,14 +6,15 @@ import { checkWasiModule } from "../runtimes/wasi/module.ts";
 import { MODULE_BYTES_MAX, WasmError } from "../wasm-sections.ts";
 import type { Bundle } from "./bundle.ts";
 
-/** Four characters are three bytes; there may be line breaks between them. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
 /** A module whose bytes are given as Base64. Throws a `GloveboxError`: `load_error`. */
 export function bundleWasmText(source: string, name: string): Bundle {
   const text = source.replaceAll(/\s/g, "");
-  if (!BASE64.test(text)) throw loadError(name, "has a source that is not Base64; give the module's bytes so");
-  return bundle(Buffer.from(text, "base64"), name);
+  const bytes = Buffer.from(text, "base64");
+  // What is no Base64 is passed over when it is read.
+  if (bytes.toString("base64") !== text) {
+    throw loadError(name, "has a source that is not Base64; give the module's bytes so");
+  }
+  return bundle(bytes, name);
 }
 
 /** A module that lies in a file. The operator's may be a link. Rejects with a `GloveboxError`: `load_error`. */

@@ -97,7 +97,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
     expect(writable).toEqual([]);
     const places = mounts.map((line) => line.split(" ")[1] ?? "");
     const foreign = places.filter(
-      (place) => !/^\/(?:proc|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
+      (place) => !/^\/(?:proc|python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
     );
     const known = /node_modules$|\/src$|\/package.json$|\/bin\/node$/;
     expect(foreign.filter((place) => !known.test(place))).toEqual([]);

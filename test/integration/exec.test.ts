@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -70,6 +72,20 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
     closeSync(descriptor);
     const told = child.stdout === null ? "" : await text(child.stdout);
     expect(JSON.parse(told)).toEqual({ own: folder, output: "", holders: [] });
+  });
+
+  test("leaves nothing of a command whose host is killed, at whatever moment of its start", async () => {
+    const program = fileURLToPath(new URL("programs/starts-command.ts", import.meta.url));
+    const seconds = `${100_000 + Math.floor(Math.random() * 900_000)}.625`;
+    const hosts = Array.from({ length: 12 }, async (_, at) => {
+      const args = ["--no-node-snapshot", "--no-warnings", program, seconds];
+      const host = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+      await once(host.stdout, "data");
+      await delay(at * 4);
+      host.kill("SIGKILL");
+    });
+    await Promise.all(hosts);
+    await expect.poll(() => processesWith(seconds), { timeout: 20_000 }).toBe(0);
   });
 
   test("ends a command with its call's time", async () => {

@@ -129,9 +129,10 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     const engine = await openEngine();
     for (const what of ["loop", "stubborn"]) expect((await act(what, {}, engine)).error?.code).toBe("cpu_limit");
     for (const what of ["memory", "common"]) expect((await act(what, {}, engine)).error?.code).toBe("memory_limit");
-    const { error } = await act("sleep", { limits: { wallMs: 500 } }, engine);
+    const id = `${Math.random()}`;
+    const { error } = await act("sleep", { limits: { wallMs: 500 }, config: { id } }, engine);
     expect(error?.code).toBe("wall_limit");
-    await expect.poll(() => processesWith('"act":"sleep"')).toBe(0);
+    await expect.poll(() => processesWith(id)).toBe(0);
   });
 
   test("that is cancelled, or whose engine closes, is gone", async () => {

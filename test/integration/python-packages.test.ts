@@ -28,7 +28,8 @@ beforeAll(async () => {
     { name: "softly", files: { "softly.py": "def soft(text):\n    return text + '!'\n" } },
   );
   for (const [name, bytes] of Object.entries(files)) await writeFile(path.join(wheels, name), bytes);
-  engine = await createEngine({ workers: 1, executor: "threads", packages: { wheels } });
+  const limits = { cpuMs: 20_000, wallMs: 60_000 };
+  engine = await createEngine({ workers: 1, executor: "threads", limits, packages: { wheels } });
 }, 120_000);
 
 afterAll(async () => {
@@ -200,10 +201,10 @@ describe("a tool in Python is refused", () => {
   });
 
   test("where it is too large with all that it needs", async () => {
-    const files = { "big.bin": randomBytes(6 * 1024 * 1024) };
+    const files = { "big.bin": randomBytes(4 * 1024 * 1024) };
     await writeFile(path.join(wheels, "big-1.0-py3-none-any.whl"), buildWheel({ name: "big", files }));
-    const more = "x".repeat(9 * 1024 * 1024);
+    const more = "x".repeat(6 * 1024 * 1024);
     const tree = { ...packaged("large", "import os", "1", "big"), "code/data.txt": more };
-    expect((await refusalOf(engine.register(await newTree(tree)))).message).toContain("more than 16777216");
+    expect((await refusalOf(engine.register(await newTree(tree)))).message).toContain("more than 10485760");
   });
 });

@@ -10,7 +10,21 @@ import { buildTarGz } from "../unit/package/build-tar.ts";
 import { buildZip } from "../unit/package/build-zip.ts";
 import { newTree } from "../unit/package/opening.ts";
 import { refusalOf } from "../unit/tool/temporary.ts";
-import { code, command, exportsOf, FUNCTIONS, imports, limits, memory, TYPES, wasm } from "../unit/wasm.ts";
+import {
+  code,
+  command,
+  exportsOf,
+  EXTERNREF,
+  FUNCREF,
+  FUNCTIONS,
+  imports,
+  limits,
+  memory,
+  name,
+  section,
+  TYPES,
+  wasm,
+} from "../unit/wasm.ts";
 import { runProgram } from "./program.ts";
 import { MAIN } from "./served.ts";
 
@@ -179,6 +193,18 @@ describe("a module is registered", () => {
     expect((await engine.execute({ name: info.name, arguments: { value: 42 } })).output).toEqual(ANSWER);
   });
 
+  test("with the record that the documents have for it [C71]", async () => {
+    await using engine = await open();
+    const record = await readFile(path.join(FOLDER, "tool.json"));
+    const root = await newTree({ "code/increment": await readFile(moduleAt("increment")), "tool.json": record });
+    const info = await engine.register(root);
+    expect(info).toMatchObject({ name: "binary-increment-tool", version: "1.0.0", tags: ["binary", "math", "go"] });
+    expect(info.limits.wallMs).toBe(10_000);
+    expect((await engine.execute({ name: info.name, arguments: { value: 42 } })).output).toEqual(ANSWER);
+    const { error } = await engine.execute({ name: info.name, arguments: { value: "42" } });
+    expect(error).toMatchObject({ code: "invalid_arguments" });
+  });
+
   const WASI = "wasi_snapshot_preview1";
   test.each([
     ["whose text is no Base64", "a module!", /source that is not Base64/],
@@ -193,20 +219,27 @@ describe("a module is registered", () => {
     expect(error).toMatchObject({ code: "load_error", message: expect.stringMatching(message) });
   });
 
-  test("and says what it lacks when it is called with what its types do not fit", async () => {
-    // It takes nothing and answers nothing, which no function of WASI does.
-    const bytes = wasm(
-      TYPES,
-      imports([WASI, "fd_write"]),
-      FUNCTIONS,
-      memory(...limits(1)),
-      exportsOf(1),
-      code(0x10, 0),
-    );
-    const source = Buffer.from(bytes).toString("base64");
-    await using engine = await open({ name: "it", description: "none", runtime: "wasi", source });
-    const { error } = await engine.execute({ name: "it", arguments: {} });
-    expect(error).toMatchObject({ code: "tool_error", message: expect.stringMatching(/wrote no output file/) });
+  test("whatever types it gives to what it imports, of which V8 knows nothing", async () => {
+    await using engine = await open();
+    for (const from of [
+      "fd_write",
+      "path_open",
+      "random_get",
+      "poll_oneoff",
+      "args_get",
+      "clock_time_get",
+      "proc_exit",
+    ]) {
+      // A function of its own, a number of 64 bits, one with a fraction, and nothing.
+      const types = section(1, 2, 0x60, 0, 0, 0x60, 4, FUNCREF, 0x7e, 0x7c, EXTERNREF, 1, 0x7e);
+      const imported = section(2, 1, ...name(WASI), ...name(from), 0, 1);
+      const call = [0xd2, 1, 0x42, 7, 0x44, ...Array.from({ length: 8 }, () => 0x3f), 0xd0, EXTERNREF, 0x10, 0, 0x1a];
+      const bytes = wasm(types, imported, FUNCTIONS, memory(...limits(1)), exportsOf(1), code(...call));
+      const source = Buffer.from(bytes).toString("base64");
+      await engine.register({ name: "it", description: "none", runtime: "wasi", source });
+      const { error } = await engine.execute({ name: "it", arguments: {} });
+      expect(error).toMatchObject({ code: "tool_error", message: expect.stringMatching(/^the binary /) });
+    }
   });
 });
 
@@ -246,8 +279,8 @@ test.each(["threads", "process"])("a process that ran commands on %s ends by its
   expect(exit).toBe(0);
 });
 
-function importing(from: string, name: string): Uint8Array {
-  return wasm(TYPES, imports([from, name]), FUNCTIONS, memory(...limits(1)), exportsOf(1), code());
+function importing(from: string, one: string): Uint8Array {
+  return wasm(TYPES, imports([from, one]), FUNCTIONS, memory(...limits(1)), exportsOf(1), code());
 }
 
 function zipped(bytes: Buffer): Record<string, Buffer> {

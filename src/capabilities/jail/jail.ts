@@ -10,11 +10,14 @@ import { closeOutlets, makeOutlets, type Outlet } from "./outlet.ts";
 const PROBE_MS = 10_000;
 const SAID_MAX = 4_096;
 
-/** Descriptors of bubblewrap, besides the usual three: where it tells what it does, its arguments, its filter, and what it waits for. */
+/** Descriptors of bubblewrap, besides the usual three: where it tells what it does, its arguments, its filter, what it waits for, and its lifeline. */
 const STATUS_FD = 3;
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
 const GATE_FD = 6;
+const LIFELINE_FD = 7;
+/** The other end of the first of them: bubblewrap must not end for having nobody left to tell. */
+const HELD_FD = 8;
 
 const PIPES = `--json-status-fd ${STATUS_FD} --seccomp ${FILTER_FD}`.split(" ");
 const GATE = ["--block-fd", String(GATE_FD)];
@@ -25,7 +28,25 @@ const SHELL = "/bin/sh";
  * Where the machine runs out of memory, what runs inside is what it can do without; and where that makes more and more
  * processes, whoever has to end it must not wait for its turn among them.
  */
-const OUTSIDE = `echo 1000 >/proc/self/oom_score_adj; exec nice -n 19 "$@"`;
+const OUTSIDE = `echo 1000 >/proc/self/oom_score_adj
+exec ${HELD_FD}</proc/self/fd/${STATUS_FD}
+nice -n 19 "$@" ${LIFELINE_FD}<&- ${HELD_FD}<&-
+exit`;
+/**
+ * bubblewrap dies with its parent, but until a sandbox is made, what is in it does not die with bubblewrap. So its parent is
+ * this shell, which outlives the engine, and beside it waits who ends the first process inside when the lifeline ends, as it
+ * does with the engine: that is a child of a child of the shell's, and as long as the shell is the parent of who waits, its number
+ * is nobody else's. Where the system does not tell of children, bubblewrap dies with its parent.
+ */
+const WAITING = `(
+exec </dev/null >/dev/null 2>&1 ${[STATUS_FD, ARGUMENTS_FD, FILTER_FD, GATE_FD].map((fd) => `${fd}>&-`).join(" ")}
+read -r _ <&${LIFELINE_FD}
+while while read -r name parent; do [ "$name" != PPid: ] || break; done </proc/self/status; [ "$parent" = $$ ]; do
+[ -e /proc/$$/task/$$/children ] || kill -9 $$
+for each in $(cat /proc/$$/task/$$/children); do kill -9 $(cat /proc/$each/task/$each/children); done
+sleep 0.05
+done
+) &`;
 
 /** What was started: its process outside, and what bubblewrap tells of it. */
 export interface Jailed {
@@ -36,6 +57,8 @@ export interface Jailed {
   readonly status: Duplex;
   /** The program begins when something is written to it, where it waits for that. */
   readonly gate: Duplex | null;
+  /** What runs is ended when this is, also while the sandbox is being made. */
+  readonly lifeline: Duplex;
   /** Resolves when nobody holds its pipes any more; rejects where it was not even started. */
   readonly closed: Promise<void>;
 }
@@ -96,24 +119,39 @@ async function probe(startInside: Start): Promise<Jail> {
   }
 }
 
+type Pipes = readonly [Duplex, Duplex, Duplex, gate: Duplex | null, lifeline: Duplex];
+
 async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
   const isGated = inside.kept !== null;
   const walls = [...ISOLATION, ...inside.walls, ...PIPES, ...(isGated ? GATE : [])];
   const filter = systemCallFilter(process.arch, inside.mayFork);
-  const outlets = await makeOutlets(2);
-  const [out, err] = outlets as [Outlet, Outlet];
+  const outlets = await makeOutlets(3);
+  const [out, err, status] = outlets as [Outlet, Outlet, Outlet];
   try {
-    using descriptors = new Descriptors(["pipe", out.fd, err.fd, "pipe", "pipe", "pipe", isGated ? "pipe" : "ignore"]);
+    using descriptors = new Descriptors([
+      "pipe",
+      out.fd,
+      err.fd,
+      status.fd,
+      "pipe",
+      "pipe",
+      isGated ? "pipe" : "ignore",
+      "pipe",
+    ]);
     const child = spawn(SHELL, argumentsFor(bubblewrap, inside), { stdio: descriptors.stdio, env: ENVIRONMENT });
-    const pipes = [child.stdio[0], ...child.stdio.slice(STATUS_FD, GATE_FD + 1)];
-    const [stdin, status, told, filtered, gate] = pipes as unknown as [Duplex, Duplex, Duplex, Duplex, Duplex | null];
+    const pipes = [child.stdio[0], ...child.stdio.slice(ARGUMENTS_FD, LIFELINE_FD + 1)];
+    const [stdin, told, filtered, gate, lifeline] = pipes as unknown as Pipes;
     // Who ends before all is written, ends.
-    for (const pipe of [stdin, out.stream, err.stream, status, told, filtered, gate])
+    for (const pipe of [stdin, out.stream, err.stream, status.stream, told, filtered, gate, lifeline])
       pipe?.on("error", () => undefined);
     told.end(walls.map((argument) => `${argument}\0`).join(""));
     filtered.end(filter);
-    const closed = closing(child, [out, err]);
-    return { process: child, stdin, stdout: out.stream, stderr: err.stream, status, gate, closed };
+    child.once("exit", () => lifeline.end());
+    // Who waits at its other end has gone when this ends.
+    lifeline.resume();
+    const closed = closing(child, outlets);
+    const [stdout, stderr] = [out.stream, err.stream];
+    return { process: child, stdin, stdout, stderr, status: status.stream, gate, lifeline, closed };
   } catch (error) {
     for (const { stream } of outlets) stream.destroy();
     throw error;
@@ -124,7 +162,7 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
 
 /** What runs inside can read the arguments of the process above it, so those that name the host's folders are not among them. */
 function argumentsFor(bubblewrap: string, { program, limits }: Inside): string[] {
-  const outside = [limits, OUTSIDE].join("\n");
+  const outside = [WAITING, limits, OUTSIDE].join("\n");
   return ["-c", outside, SHELL, bubblewrap, "--args", String(ARGUMENTS_FD), "--", ...program];
 }
 

@@ -182,24 +182,25 @@ class Run {
     if (this.#ended !== null) return;
     this.#ended = why;
     this.#watch?.[Symbol.dispose]();
-    const { process: outer } = this.#jailed;
+    const { process: outer, lifeline } = this.#jailed;
     // With the first process inside go all others, and the outer one only when they are gone.
     const pid = this.#told("child-pid");
-    if (pid === null || outer.exitCode !== null || outer.signalCode !== null || !killInside(pid)) outer.kill("SIGKILL");
+    if (pid !== null && outer.exitCode === null && outer.signalCode === null) killInside(pid);
+    lifeline.end();
     const { stdout, stderr, status } = this.#jailed;
     const timer = setTimeout(() => {
       outer.kill("SIGKILL");
-      for (const pipe of [stdout, stderr, status]) pipe.destroy();
+      for (const pipe of [stdout, stderr, status, lifeline]) pipe.destroy();
     }, GONE_MS);
     outer.once("close", () => clearTimeout(timer));
   }
 }
 
-function killInside(pid: number): boolean {
+function killInside(pid: number): void {
   try {
-    return process.kill(pid, "SIGKILL");
+    process.kill(pid, "SIGKILL");
   } catch {
-    return false;
+    // It has ended by itself.
   }
 }
 

@@ -87,7 +87,7 @@ export class ChildHandle {
     const init: ChildInit = {
       kind: "init",
       workers,
-      prelude,
+      prelude: sandbox.preludeInside(prelude),
       entropyKey,
       warmIsolates,
       rssMaxMb,

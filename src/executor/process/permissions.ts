@@ -19,11 +19,19 @@ export function executorFlags(): string[] {
     "--permission",
     "--allow-worker",
     "--allow-addons",
-    ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
+    ...[...readablePaths(), ...pythonPaths()].map((path) => `--allow-fs-read=${path}`),
     "--no-node-snapshot",
     ...V8_FLAGS,
     "--no-warnings",
   ];
+}
+
+/** Where Python's images are for processes in the sandbox: where the host keeps them is no business of theirs. */
+export const PYTHON_INSIDE = "/python";
+
+function pythonPaths(): readonly string[] {
+  const place = pythonPlace();
+  return place === null ? [] : [`${place.cache}${sep}`, `${PYTHON_INSIDE}/`];
 }
 
 /** The files and folders that an executor process may read; a folder's path ends with a separator. */
@@ -37,8 +45,6 @@ export function readablePaths(): Set<string> {
     ...modulesFolders(addonRequire, ADDON_LOADER),
   ];
   for (const folder of folders) readable.add(folder);
-  const python = pythonPlace();
-  if (python !== null) readable.add(`${python.cache}${sep}`);
   return readable;
 }
 

@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
 import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
-import { sep } from "node:path";
+import { basename, sep } from "node:path";
 import type { Writable } from "node:stream";
 import { findBubblewrap, ISOLATION } from "../../bubblewrap.ts";
+import type { Prelude } from "../../protocol/prelude.ts";
 import type { SandboxMode, SandboxState } from "../executor.ts";
-import { readablePaths } from "./permissions.ts";
+import { pythonPlace } from "../../runtimes/python/place.ts";
+import { PYTHON_INSIDE, readablePaths } from "./permissions.ts";
 import { withLimits } from "./rlimits.ts";
 import { seccompFilter } from "./seccomp.ts";
 
@@ -62,6 +64,13 @@ export class Sandbox {
   wrap(command: readonly string[], filterFd: number): readonly string[] {
     if (this.#state.kind === "off" || this.#command === null) return command;
     return [this.#command, ...bubblewrapArguments(filterFd), "--", ...command];
+  }
+
+  /** What workers inside are told: they see Python elsewhere. */
+  preludeInside(prelude: Prelude): Prelude {
+    const { pythonImage } = prelude;
+    if (this.#state.kind === "off" || pythonImage === null) return prelude;
+    return { ...prelude, pythonImage: `${PYTHON_INSIDE}/${basename(pythonImage)}` };
   }
 
   /** A command inside that shares the machine's network, so that a debugger can attach: the filter would forbid that. */
@@ -138,6 +147,8 @@ function mounts(): string[] {
       shown.push(plain);
     }
   }
+  const python = pythonPlace();
+  if (python !== null) mount.push("--ro-bind-try", python.cache, PYTHON_INSIDE);
   return mount;
 }
 

@@ -38,6 +38,7 @@ finder.install(SOURCES)
 import ${RUNNER}
 `;
 const SEED_BYTES = 16;
+const FAILED = "the interpreter has failed";
 /** Errors that Python may still hold. */
 const ERRORS_MAX = 1_000;
 
@@ -52,6 +53,11 @@ export class Interpreter {
   #instances: Instance[] = [];
   #lastInstance = 0;
   #bytes = 0;
+  /** The calls that Python works for, and what ends each of them where Python itself ends. */
+  readonly #running = new Map<number, (error: Error) => void>();
+  #begun = 0;
+  /** The call in whose turn Python ended: what else ran in it is to run again in another. */
+  #culprit: number | null = null;
 
   /** `sources`: where a snapshot is to be made, the modules that are to be in it. */
   constructor(pyodide: Pyodide, world: EngineWorld, sources: string | null) {
@@ -63,6 +69,7 @@ export class Interpreter {
     const { connect, load, instantiate, invoke, release, cancel } = runner;
     this.#runner = { connect, load, instantiate, invoke, release, cancel };
     if (sources === null) connect(this.#host());
+    pyodide._api.on_fatal = (error) => this.#crash(error);
   }
 
   snapshot(): Uint8Array {
@@ -76,7 +83,8 @@ export class Interpreter {
     // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
     let described: Described | null = null;
     return () => {
-      this.#sweep();
+      if (this.#culprit === null) this.#sweep();
+      else if (described !== null) return moduleOf(described, () => this.#elsewhere());
       const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
       let seed = this.#seed();
@@ -110,19 +118,54 @@ export class Interpreter {
     args: readonly unknown[],
     context: ContextPlace,
   ): Promise<unknown> {
+    if (this.#culprit !== null) return this.#elsewhere();
     const { call } = this.#world.turn;
     const run = call?.run ?? 0;
-    call?.onCancel(() => this.#runner.cancel(run));
-    let answer: unknown;
+    const isFirst = this.#begun++ === 0;
+    call?.onCancel(() => {
+      if (this.#culprit === null) this.#runner.cancel(run);
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#running.set(run, reject);
+    let answer: Answer;
     try {
-      answer = await this.#runner.invoke.callPromising(run, seed, JSON.stringify([instance, target, args, context]));
+      const text = JSON.stringify([instance, target, args, context]);
+      this.#runner.invoke.callPromising(run, seed, text).then(resolve, reject);
+      answer = JSON.parse(String(await promise)) as Answer;
     } catch (error) {
-      // Python itself has ended: whatever comes next needs another.
-      this.#tell(run, "the interpreter has failed");
-      throw this.#failure("SystemError", `the interpreter has failed: ${messageOf(error)}`, "", "memory_limit");
+      if (this.#culprit === run) throw error;
+      // Python's own modules are not what they were. Whoever changed them may have been another call.
+      if (this.#culprit !== null || !isFirst) return await this.#elsewhere(run);
+      this.#tell(run, FAILED);
+      throw this.#failure("SystemError", "what runs tools in the interpreter was changed", "", null);
+    } finally {
+      this.#running.delete(run);
     }
     this.#tell(run, "");
-    return this.#read(answer);
+    return this.#valueOf(answer);
+  }
+
+  /** Python itself has ended, in the turn of whoever is to blame. */
+  #crash(error: unknown): void {
+    const { call } = this.#world.turn;
+    const [any] = this.#running.keys();
+    this.#culprit ??= call?.run ?? 0;
+    this.#tell(call === null || call.settled ? (any ?? 0) : call.run, FAILED);
+    this.#running.get(this.#culprit)?.(this.#died(error));
+  }
+
+  #died(error: unknown): Error {
+    const [message = ""] = messageOf(error).split("\n");
+    const told = `the interpreter has failed: ${message}`;
+    if (message.includes("allocation failed")) return this.#failure("MemoryError", told, "", "memory_limit");
+    return this.#failure(message.includes("stack size") ? "RecursionError" : "SystemError", told, "", null);
+  }
+
+  /** A call that is not to blame is never answered here: the interpreter is given up, and it starts again in another. */
+  #elsewhere(run = this.#world.turn.call?.run ?? 0): Promise<never> {
+    this.#culprit ??= 0;
+    this.#tell(run, FAILED);
+    return new Promise(() => undefined);
   }
 
   /** Says how much memory there is, where that has changed, and whether the interpreter is of no more use. */
@@ -135,7 +178,10 @@ export class Interpreter {
 
   /** What was answered. Throws what Python did. */
   #read(text: unknown): unknown {
-    const answer = JSON.parse(String(text)) as Answer;
+    return this.#valueOf(JSON.parse(String(text)) as Answer);
+  }
+
+  #valueOf(answer: Answer): unknown {
     if (answer.ok) return answer.value;
     const { type, message, traceback, error, code } = answer;
     const issued = error === null ? undefined : this.#errors.get(error);

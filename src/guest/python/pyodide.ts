@@ -23,6 +23,10 @@ export interface Pyodide {
   pyimport(name: string): object;
   makeMemorySnapshot(): Uint8Array;
   toPy(value: unknown): object;
+  readonly _api: {
+    /** Called when Python has ended for good. */
+    on_fatal?: (error: unknown) => void;
+  };
   readonly _module: { readonly HEAPU8: Uint8Array };
 }
 

@@ -1,6 +1,6 @@
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonScript } from "../../protocol/python-script.ts";
-import { weightOf } from "./python-file.ts";
+import { SCRIPT_BYTES_MAX } from "./python-file.ts";
 import { counts, type Requirement, shownRequirement } from "./requirement.ts";
 import { isCompiled, standInFor, standsIn } from "./stand-ins.ts";
 import { admits, compareVersions, isPrerelease } from "./versions.ts";
@@ -11,7 +11,6 @@ const PACKAGES_MAX = 200;
 /** What is chosen may ask for what changes the choice: so often it is looked at again. */
 const ROUNDS_MAX = 100;
 const FILES_MAX = 10_000;
-const CHARACTERS_MAX = 16 * 1024 * 1024;
 
 /** A wheel that was chosen, for all that ask for it. */
 interface Choice {
@@ -42,13 +41,16 @@ async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<re
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const choices: Choice[] = [];
     const needed = [...asked];
+    let characters = 0;
     for (const [name, requirements] of byName(all)) {
       const choice = await chooseOne(name, requirements, listed.get(name) ?? [], readOnce);
       if (choice === null) continue;
       choices.push(choice);
+      characters += choice.wheel.weight;
       const extras = requirements.flatMap((one) => one.extras);
       needed.push(...choice.wheel.requires.filter((one) => counts(one, extras)));
       if (choices.length > PACKAGES_MAX) throw new PackageError(`it needs more than ${PACKAGES_MAX} packages`);
+      if (characters > SCRIPT_BYTES_MAX) throw tooLarge();
     }
     if (isSame(needed, all)) return choices;
     all = needed;
@@ -122,7 +124,6 @@ function isSame(some: readonly Requirement[], others: readonly Requirement[]): b
 function merged(choices: readonly Choice[]): PythonScript["packages"] {
   const files = new Map<string, PythonScript["packages"][string]>();
   const folders = new Set<string>();
-  let characters = 0;
   for (const { name, wheel } of choices.toSorted((one, other) => (one.name.name < other.name.name ? -1 : 1))) {
     for (const [path, file] of wheel.files) {
       const known = files.get(path);
@@ -131,13 +132,15 @@ function merged(choices: readonly Choice[]): PythonScript["packages"] {
       }
       files.set(path, file);
       for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) folders.add(path.slice(0, at));
-      if (known === undefined) characters += path.length + weightOf(file);
     }
   }
   const both = [...files.keys()].find((path) => folders.has(path));
   if (both !== undefined)
     throw new PackageError(`one wheel has ${quoted(both)} as a file, and another one as a folder`);
   if (files.size > FILES_MAX) throw new PackageError(`its packages have more than ${FILES_MAX} files`);
-  if (characters > CHARACTERS_MAX) throw new PackageError(`its packages have more than ${CHARACTERS_MAX} characters`);
   return Object.fromEntries(files);
+}
+
+function tooLarge(): PackageError {
+  return new PackageError(`the packages that it needs have more than ${SCRIPT_BYTES_MAX} characters`);
 }

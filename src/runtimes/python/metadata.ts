@@ -5,7 +5,7 @@ export type Metadata = ReadonlyMap<string, readonly string[]>;
 
 const HEAD_MAX = 1024 * 1024;
 const FIELDS_MAX = 10_000;
-const FIELD = /^([A-Za-z\d-]+):[ \t]*(.*)$/;
+const KEY = /^[a-z\d-]+$/;
 
 /** Reads fields as mails have them, up to the first empty line; a description follows it. Throws a `PackageError`. */
 export function readMetadata(bytes: Uint8Array, name: string): Metadata {
@@ -20,12 +20,13 @@ export function readMetadata(bytes: Uint8Array, name: string): Metadata {
       if (last === undefined) throw new PackageError(`${name} begins in the midst of a field`);
       continue;
     }
-    const [, key, value] = FIELD.exec(line) ?? [];
-    if (key === undefined || value === undefined) throw new PackageError(`${name} has the line ${quoted(line)}`);
+    const at = line.indexOf(":");
+    const key = line.slice(0, Math.max(0, at)).toLowerCase();
+    if (!KEY.test(key)) throw new PackageError(`${name} has the line ${quoted(line)}`);
     if (++count > FIELDS_MAX) throw new PackageError(`${name} has more than ${FIELDS_MAX} fields`);
-    last = fields.get(key.toLowerCase()) ?? [];
-    last.push(value.trim());
-    fields.set(key.toLowerCase(), last);
+    last = fields.get(key) ?? [];
+    last.push(line.slice(at + 1).trim());
+    fields.set(key, last);
   }
   return fields;
 }

@@ -1,5 +1,8 @@
 import type { PythonFile } from "../../protocol/python-script.ts";
 
+/** What a tool may weigh with all that it needs: its interpreter holds it several times while it reads it. */
+export const SCRIPT_BYTES_MAX = 10 * 1024 * 1024;
+
 /** A byte order mark is kept, as everything is: what is written in the end are the bytes that were read. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const MARK = "\ufeff";

@@ -27,13 +27,17 @@ const ELSEWHERE = /^[\w.-]+\s*(?:\[[^\]]*\])?\s*@|^[a-z][a-z\d+.-]*:|^[^;\s]*[\\
 
 /** Reads a requirement. Throws a `PackageError` that names the place where it is not understood. */
 export function readRequirement(text: string, place: string, hashes: readonly string[] = []): Requirement {
-  const written = text.trim();
+  // Long runs of what means nothing would take the patterns long.
+  const written = text
+    .slice(0, LINE_MAX + 1)
+    .replaceAll(/\s+/g, " ")
+    .trim();
   if (ELSEWHERE.test(written)) {
     const problem = "which is an address or a file: nothing is fetched, so ask for it by its name";
     throw new PackageError(`${place} asks for ${quoted(written)}, ${problem}`);
   }
   const [, name = "", listed = "", inBrackets, plain, condition] =
-    written.length > LINE_MAX ? [] : (REQUIREMENT.exec(written) ?? []);
+    text.length > LINE_MAX ? [] : (REQUIREMENT.exec(written) ?? []);
   const extras = listed
     .split(",")
     .map((one) => one.trim())

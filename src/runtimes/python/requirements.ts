@@ -44,7 +44,7 @@ function logicalLines(text: string): readonly { readonly line: string; readonly 
     .split(/\r\n|\r|\n/)
     .entries()) {
     if (begun === "") number = at + 1;
-    const part = written.replace(/(?:^|\s)#.*$/, "");
+    const part = written.replace(/(?:^|\s)#.*$/s, "");
     if (part.endsWith("\\")) {
       begun += `${part.slice(0, -1)} `;
       continue;
@@ -60,7 +60,7 @@ function logicalLines(text: string): readonly { readonly line: string; readonly 
 function readLine(line: string, place: string): Requirement {
   const [, problem] = OPTIONS.find(([option]) => option.test(line)) ?? [];
   if (problem !== undefined) throw new PackageError(`${place} has ${quoted(line)}, which ${problem}`);
-  const [asked = "", ...options] = line.split(/\s+(?=--)/);
+  const [asked = "", ...options] = line.replaceAll(/\s+/g, " ").split(/ (?=--)/);
   const hashes = options.map((option) => {
     const [, hash] = HASH.exec(option.trim()) ?? [];
     if (hash !== undefined) return hash.toLowerCase();

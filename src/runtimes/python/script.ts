@@ -4,7 +4,7 @@ import { requirePath } from "../../package/entry.ts";
 import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile, PythonScript } from "../../protocol/python-script.ts";
-import { pythonFile } from "./python-file.ts";
+import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
 
 /** The name of a tool's file where it is a text. */
 const TEXT_FILE = "tool.py";
@@ -12,14 +12,14 @@ const TEXT_FILE = "tool.py";
 const PACKAGE_FILE = "__init__.py";
 const CACHE = "__pycache__";
 const FILES_MAX = 1_000;
-const BYTES_MAX = 16 * 1024 * 1024;
 const LISTED_MAX = 10_000;
 
 /** The script of a tool that is a text. Throws a `PackageError`. */
 export function scriptOfText(text: string): PythonScript {
   if (!text.isWellFormed()) throw new PackageError("its source has half of a character, and is no text");
   const source = text.replace(/^\ufeff/, "");
-  if (Buffer.byteLength(source) > BYTES_MAX) throw new PackageError(`its source is larger than ${BYTES_MAX} bytes`);
+  if (Buffer.byteLength(source) > SCRIPT_BYTES_MAX)
+    throw new PackageError(`its source is larger than ${SCRIPT_BYTES_MAX} bytes`);
   return checked({ entry: TEXT_FILE, files: { [TEXT_FILE]: source }, packages: {} });
 }
 
@@ -32,7 +32,7 @@ export async function scriptOfFile(file: string): Promise<PythonScript> {
   const base = path.basename(file);
   if (real === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
   if (path.basename(real) === PACKAGE_FILE) return scriptOfPythonPackage(path.dirname(real));
-  const bytes = await readFileAt(real, base, BYTES_MAX);
+  const bytes = await readFileAt(real, base, SCRIPT_BYTES_MAX);
   if (bytes === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
   const entry = base.endsWith(".py") ? requirePath(base) : TEXT_FILE;
   return checked({ entry, files: { [entry]: pythonFile(entry, bytes) }, packages: {} });
@@ -67,7 +67,7 @@ function checked(script: PythonScript): PythonScript {
  */
 async function readFiles(root: string, prefix: string): Promise<PythonScript["files"]> {
   const files = new Map<string, PythonFile>();
-  let [bytesLeft, listed] = [BYTES_MAX, 0];
+  let [bytesLeft, listed] = [SCRIPT_BYTES_MAX, 0];
   const visit = async (folder: string, inside: string): Promise<void> => {
     const names: string[] = [];
     for await (const { name } of await opendir(folder)) {
@@ -85,10 +85,10 @@ async function readFiles(root: string, prefix: string): Promise<PythonScript["fi
         throw new PackageError(`${quoted(shown)} is a link; put what it leads to there instead`);
       if (!found.isFile()) throw new PackageError(`${quoted(shown)} is neither a file nor a folder`);
       if (files.size === FILES_MAX) throw new PackageError(`it has more than ${FILES_MAX} files`);
-      const bytes = await readFileAt(file, shown, BYTES_MAX);
+      const bytes = await readFileAt(file, shown, SCRIPT_BYTES_MAX);
       if (bytes === undefined) throw new PackageError(`${quoted(shown)} went while it was read`);
       bytesLeft -= bytes.length;
-      if (bytesLeft < 0) throw new PackageError(`its files are more than ${BYTES_MAX} bytes`);
+      if (bytesLeft < 0) throw new PackageError(`its files are more than ${SCRIPT_BYTES_MAX} bytes`);
       files.set(shown, pythonFile(shown, bytes));
     }
   };

@@ -13,6 +13,7 @@ export interface StandIn {
 /** What the interpreter brings: it needs no wheel, and none that lies there takes its place. */
 const STAND_INS: readonly StandIn[] = [
   { name: "requests", versions: ">=2,<3", version: "2.32.5" },
+  { name: "urllib3", versions: ">=1.26,<3", version: "2.0" },
   { name: "httpx", versions: ">=0.20,<1", version: "0.28.1" },
   { name: "amplifier-core", versions: ">=0", version: "1.0.0" },
   { name: "xaibo", versions: ">=0", version: "1.0.0" },

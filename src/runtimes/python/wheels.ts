@@ -12,9 +12,12 @@ const LISTED_MAX = 10_000;
 const KEPT_MAX = 100;
 const KEPT_CHARACTERS_MAX = 64 * 1024 * 1024;
 
-/** A wheel, and the SHA-256 of its file in hexadecimal. */
+/** A wheel that was read from a file. */
 export interface ReadWheel extends Wheel {
+  /** Of the file, in hexadecimal. */
   readonly sha256: string;
+  /** How many characters its files have. */
+  readonly weight: number;
 }
 
 /** The folder in which the operator puts wheels. What lies there, packages may depend on. */
@@ -22,11 +25,7 @@ export class Wheels {
   /** `undefined` where the operator has none. */
   readonly #folder: string | undefined;
   readonly #maxBytes: number;
-  readonly #kept = new BoundedCache<ReadWheel>(KEPT_MAX, KEPT_CHARACTERS_MAX, ({ files }) => {
-    let characters = 0;
-    for (const [name, file] of files) characters += name.length + weightOf(file);
-    return characters;
-  });
+  readonly #kept = new BoundedCache<ReadWheel>(KEPT_MAX, KEPT_CHARACTERS_MAX, ({ weight }) => weight);
 
   /** `maxBytes`: what a wheel may weigh, packed and unpacked. */
   constructor(folder: string | undefined, maxBytes: number) {
@@ -59,7 +58,10 @@ export class Wheels {
     const key = `${sha256} ${name.file}`;
     const known = this.#kept.get(key);
     if (known !== undefined) return known;
-    const wheel = { ...(await readWheel(bytes, name, this.#maxBytes)), sha256 };
+    const { files, requires } = await readWheel(bytes, name, this.#maxBytes);
+    let weight = 0;
+    for (const [file, content] of files) weight += file.length + weightOf(content);
+    const wheel = { files, requires, sha256, weight };
     this.#kept.set(key, wheel);
     return wheel;
   }

@@ -1,11 +1,14 @@
+import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
 const HAZARDS = fileURLToPath(new URL("../../../fixtures/binaries/native/hazards.elf", import.meta.url));
 const LIMITS = { cpuMs: 500, wallMs: 5_000, memoryMb: 32 };
-let names = 0;
+/** A tenth of a second each. */
+const TRIES = 100;
 
 /** What somebody who looks around must not be able to do, by the names that the fixture has for it. */
 const OUT_OF_REACH =
@@ -15,13 +18,18 @@ const OUT_OF_REACH =
 
 /** Calls a binary that does what it is told to, and notes as harm another end than one of these. */
 async function play(stage: Stage, harm: string[], act: string, ends: readonly string[]): Promise<unknown> {
-  const name = `binary-${++names}`;
+  const name = `binary-${randomUUID()}`;
   const { engine } = stage;
   await engine.register({ name, description: "attacks", runtime: "native", entry: HAZARDS, limits: LIMITS });
   const result = await settled(engine.execute({ name, arguments: { act } }));
   const end = result?.success === true ? "ok" : result?.error?.code;
   if (end === undefined || !ends.includes(end)) harm.push(`${act}: ${wordsOf(result)}`);
-  const left = await runningWith(`"tool_id":"${name}"`);
+  // A call that is over is answered before its processes are gone.
+  let left = await runningWith(`"tool_id":"${name}"`);
+  for (let tries = 0; left > 0 && tries < TRIES; tries++) {
+    await delay(100);
+    left = await runningWith(`"tool_id":"${name}"`);
+  }
   if (left > 0) harm.push(`${act}: ${left} processes are left`);
   await engine.unregister(name);
   return result?.output;

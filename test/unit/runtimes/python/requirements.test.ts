@@ -151,6 +151,20 @@ describe("a condition holds", () => {
   });
 });
 
+test("a line that is made to take long does not", async () => {
+  const hostile = ["a", "a[", "a>=", "a;", "a --hash=x", "", "#", "a @"].flatMap((start) =>
+    [" ", "\t", " #", "[", "(", "1.", "a", "-", "'", "= "].flatMap((filler) =>
+      ["", "(", "\u2028", "!"].map((end) => start + filler.repeat(Math.floor(200_000 / filler.length)) + end),
+    ),
+  );
+  for (const text of hostile) {
+    const found = await Promise.resolve(text)
+      .then(parseRequirements)
+      .catch((error: unknown) => error);
+    expect(Array.isArray(found) || found instanceof PackageError).toBe(true);
+  }
+});
+
 test("any text is understood or refused in words, and nothing else", () => {
   const words = fc.constantFrom(
     "six",

@@ -145,9 +145,9 @@ describe("a tool in Python is refused", () => {
   test("where it holds too many files, too large ones, or too deep ones", async () => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`code/f${at}.py`, ""]));
     expect(await problemOf(() => packaged({ [FUNCTION]: "x", ...many }))).toContain("more than 1000 files");
-    const half = Buffer.alloc(9 * 1024 * 1024, "x");
+    const half = Buffer.alloc(6 * 1024 * 1024, "x");
     const large = { [FUNCTION]: "x", "code/a.bin": half, "code/b.bin": half };
-    expect(await problemOf(() => packaged(large))).toContain("more than 16777216 bytes");
+    expect(await problemOf(() => packaged(large))).toContain("more than 10485760 bytes");
     const deep = { [FUNCTION]: "x", [`code/${"d/".repeat(40)}a.py`]: "" };
     expect(await problemOf(() => packaged(deep))).toContain("lies too deep");
   });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import fc from "fast-check";
@@ -316,6 +316,17 @@ describe("a requirement that cannot be met says why", () => {
     const folder = path.join(await newFolder(), "absent");
     const message = await problemOf(() => installed(folder, "one"));
     expect(message).toBe("the folder packages.wheels cannot be read (ENOENT)");
+  });
+
+  test("where they are too much together, though each is not", async () => {
+    const half = randomBytes(4 * 1024 * 1024);
+    const folder = await folderOf(
+      { name: "one", files: { "one.txt": half } },
+      { name: "two", files: { "two.txt": half } },
+    );
+    const wheels = new Wheels(folder, 64 * 1024 * 1024);
+    const installing = (): Promise<unknown> => install(parseRequirements("one\ntwo"), wheels);
+    expect(await problemOf(installing)).toContain("more than 10485760 characters");
   });
 
   test("where two wheels have a file of one name", async () => {

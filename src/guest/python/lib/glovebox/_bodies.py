@@ -129,28 +129,45 @@ def rechunked(chunks, size):
         yield bytes(rest)
 
 
+def decoder(charset):
+    """Makes text of bytes that come in pieces."""
+    return codecs.getincrementaldecoder(charset if is_charset(charset) else "utf-8")("replace")
+
+
 def decoded(chunks, charset):
     """The text of chunks of bytes, none of whose characters is torn."""
-    decoder = codecs.getincrementaldecoder(charset if is_charset(charset) else "utf-8")("replace")
+    made = decoder(charset)
     for chunk in chunks:
-        if text := decoder.decode(chunk):
+        if text := made.decode(chunk):
             yield text
-    if text := decoder.decode(b"", True):
+    if text := made.decode(b"", True):
         yield text
 
 
 _ENDS = re.compile(r"\r\n|\n|\r")
 
 
-def lines(texts):
+class Lines:
     """The lines of a text that comes in pieces."""
-    rest = ""
-    for text in texts:
-        rest += text
+
+    def __init__(self):
+        self._rest = ""
+
+    def feed(self, text):
+        text = self._rest + text
         # What may be the first half of an end of a line waits for the other.
-        held = "\r" if rest.endswith("\r") else ""
-        *whole, rest = _ENDS.split(rest[: len(rest) - len(held)])
-        rest += held
-        yield from whole
-    if rest:
-        yield rest.removesuffix("\r")
+        held = "\r" if text.endswith("\r") else ""
+        *whole, rest = _ENDS.split(text[: len(text) - len(held)])
+        self._rest = rest + held
+        return whole
+
+    def end(self):
+        rest, self._rest = self._rest, ""
+        return [rest.removesuffix("\r")] if rest else []
+
+
+def lines(texts):
+    found = Lines()
+    for text in texts:
+        yield from found.feed(text)
+    yield from found.end()

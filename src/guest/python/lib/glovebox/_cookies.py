@@ -25,9 +25,12 @@ class Cookie:
     def is_expired(self, now=None):
         return self.expires is not None and self.expires <= (time.time() if now is None else now)
 
-    def is_for(self, url):
+    def is_for(self, url, asked):
+        """One that no server set is for the host that the tool asked, and for none that this redirects to."""
         parts = urlsplit(url)
         host, path = (parts.hostname or ""), parts.path or "/"
+        if not self.domain and host != (urlsplit(asked).hostname or ""):
+            return False
         if self.secure and parts.scheme != "https":
             return False
         if self.domain and host != self.domain and (self.host_only or not host.endswith(f".{self.domain}")):
@@ -112,9 +115,9 @@ class Jar:
     def __repr__(self):
         return f"<{type(self).__name__}{self.cookies()}>"
 
-    def header(self, url):
-        """What a request says, where there are cookies for it."""
-        found = [one for one in self._cookies.values() if not one.is_expired() and one.is_for(url)]
+    def header(self, url, asked):
+        """What a request says, where there are cookies for it. `asked` is the URL of which redirects made it."""
+        found = [one for one in self._cookies.values() if not one.is_expired() and one.is_for(url, asked)]
         found.sort(key=lambda one: -len(one.path))
         return "; ".join(f"{one.name}={one.value}" for one in found) or None
 

@@ -23,16 +23,21 @@ _OTHERS = ("<glovebox", "<frozen", "/lib/python")
 
 
 def described(error):
+    is_memory = isinstance(error, MemoryError)
     with contextlib.suppress(BaseException):
+        if is_memory:
+            # What its frames hold is the memory that is missing.
+            traceback.clear_frames(error.__traceback__)
         message = _message(error) + _cause(error)
         return {
             "type": type_of(error),
             "message": message,
             "traceback": cut(_traceback(error), _TRACEBACK_MAX),
             "error": number_of(error),
-            "code": "memory_limit" if issubclass(type(error), MemoryError) else None,
+            "code": "memory_limit" if is_memory else None,
         }
-    return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None, "code": None}
+    code = "memory_limit" if is_memory else None
+    return {"type": "Exception", "message": "it cannot be described", "traceback": "", "error": None, "code": code}
 
 
 def type_of(error):

@@ -42,6 +42,11 @@ def end(run):
     _calls.pop(run, None)
 
 
+def is_alone(run):
+    """Whether no other call is under way."""
+    return all(other == run for other in _calls)
+
+
 def cancel(run):
     call = _calls.get(run)
     if call is not None and call.task is not None:

@@ -6,7 +6,7 @@ import json
 import random
 import time
 
-from . import _contracts, _errors, _host, _streams, _values
+from . import _contracts, _errors, _files, _host, _streams, _system, _values
 from ._tool import Tool
 from .context import Context
 
@@ -43,10 +43,11 @@ def _load(text):
 
 def instantiate(number, seed):
     """What the module exports."""
-    return _answer(lambda: _contracts.describe(_instantiate(number, seed).module))
+    return _answer(lambda: _contracts.describe(_instantiate(None, number, seed).module))
 
 
-def _instantiate(number, seed):
+def _instantiate(run, number, seed):
+    _files.renew(run)
     # So that two calls have nothing of their randomness in common.
     random.seed(seed)
     instance = _instances[number] = _Instance(_tool.evaluate())
@@ -65,14 +66,15 @@ def invoke(run, seed, text):
     """`seed`: of the instance, where it is not made yet."""
     call = _host.begin(run)
     try:
-        return _answer(lambda: _invoke(call, seed, *json.loads(text)))
+        return _answer(lambda: _files.completed(run, _invoke(call, seed, *json.loads(text))))
     finally:
+        _files.end(run)
         _streams.end(run)
         _host.end(run)
 
 
 def _invoke(call, seed, number, target, args, context):
-    instance = _instances.get(number) or _instantiate(number, seed)
+    instance = _instances.get(number) or _instantiate(call.run, number, seed)
     match target["kind"]:
         case "mount":
             result = _contracts.mount(instance.module, *args, instance.number)
@@ -116,8 +118,14 @@ def _waited(call, awaitable):
     """What a coroutine comes to: most never have to wait for anything."""
     if not inspect.iscoroutine(awaitable):
         awaitable = _awaited(awaitable)
-    call.task = asyncio.Task(awaitable, loop=asyncio.get_event_loop(), eager_start=True)
-    return call.task.result() if call.task.done() else _host.wait(call.task)
+    loop = asyncio.get_event_loop()
+    call.task = asyncio.Task(awaitable, loop=loop, eager_start=True)
+    if not call.task.done():
+        # What it raises goes by no way but this: on its way through JavaScript it would be logged, and get frames.
+        ended = loop.create_future()
+        call.task.add_done_callback(lambda _: ended.set_result(None))
+        _host.wait(ended)
+    return call.task.result()
 
 
 async def _awaited(awaitable):
@@ -138,4 +146,6 @@ def _answer(body):
 
 
 _streams.install()
+_system.install()
+_files.install()
 time.sleep = _host.sleep

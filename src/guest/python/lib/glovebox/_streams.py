@@ -38,6 +38,12 @@ class Lines(io.TextIOBase):
             self._open[run] = rest
         return len(text)
 
+    def line(self, level, text):
+        """A whole line, or several, of another level."""
+        if _host.host is not None:
+            for line in text.split("\n"):
+                _host.host.log(level, line)
+
     def end(self, run):
         """The call has ended, and so has its last line."""
         rest = self._open.pop(run, "")

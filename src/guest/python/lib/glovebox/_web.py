@@ -213,7 +213,7 @@ def _words(error):
 class NoCookies:
     """Keeps none."""
 
-    def header(self, url):
+    def header(self, url, asked):
         return None
 
     def store(self, url, headers):
@@ -222,10 +222,10 @@ class NoCookies:
 
 async def follow(ask, hop, timeout=None, redirects_max=30, cookies=NoCookies()):
     """Sends a request, and those that redirects ask for: the last exchange, and those before it with their contents."""
-    secrets = hop.secrets()
+    secrets, asked = hop.secrets(), hop.url
     history = []
     while True:
-        if "cookie" not in hop.headers and (cookie := cookies.header(hop.url)):
+        if "cookie" not in hop.headers and (cookie := cookies.header(hop.url, asked)):
             hop.headers["Cookie"] = cookie
         exchange = await Exchange(ask, hop, timeout).send()
         cookies.store(exchange.url, exchange.headers)

@@ -21,8 +21,21 @@ class _Capability:
         return call
 
 
+class _Secrets:
+    """`host.secrets.API_KEY`: a placeholder. The host puts the value in its place, in requests; no tool ever sees it."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return f"glovebox.secret.{name}."
+
+    __getitem__ = __getattr__
+
+
 class Host:
     """`host.<capability>.<method>(...)`: any name may be asked for; the host decides what is granted."""
+
+    secrets = _Secrets()
 
     def __getattr__(self, name):
         if name.startswith("_"):

@@ -168,8 +168,8 @@ class _Cookies:
         self._session = session
         self._all = RequestsCookieJar(request)
 
-    def header(self, url):
-        return self._all.header(url)
+    def header(self, url, asked):
+        return self._all.header(url, asked)
 
     def store(self, url, headers):
         self._session.store(url, headers)

@@ -1,0 +1,104 @@
+"""What an operating system would give, and the sandbox does not: it says so, and what to use instead."""
+
+import asyncio
+import asyncio.subprocess
+import logging
+import os
+import signal
+import socket
+import subprocess
+import threading
+
+# Of what many tools import, this is there from the beginning, and costs no call its time.
+import base64  # noqa: F401
+import datetime  # noqa: F401
+import http  # noqa: F401
+import urllib.error  # noqa: F401
+import urllib.parse  # noqa: F401
+
+from . import _processes, _streams
+
+_PROCESSES = ("fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "startfile")
+_SOCKETS = (
+    "create_connection",
+    "create_server",
+    "fromfd",
+    "getaddrinfo",
+    "gethostbyaddr",
+    "gethostbyname",
+    "gethostbyname_ex",
+    "getnameinfo",
+    "socketpair",
+)
+_LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warn"), (logging.INFO, "info"), (logging.NOTSET, "debug"))
+
+
+def install():
+    _processes_of()
+    _sockets()
+    _threads()
+    _logs()
+    loop = asyncio.get_event_loop()
+    # `sys.exit` ends the call, which hears of it from its task: it is nothing that the loop has to report.
+    loop._system_exit_handler = lambda code: None
+    loop._keyboard_interrupt_handler = lambda: None
+
+
+def _processes_of():
+    subprocess.Popen = _processes.Popen
+    for module in (asyncio, asyncio.subprocess):
+        module.create_subprocess_shell = _processes.create_subprocess_shell
+        module.create_subprocess_exec = _processes.create_subprocess_exec
+    os.system = _processes.system
+    names = [name for name in dir(os) if name.startswith(("exec", "spawn")) or name in _PROCESSES]
+    for name in {"fork", *names}:
+        setattr(os, name, _processes.refuse)
+
+
+class _NoSocket(socket.socket):
+    def __init__(self, *args, **kwargs):
+        _no_sockets()
+
+
+def _no_sockets(*args, **kwargs):
+    raise PermissionError(
+        "the sandbox has no sockets: requests, httpx, aiohttp and urllib.request go through the fetch capability"
+    )
+
+
+def _sockets():
+    socket.socket = socket.SocketType = _NoSocket
+    for name in _SOCKETS:
+        setattr(socket, name, _no_sockets)
+
+
+def _start(thread):
+    raise RuntimeError(
+        "the sandbox has no threads: use asyncio, or concurrent.futures.ThreadPoolExecutor, which runs functions one by one"
+    )
+
+
+def _no_alarm(*args):
+    raise NotImplementedError("the sandbox has no alarms: use asyncio.wait_for, or the limits of the tool")
+
+
+def _threads():
+    threading.Thread.start = _start
+    signal.alarm = signal.setitimer = _no_alarm
+
+
+def _logs():
+    """Lines of `logging` have their level in the call's log."""
+    emit = logging.StreamHandler.emit
+
+    def emit_line(handler, record):
+        if handler.stream is not _streams.STDERR:
+            emit(handler, record)
+            return
+        try:
+            level = next(name for least, name in _LEVELS if record.levelno >= least)
+            _streams.STDERR.line(level, handler.format(record))
+        except Exception:
+            handler.handleError(record)
+
+    logging.StreamHandler.emit = emit_line
