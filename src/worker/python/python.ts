@@ -61,14 +61,24 @@ export class Python implements Disposable {
 
   #load(): Loaded {
     if (this.#folder === null) throw new Error("Python is not installed");
+    const [image, snapshot] = readBoth(this.#folder);
     const keeper = new ivm.Isolate({ memoryLimit: KEEPER_MB });
     return {
-      image: readImage(this.#folder),
-      snapshot: readSnapshot(this.#folder),
+      image,
+      snapshot,
       keeper,
       context: keeper.createContextSync(),
       modules: new Map(),
     };
+  }
+}
+
+/** What Node says of a file that is not there has its path in it. */
+function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
+  try {
+    return [readImage(folder), readSnapshot(folder)];
+  } catch {
+    throw new Error("Python's image cannot be read; it is made again when a tool is registered");
   }
 }
 
