@@ -75,6 +75,8 @@ export interface Siege {
 
 export interface Plan {
   readonly hazards?: readonly Hazard[];
+  /** In which shapes they attack, where that is not in all. */
+  readonly shapes?: readonly Shape[];
   readonly modules?: readonly HostileModule[];
   readonly batches?: readonly HostileBatch[];
   readonly sieges?: readonly Siege[];

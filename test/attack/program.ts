@@ -16,7 +16,7 @@ const BESIEGED_MS = 2_500;
 const plan = JSON.parse(await text(process.stdin)) as Plan;
 const stage = await Stage.open(plan.python);
 const { engine } = stage;
-for (const hazard of plan.hazards ?? []) for (const shape of SHAPES) await suffer(hazard, shape);
+for (const hazard of plan.hazards ?? []) for (const shape of plan.shapes ?? SHAPES) await suffer(hazard, shape);
 for (const module of plan.modules ?? []) await load(module);
 for (const batch of plan.batches ?? []) await mix(batch);
 for (const siege of plan.sieges ?? []) await besiege(siege);

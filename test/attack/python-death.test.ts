@@ -64,7 +64,7 @@ const DEATHS: readonly Hazard[] = [
   next: { arguments: { next: true }, output: "next" },
 }));
 
-attack("Python that ends for good", { python: true, hazards: DEATHS });
+attack("Python that ends for good", { python: true, shapes: ["after an await"], hazards: DEATHS });
 attack("Python's interpreters beside one another", {
   python: true,
   scenes: { file: "python", names: SCENES.map(({ name }) => name) },

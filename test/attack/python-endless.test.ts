@@ -91,5 +91,5 @@ const DEPTHS: readonly Hazard[] = [
   next: NEXT,
 }));
 
-attack("Python calls that never end", { python: true, hazards: LOOPS });
-attack("Python calls that go too deep", { python: true, hazards: DEPTHS });
+attack("Python calls that never end", { python: true, shapes: ["after an await"], hazards: LOOPS });
+attack("Python calls that go too deep", { python: true, shapes: ["at once"], hazards: DEPTHS });

@@ -156,6 +156,7 @@ const FORGERIES: readonly Hazard[] = [
 
 attack("Python that looks for a way out", {
   python: true,
+  shapes: ["at once"],
   hazards: [...ESCAPES, ...FORGERIES].map((hazard) => ({
     limits: { cpuMs: 4_000, wallMs: 15_000 },
     ...hazard,

@@ -75,4 +75,4 @@ const GROWTH: readonly Hazard[] = [
   next: { arguments: { next: true }, output: "next" },
 }));
 
-attack("Python calls that take all memory", { python: true, hazards: GROWTH });
+attack("Python calls that take all memory", { python: true, shapes: ["at once"], hazards: GROWTH });

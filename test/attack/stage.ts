@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { createEngine, defineCapability, type Engine, GloveboxError, type ToolResult } from "../../src/index.ts";
 import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
-import { type End, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
+import { type End, EXECUTORS_GROWTH_MB, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
 
 /** Calls that are not answered by then never will be: the engine has broken its promise. */
 const PATIENCE_MS = 25_000;
@@ -89,6 +89,10 @@ export class Stage {
     if (this.#innocents.includes("innocent-python")) {
       const runtime = "python";
       await this.engine.register({ name: "innocent-python", description: "sums", source: PYTHON_INNOCENT, runtime });
+      // All workers have what their interpreters share.
+      const tenants = ["a", "b", "c", "d"];
+      const call = { name: "innocent-python", arguments: { n: 1 } };
+      await Promise.all(tenants.map((tenant) => this.engine.execute(call, { tenant })));
     }
     await this.engine.register({ name: "witness", description: "looks", source: WITNESS });
     this.#world = (await this.engine.execute({ name: "witness", arguments: {} })).output;
@@ -144,7 +148,7 @@ export class Stage {
     const seen = await settled(this.engine.execute({ name: "witness", arguments: {} }));
     if (seen?.output !== this.#world) harm.push(`another tool sees another world: ${wordsOf(seen)}`);
     const delay = this.#pulse.take();
-    const growth = await settledGrowth(this.#start, HOST_GROWTH_MB);
+    const growth = await settledGrowth(this.#start, { hostMb: HOST_GROWTH_MB, executorsMb: EXECUTORS_GROWTH_MB });
     const run: Run = { name, shape, ms, harm, delay, growth, overdueMs: overdue(outcome, timed), ...describe(outcome) };
     console.log(JSON.stringify(run));
   }

@@ -16,7 +16,7 @@ test.each(["threads", "process"])(
   "a process whose engine is closed while Python loops on %s ends by itself",
   async (executor) => {
     const { stdout, stderr, code } = await runProgram("python", [executor, "loop"], ENDS_MS);
-    expect({ stderr, code, stdout }).toEqual({ stderr: "", code: 0, stdout: "[6,10]\ncancelled\n" });
+    expect({ stderr, code, stdout }).toEqual({ stderr: "", code: 0, stdout: "[6,10]\nengine_closed\n" });
   },
   ENDS_MS + 5_000,
 );

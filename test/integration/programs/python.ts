@@ -16,7 +16,7 @@ if (mode === "none") {
   await engine.register({ name: "plain", description: "adds", source: "export default ({ n }) => n + 1;" });
   console.log(JSON.stringify((await engine.execute({ name: "plain", arguments: { n: 1 } })).output));
 } else {
-  const limits = { cpuMs: 60_000, wallMs: 60_000 };
+  const limits = { cpuMs: 5_000, wallMs: 60_000 };
   await engine.register({ name: "sum", description: "sums", runtime: "python", source, limits });
   const calls = [3, 4].map((n) => engine.execute({ name: "sum", arguments: { n, loops: false } }, { tenant: `t${n}` }));
   const results = await Promise.all(calls);
