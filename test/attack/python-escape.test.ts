@@ -21,9 +21,17 @@ const ESCAPES: readonly Hazard[] = [
   {
     name: "what JavaScript finds under its name from within Python",
     body: tried(
-      ["WebAssembly", "SharedArrayBuffer", "Atomics", "process", "require", "load", "readbuffer", "os", "importScripts"].map(
-        (name) => `typeof (0, eval)("typeof ${name} === 'undefined' ? undefined : ${name}")`,
-      ),
+      [
+        "WebAssembly",
+        "SharedArrayBuffer",
+        "Atomics",
+        "process",
+        "require",
+        "load",
+        "readbuffer",
+        "os",
+        "importScripts",
+      ].map((name) => `typeof (0, eval)("typeof ${name} === 'undefined' ? undefined : ${name}")`),
     ),
     ends: ["ok"],
     output: Array.from({ length: 9 }, () => "undefined"),

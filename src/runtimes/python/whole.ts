@@ -27,7 +27,8 @@ export async function isWhole(folder: string): Promise<boolean> {
     const contents = JSON.parse(await readFile(path.join(folder, CONTENTS), "utf8")) as Contents;
     const found = await digestsIn(folder);
     const names = Object.keys(found);
-    if (names.length !== Object.keys(contents).length || names.some((name) => contents[name] !== found[name])) return false;
+    if (names.length !== Object.keys(contents).length || names.some((name) => contents[name] !== found[name]))
+      return false;
     // So that it counts among those that are used.
     await utimes(folder, new Date(), new Date()).catch(() => undefined);
     return true;

@@ -3,7 +3,13 @@ import { limitMemory, PAGE_BYTES } from "../../wasm-memory.ts";
 import type { PreludeCode, RealmHost } from "../guest-realm.ts";
 import type { Blank } from "../tool-isolate.ts";
 import { type PythonImage, type PythonSnapshot, readImage, readSnapshot } from "./image.ts";
-import { compileModule, type InterpreterParts, shareModule, type StartedInterpreter, startInterpreter } from "./interpreter.ts";
+import {
+  compileModule,
+  type InterpreterParts,
+  shareModule,
+  type StartedInterpreter,
+  startInterpreter,
+} from "./interpreter.ts";
 
 const MIB = 1024 * 1024;
 /** Modules that differ in how far their memory may grow: each holds what V8 compiled. */
