@@ -46,6 +46,17 @@ return left`;
     expect((await mounts.engine.execute({ name, arguments: {} })).output).toEqual([[], [], "/tmp"]);
   });
 
+  test("keeps its files in memory while others begin beside it", async () => {
+    const body = `import time
+Path("/tmp", input["name"]).touch()
+time.sleep(0.05)
+return os.path.exists("/tmp/" + input["name"])`;
+    const name = "files-beside";
+    await mounts.outputOf(body, { name }, { name: "first" });
+    const calls = ["a", "b", "c", "d"].map((one) => mounts.engine.execute({ name, arguments: { name: one } }));
+    expect((await Promise.all(calls)).map(({ output }) => output)).toEqual([true, true, true, true]);
+  });
+
   test("finds what those before it left, where the module is shared", async () => {
     const body = `kept = os.listdir("/tmp")
 Path("/tmp/kept").touch()
