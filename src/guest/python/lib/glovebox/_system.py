@@ -30,6 +30,15 @@ _SOCKETS = (
     "getnameinfo",
     "socketpair",
 )
+_CONNECTIONS = (
+    "create_connection",
+    "create_datagram_endpoint",
+    "create_server",
+    "create_unix_connection",
+    "create_unix_server",
+    "getaddrinfo",
+    "getnameinfo",
+)
 _LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warn"), (logging.INFO, "info"), (logging.NOTSET, "debug"))
 
 
@@ -66,10 +75,16 @@ def _no_sockets(*args, **kwargs):
     )
 
 
+async def _no_connections(*args, **kwargs):
+    _no_sockets()
+
+
 def _sockets():
     socket.socket = socket.SocketType = _NoSocket
     for name in _SOCKETS:
         setattr(socket, name, _no_sockets)
+    for name in _CONNECTIONS:
+        setattr(type(asyncio.get_event_loop()), name, _no_connections)
 
 
 def _start(thread):
