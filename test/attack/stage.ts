@@ -133,7 +133,6 @@ export class Stage {
       runtime: "wasi",
       entry,
       limits: { ...LIMITS, ...limits },
-      ...(runtime === undefined ? {} : { runtime }),
       ...(isolation === undefined ? {} : { isolation }),
     });
     return name;
