@@ -83,8 +83,7 @@ export class Interpreter {
     // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
     let described: Described | null = null;
     return () => {
-      if (this.#culprit === null) this.#sweep();
-      else if (described !== null) return moduleOf(described, () => this.#elsewhere());
+      if (!this.#sweep() && described !== null) return moduleOf(described, () => this.#elsewhere());
       const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
       described ??= this.#read(instantiate(id)) as Described;
@@ -99,12 +98,18 @@ export class Interpreter {
     return bytes.join(" ");
   }
 
-  /** Lets go of what calls that have ended were made of. */
-  #sweep(): void {
-    this.#instances = this.#instances.filter(({ call, id }) => {
-      if (call?.settled === true) this.#runner.release(id);
-      return call?.settled !== true;
-    });
+  /** Lets go of what calls that have ended were made of. Says whether the interpreter is of any use. */
+  #sweep(): boolean {
+    if (this.#culprit !== null) return false;
+    try {
+      this.#instances = this.#instances.filter(({ call, id }) => {
+        if (call?.settled === true) this.#runner.release(id);
+        return call?.settled !== true;
+      });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   async #call(instance: number, target: Target, args: readonly unknown[], context: ContextPlace): Promise<unknown> {
