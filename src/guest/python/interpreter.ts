@@ -52,6 +52,7 @@ export class Interpreter {
   #lastError = 0;
   #instances: Instance[] = [];
   #lastInstance = 0;
+  #loaded: string | null = null;
   #bytes = 0;
   /** The calls that Python works for, and what ends each of them where Python itself ends. */
   readonly #running = new Map<number, (error: Error) => void>();
@@ -78,7 +79,9 @@ export class Interpreter {
 
   /** Reads a tool's code. Throws where it is none of Python's. */
   load(code: string): Factory {
-    this.#read(this.#runner.load(code));
+    // The isolate of an inspection gets its tool's code again.
+    if (this.#loaded !== code) this.#read(this.#runner.load(code));
+    this.#loaded = code;
     const { instantiate } = this.#runner;
     // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
     let described: Described | null = null;
