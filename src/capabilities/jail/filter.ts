@@ -76,12 +76,18 @@ const HIDDEN: readonly Numbers[] = [
   [319, 279], // memfd_create
   [447, 447], // memfd_secret
   [29, 194], // shmget
+  [64, 190], // semget
   [68, 186], // msgget
 ];
+/** What is mapped so is the kernel's own file: a process can give up its addresses, and have its pages for ever. */
+const MMAP: Numbers = [9, 222];
+const [MAP_SHARED, MAP_ANONYMOUS] = [0x01, 0x20];
 
 const SOCKET: Numbers = [41, 198];
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of others some belong to no namespace: AF_VSOCK leads to the machine's own host. */
 const FAMILIES = [1, 2, 10, 16];
+/** What is one process has nobody to speak to by an address, and connections to itself would hold memory of the kernel's. */
+const FAMILIES_OF_ONE = [1];
 
 /** AUDIT_ARCH_*: numbers mean something else in another architecture's system calls. */
 const ARCHITECTURES: ReadonlyMap<string, { readonly audit: number; readonly column: 0 | 1 }> = new Map([
@@ -126,7 +132,7 @@ export function systemCallFilter(architecture: string, mayFork: boolean): Uint8A
     [JUMP_IF_EQUAL, SOCKET[column], 1, 0],
     [RETURN, ALLOW, 0, 0],
     [LOAD, argumentAt(0), 0, 0],
-    ...FAMILIES.flatMap((family): Instruction[] => [
+    ...(mayFork ? FAMILIES : FAMILIES_OF_ONE).flatMap((family): Instruction[] => [
       [JUMP_IF_EQUAL, family, 0, 1],
       [RETURN, ALLOW, 0, 0],
     ]),
@@ -134,7 +140,7 @@ export function systemCallFilter(architecture: string, mayFork: boolean): Uint8A
   ]);
 }
 
-/** Forbids what makes processes, and leaves threads. */
+/** Forbids what makes processes, and what they would have in common, and leaves threads. */
 function withoutForks(column: 0 | 1): Instruction[] {
   const numbers = [...FORKS, ...HIDDEN].flatMap((each) => each[column] ?? []);
   return [
@@ -142,6 +148,12 @@ function withoutForks(column: 0 | 1): Instruction[] {
       [JUMP_IF_EQUAL, number, 0, 1],
       [RETURN, EPERM, 0, 0],
     ]),
+    [JUMP_IF_EQUAL, MMAP[column], 0, 5],
+    [LOAD, argumentAt(3), 0, 0],
+    [JUMP_IF_ANY_BIT, MAP_SHARED, 0, 2],
+    [JUMP_IF_ANY_BIT, MAP_ANONYMOUS, 0, 1],
+    [RETURN, EPERM, 0, 0],
+    [RETURN, ALLOW, 0, 0],
     [JUMP_IF_EQUAL, CLONE3, 0, 1],
     [RETURN, ENOSYS, 0, 0],
     [JUMP_IF_EQUAL, CLONE[column], 0, 4],

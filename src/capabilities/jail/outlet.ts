@@ -25,16 +25,25 @@ export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
   try {
     const names = Array.from({ length: count }, (_, at) => path.join(folder, `${at}`));
     await run("mkfifo", ["-m", "600", ...names], { timeout: MAKE_MS });
-    return names.map(open);
+    return openAll(names);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Reading comes first: whoever opens such a pipe to write waits for a reader. */
-function open(name: string): Outlet {
-  const stream = new Socket({ fd: openSync(name, constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
-  return { stream, fd: openSync(name, constants.O_WRONLY) };
+/** All of them, or where there are not so many descriptors, none. */
+function openAll(names: readonly string[]): readonly Outlet[] {
+  using undo = new DisposableStack();
+  const outlets = names.map((name): Outlet => {
+    // Reading comes first: whoever opens such a pipe to write waits for a reader.
+    const stream = new Socket({ fd: openSync(name, constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
+    undo.defer(() => stream.destroy());
+    const fd = openSync(name, constants.O_WRONLY);
+    undo.defer(() => closeSync(fd));
+    return { stream, fd };
+  });
+  undo.move();
+  return outlets;
 }
 
 /** Gives up the writing ends. */

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { CallBinary } from "../capability.ts";
-import { closedIn, DEVICES, type Inside, LIBRARIES, ownFolder, readOnly } from "../jail/inside.ts";
+import { closedIn, DEVICES_OF_ONE, type Inside, LIBRARIES, ownFolder, readOnly } from "../jail/inside.ts";
 import { NATIVE_LIMITS } from "./limits.ts";
 
 /** Where things are inside. */
@@ -31,7 +31,7 @@ export function binaryInside(
     walls: [
       ...itself,
       ...readOnly(LIBRARIES),
-      ...DEVICES,
+      ...DEVICES_OF_ONE,
       ...ownFolder(FOLDER, folderBytes),
       ...temporary,
       ...closedIn(FOLDER),
