@@ -38,7 +38,6 @@ export async function preparePython(): Promise<void> {
 /** The image as it is where it is whole; otherwise another takes its place. */
 async function provideImage(pyodide: string, place: PythonPlace): Promise<void> {
   if (!(await isWhole(place.image))) {
-    await rm(place.image, { recursive: true, force: true });
     await buildImage(pyodide, place);
     await sweepImages(place.cache, place.image).catch(() => undefined);
   }
@@ -76,8 +75,11 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
       timeout: BUILD_MS,
     });
     await sealImage(folder);
-    await rename(folder, image).catch(async (error: unknown) => {
-      if (!(await isWhole(image))) throw error;
+    await rename(folder, image).catch(async () => {
+      // Another process was quicker; or what is there is broken, and was in the way.
+      if (await isWhole(image)) return;
+      await rm(image, { recursive: true, force: true });
+      await rename(folder, image);
     });
   } finally {
     await rm(folder, { recursive: true, force: true });
