@@ -67,10 +67,23 @@ export function takeSnapshot({ realm }: StartedInterpreter): Uint8Array {
   return realm.callEngine<PythonEngine, "snapshot">("snapshot", [], START_MS, { copy: true }) as Uint8Array;
 }
 
-/** Compiles the interpreter's module. */
-export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.ExternalCopy<WebAssembly.Module> {
+/** Compiles the interpreter's module, which stays in the keeper's heap. */
+export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.Reference<WebAssembly.Module> {
   const bytes = new ivm.ExternalCopy(Uint8Array.from(wasm).buffer).copyInto({ release: true, transferIn: true });
   return keeper.evalClosureSync("return new WebAssembly.Module($0)", [bytes], {
+    result: { reference: true },
+  }) as ivm.Reference<WebAssembly.Module>;
+}
+
+/**
+ * The module on its way into an isolate. Whoever takes it gives it back at once: a process could not end by itself whose
+ * thread was ended while it held one.
+ */
+export function shareModule(
+  keeper: ivm.Context,
+  module: ivm.Reference<WebAssembly.Module>,
+): ivm.ExternalCopy<WebAssembly.Module> {
+  return keeper.evalClosureSync("return $0", [module.derefInto()], {
     result: { externalCopy: true },
   }) as ivm.ExternalCopy<WebAssembly.Module>;
 }
