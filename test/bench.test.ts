@@ -27,6 +27,7 @@ const CHECKSUMS = {
   "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
   "memory, quiet": "b5584a1464119498",
+  "python, quiet": "693e3c3ba01f7149",
   "metrics, quiet": "3d586f167f8f0577",
   "tracing, quiet": "173680c39f0af722",
   "open-loop, quiet": "d748e585794e478f",
