@@ -9,12 +9,15 @@ import { bundlePrelude } from "../prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, type PythonPlace, pythonPlace } from "./place.ts";
 import { findPyodide } from "./pyodide.ts";
+import { isWhole, sealImage, sweepImages } from "./whole.ts";
 
 const run = promisify(execFile);
 const BUILD_MS = 120_000;
 const IMAGE = "image.json";
 
 let building: Promise<void> | null = null;
+/** The image that was found to be whole. */
+let known: string | null = null;
 
 /** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`. */
 export async function preparePython(): Promise<void> {
@@ -23,14 +26,31 @@ export async function preparePython(): Promise<void> {
   if (found === null || pyodide === null) {
     throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
   }
-  if (existsSync(path.join(found.image, IMAGE))) return;
-  building ??= buildImage(pyodide, found).finally(() => (building = null));
+  if (known === found.image && existsSync(path.join(found.image, IMAGE))) return;
+  building ??= provideImage(pyodide, found).finally(() => (building = null));
   try {
     await building;
   } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 3500) : "for no known reason";
-    throw new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+    throw new GloveboxError("load_error", `Python could not be made ready: ${reasonOf(error)}`);
   }
+}
+
+/** The image as it is where it is whole; otherwise another takes its place. */
+async function provideImage(pyodide: string, place: PythonPlace): Promise<void> {
+  if (!(await isWhole(place.image))) {
+    await buildImage(pyodide, place);
+    await sweepImages(place.cache, place.image).catch(() => undefined);
+  }
+  known = place.image;
+}
+
+/** Without the paths that are in the messages of Node's own errors. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "for no known reason";
+  const code: unknown = Reflect.get(error, "code");
+  if (typeof code === "string") return code;
+  if ("killed" in error) return "its first start failed";
+  return error.message.includes(path.sep) ? "its parts do not fit together" : error.message.slice(0, 500);
 }
 
 /** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
@@ -54,8 +74,12 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
       env: {},
       timeout: BUILD_MS,
     });
-    await rename(folder, image).catch((error: unknown) => {
-      if (!existsSync(path.join(image, IMAGE))) throw error;
+    await sealImage(folder);
+    await rename(folder, image).catch(async () => {
+      // Another process was quicker; or what is there is broken, and was in the way.
+      if (await isWhole(image)) return;
+      await rm(image, { recursive: true, force: true });
+      await rename(folder, image);
     });
   } finally {
     await rm(folder, { recursive: true, force: true });
