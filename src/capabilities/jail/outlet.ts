@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { Socket } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { TemporaryFolders } from "../temporary.ts";
 
 const run = promisify(execFile);
 const MAKE_MS = 10_000;
+const folders = new TemporaryFolders("pipes");
 
 /** A pipe: what is written to the descriptor is read from the stream. */
 export interface Outlet {
@@ -21,13 +21,13 @@ export interface Outlet {
  * writes to `/dev/stderr` would fail. Rejects where there can be none.
  */
 export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
-  const folder = await mkdtemp(path.join(tmpdir(), `glovebox-pipes-${process.pid}-`));
+  const folder = await folders.make();
   try {
     const names = Array.from({ length: count }, (_, at) => path.join(folder, `${at}`));
     await run("mkfifo", ["-m", "600", ...names], { timeout: MAKE_MS });
     return openAll(names);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await folders.remove(folder);
   }
 }
 

@@ -12,6 +12,8 @@ const OUTPUT = "output.json";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
+/** The main thread's stack is no part of what the system takes for data. */
+const STACK_KIB = 64 * KIB;
 const { addressBytes, folderBytes, folderEntries, openFiles, spareBytes, threads } = NATIVE_LIMITS;
 
 /**
@@ -60,8 +62,10 @@ function limited(cpuMs: number, memoryBytes: number): string {
     `-d ${dataKib}`,
     `-v ${addressKib}`,
   ];
+  // Threads are given as much as the soft limit of stacks says, so that stays where it can.
+  const stack = `ulimit -Hs ${STACK_KIB} || ulimit -s ${STACK_KIB}; `;
   // What cannot be set is lower already.
-  return `{ ${all.map((one) => `ulimit ${one}; `).join("")}} 2>/dev/null`;
+  return `{ ${all.map((one) => `ulimit ${one}; `).join("")}${stack}} 2>/dev/null`;
 }
 
 /** What lies where a binary was to write its answer. */
