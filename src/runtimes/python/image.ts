@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, lstat, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -13,6 +13,11 @@ import { findPyodide } from "./pyodide.ts";
 const run = promisify(execFile);
 const BUILD_MS = 120_000;
 const IMAGE = "image.json";
+/** With these the names of folders begin, until they are whole, and then. */
+const MAKING = "making-";
+const MADE = "python-";
+const UNUSED_MS = 90 * 24 * 3_600_000;
+const PATH = /(?:file:\/\/)?(?:\/[^\s/'"():]+){2,}/g;
 
 let building: Promise<void> | null = null;
 
@@ -20,22 +25,56 @@ let building: Promise<void> | null = null;
 export async function preparePython(): Promise<void> {
   const found = pythonPlace();
   const pyodide = findPyodide();
-  if (found === null || pyodide === null) {
+  if (pyodide === null) {
     throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
   }
-  if (existsSync(path.join(found.image, IMAGE))) return;
+  if (found === null) throw notReady("neither the user's cache folder nor the temporary one can be written to");
+  if (await isThere(found)) return;
   building ??= buildImage(pyodide, found).finally(() => (building = null));
   try {
     await building;
   } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 3500) : "for no known reason";
-    throw new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+    throw notReady(reasonOf(error));
+  }
+}
+
+function notReady(reason: string): GloveboxError {
+  return new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+}
+
+/** What went wrong, without the host's paths: whoever registers a tool is told. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "for no known reason";
+  if ("syscall" in error && "code" in error) return `the system could not do it (${String(error.code)})`;
+  const said = "stderr" in error ? String(error.stderr) : error.message;
+  const [line = "its process ended without a word"] = /^.*error.*$/im.exec(said) ?? [];
+  return line.replaceAll(PATH, "…").slice(0, 500);
+}
+
+/** Whether the image has been made. Says that it is in use, so that nobody removes it. */
+async function isThere({ image }: PythonPlace): Promise<boolean> {
+  if (!existsSync(path.join(image, IMAGE))) return false;
+  const now = new Date();
+  // It may be another's to write to.
+  await utimes(image, now, now).catch(() => undefined);
+  return true;
+}
+
+/** Removes what is left of processes that were killed, and images that nobody has used for long: those of other versions. */
+async function sweep(cache: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const keptMs = name.startsWith(MAKING) ? 10 * BUILD_MS : name.startsWith(MADE) ? UNUSED_MS : Infinity;
+    const folder = path.join(cache, name);
+    const found = await lstat(folder).catch(() => undefined);
+    if (found?.isDirectory() !== true || Date.now() - found.mtimeMs < keptMs) continue;
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
 async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promise<void> {
-  const folder = await mkdtemp(path.join(cache, "making-"));
+  await sweep(cache).catch(() => undefined);
+  const folder = await mkdtemp(path.join(cache, MAKING));
   try {
     const lock = JSON.parse(await readFile(path.join(pyodide, "pyodide-lock.json"), "utf8")) as {
       readonly info: object;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ export interface PythonPlace {
 
 let place: PythonPlace | null | undefined;
 
-/** `null` where Pyodide is not installed. Makes the folder of images where there is none. */
+/** `null` where Pyodide is not installed, or nothing can be written anywhere. Makes the folder of images where there is none. */
 export function pythonPlace(): PythonPlace | null {
   if (place === undefined) {
     const pyodide = findPyodide();
@@ -45,9 +45,8 @@ export function guestFolder(folder: string): string {
 
 /** Nobody else may write there: what lies in it is run. */
 function cacheFolder(): string | null {
-  const home = process.env["XDG_CACHE_HOME"] ?? path.join(homedir(), ".cache");
   try {
-    const folder = path.join(home, "glovebox");
+    const folder = path.join(cacheHome(), "glovebox");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const { uid, mode } = statSync(folder);
     if (uid === process.getuid?.() && (mode & 0o022) === 0) return folder;
@@ -55,8 +54,17 @@ function cacheFolder(): string | null {
     // There is no home to be written to.
   }
   try {
-    return mkdtempSync(path.join(tmpdir(), "glovebox-cache-"));
+    const folder = mkdtempSync(path.join(tmpdir(), "glovebox-cache-"));
+    // Nobody would find it again.
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    return folder;
   } catch {
     return null;
   }
+}
+
+/** A path that is not absolute counts as none. Throws where the user has no home either. */
+function cacheHome(): string {
+  const named = process.env["XDG_CACHE_HOME"] ?? "";
+  return path.isAbsolute(named) ? named : path.join(homedir(), ".cache");
 }
