@@ -59,7 +59,7 @@ function sourceOf({ body, module = "", runtime }: Hazard, shape: Shape): string 
 function pythonOf(body: string, module: string, shape: Shape): string {
   const indented = body.replaceAll(/^/gm, "  ");
   if (shape === "at once") return `${module}\ndef execute(input):\n${indented}\n`;
-  return `${module}\nimport asyncio\nasync def execute(input):\n  await asyncio.sleep(0.005)\n${indented}\n`;
+  return `${module}\nimport asyncio as _asyncio\nasync def execute(input):\n  await _asyncio.sleep(0.005)\n${indented}\n`;
 }
 
 /** Registers a module that attacks at once; where it gets through, calls it. */

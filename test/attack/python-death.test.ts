@@ -43,12 +43,7 @@ const DEATHS: readonly Hazard[] = [
   {
     name: "everything that Python holds, emptied",
     body: "import gc\nfor each in gc.get_objects():\n  if isinstance(each, (dict, list)): each.clear()",
-    ends: [...CRASHED, "cpu_limit"],
-  },
-  {
-    name: "the built-in functions, deleted",
-    body: "import builtins\nfor name in list(vars(builtins)): delattr(builtins, name)",
-    ends: CRASHED,
+    ends: [...CRASHED, "cpu_limit", "wall_limit"],
   },
   {
     name: "what runs tools in Python, taken away",
@@ -64,7 +59,15 @@ const DEATHS: readonly Hazard[] = [
   next: { arguments: { next: true }, output: "next" },
 }));
 
-attack("Python that ends for good", { python: true, shapes: ["after an await"], hazards: DEATHS });
+/** What a call spoils for its own tool and tenant stays spoiled, short of the end of the interpreter. */
+const SPOILED: Hazard = {
+  name: "the built-in functions, deleted",
+  body: "import builtins\nfor name in list(vars(builtins)): delattr(builtins, name)",
+  runtime: "python",
+  ends: CRASHED,
+};
+
+attack("Python that ends for good", { python: true, shapes: ["after an await"], hazards: [...DEATHS, SPOILED] });
 attack("Python's interpreters beside one another", {
   python: true,
   scenes: { file: "python", names: SCENES.map(({ name }) => name) },

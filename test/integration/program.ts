@@ -8,12 +8,17 @@ export interface Ended {
   readonly code: number | null;
 }
 
-/** Runs a program of `programs/` in a process of its own, which has to end by itself within `ms`. */
-export function runProgram(name: string, args: readonly string[] = [], ms = 20_000): Promise<Ended> {
+/** Runs a program of `programs/` in a process of its own, which has to end by itself within `ms`; `env` is over the test's own. */
+export function runProgram(
+  name: string,
+  args: readonly string[] = [],
+  ms = 20_000,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
   const file = fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url));
   return new Promise((resolve) => {
     const flags = ["--no-node-snapshot", "--no-warnings"];
-    const options = { timeout: ms, killSignal: "SIGKILL" as const };
+    const options = { timeout: ms, killSignal: "SIGKILL" as const, env: { ...process.env, ...env } };
     execFile(process.execPath, [...flags, file, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : null;
       resolve({ stdout, stderr, code });

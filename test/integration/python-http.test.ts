@@ -13,6 +13,7 @@ const ANSWERS: ReadonlyMap<
   string,
   readonly [status: number, headers: Record<string, string | string[]>, body: string]
 > = new Map([
+  ["/busy", [503, {}, ""]],
   ["/missing", [404, {}, "nothing here"]],
   ["/latin", [200, { "content-type": "text/plain; charset=iso-8859-1" }, "\u00e4\nb"]],
   ["/odd", [200, { "content-type": "text/plain; charset=no-such-charset" }, "odd"]],
@@ -235,6 +236,22 @@ return [lines, sizes, texts, requests.get(origin + "/latin").encoding]`;
       ["\u00e4\nb", "odd", "plain"],
       "iso-8859-1",
     ]);
+  });
+
+  test("makes requests again as its adapter says", async () => {
+    const before = server.seen.length;
+    const body = `
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+session = requests.Session()
+session.mount("http://", HTTPAdapter(max_retries=Retry(total=2, status_forcelist=[503], backoff_factor=0.001)))
+try:
+    session.get(origin + "/busy")
+except requests.exceptions.RetryError as error:
+    return [session.post(origin + "/busy").status_code, str(error)]`;
+    expect(await outputOf(body)).toEqual([503, "too many 503 error responses"]);
+    expect(server.seen.slice(before).map(({ method }) => method)).toEqual(["GET", "GET", "GET", "POST"]);
   });
 
   test("raises its own exceptions, whatever a server does", async () => {

@@ -107,6 +107,53 @@ describe("a tool in Python is registered and called", () => {
     expect(await outputOf("versions")).toBe("1.2");
   });
 
+  test("with modules in folders that have no __init__.py, fresh ones for each call", async () => {
+    const imports = "from parts.sub.word import words\nimport parts";
+    await engine.register(
+      await newTree({
+        ...packaged(
+          "spaced",
+          imports,
+          "[words.append('x'), words, hasattr(parts, 'kept'), setattr(parts, 'kept', 1)]",
+          "",
+        ),
+        "code/parts/sub/word.py": "from ..other import words\n",
+        "code/parts/other.py": "words = []\n",
+      }),
+    );
+    const fresh = [null, ["x"], false, null];
+    expect([await outputOf("spaced"), await outputOf("spaced")]).toEqual([fresh, fresh]);
+  });
+
+  test.each([
+    ["by its path", "from pathlib import Path", "(Path(__file__).parent / 'parts/a.txt').read_text()"],
+    ["as a resource", "import importlib.resources as r", "r.files('parts').joinpath('a.txt').read_text()"],
+    ["beside its own module", "import pkgutil", "pkgutil.get_data(__name__, 'parts/a.txt').decode()"],
+    ["of a package of Python's", "import pkgutil", "pkgutil.get_data('whole', 'a.txt').decode()"],
+  ])("with data that it finds %s", async (_how, imports, expression) => {
+    const data = { "code/parts/a.txt": "data", "code/whole/__init__.py": "", "code/whole/a.txt": "data" };
+    await engine.register(await newTree({ ...packaged("data", imports, expression, ""), ...data }));
+    expect(await outputOf("data")).toBe("data");
+  });
+
+  test.each(["json", "math", "calendar", "glovebox", "requests", "os"])(
+    "though it is called %s.py, as a module is that it imports",
+    async (name) => {
+      const imports = "import calendar, json, math, os, requests\nfrom glovebox import host";
+      const returned = "[json.dumps(math.sqrt(4)), calendar.isleap(2000), os.sep, requests.codes.ok]";
+      const text = `${imports}\n${spec("namesake")}def execute(data):\n    return ${returned}\n`;
+      await engine.register(path.join(await newTree({ [`${name}.py`]: text }), `${name}.py`));
+      expect(await outputOf("namesake")).toEqual(["2.0", true, "/", 200]);
+    },
+  );
+
+  test("with wheels behind the standard library", async () => {
+    const files = { "calendar.py": "raise RuntimeError('an old copy')\n", "dated.py": "import calendar\n" };
+    await writeFile(path.join(wheels, "dated-1.0-py3-none-any.whl"), buildWheel({ name: "dated", files }));
+    await engine.register(await newTree(packaged("dates", "import dated", "dated.calendar.isleap(2000)", "dated")));
+    expect(await outputOf("dates")).toBe(true);
+  });
+
   test("with a record that speaks of another language of those that are read [C02]", async () => {
     const record = {
       tool_id: "recorded",

@@ -100,7 +100,7 @@ return found`,
       "async def execute(input):",
     );
     const { output, error } = await bench.once(source, {}, EXEC);
-    expect([output, error]).toEqual([["PermissionError", "PermissionError", expect.any(String)], null]);
+    expect([output, error]).toEqual([["PermissionError", "PermissionError", "PermissionError"], null]);
   });
 
   test("ends a call that catches nothing as the capability would", async () => {
@@ -180,7 +180,7 @@ import time
 before = time.time()
 time.sleep(0.02)
 await asyncio.sleep(0.02)
-return time.time() - before >= 0.04`,
+return time.time() - before > 0.03`,
       "async def execute(input):",
     );
     expect((await bench.once(source)).output).toBe(true);

@@ -71,7 +71,7 @@ async function startForecast(
 }
 
 describe("the weather forecast of the guide, unchanged in Python", { timeout: PYTHON_MS }, () => {
-  test.each(["threads", "process"] as const)("tells what tomorrow will be like [C53]: %s", async (executor) => {
+  test.each(["threads", "process"] as const)("tells what tomorrow will be like, in %s [C53]", async (executor) => {
     const run = await startForecast({ temperature_unit: "imperial" }, true, { executor });
     const { output, error } = await run({ location: "Berlin" });
     expect({ output, error }).toEqual({

@@ -14,6 +14,7 @@ import { isWhole, sealImage, sweepImages } from "./whole.ts";
 const run = promisify(execFile);
 const BUILD_MS = 120_000;
 const IMAGE = "image.json";
+const PATH = /(?:file:\/\/)?(?:\/[^\s/'"():]+){2,}/g;
 
 let building: Promise<void> | null = null;
 /** The image that was found to be whole. */
@@ -23,35 +24,39 @@ let known: string | null = null;
 export async function preparePython(): Promise<void> {
   const found = pythonPlace();
   const pyodide = findPyodide();
-  if (found === null || pyodide === null) {
+  if (pyodide === null) {
     throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
   }
+  if (found === null) throw notReady("neither the user's cache folder nor the temporary one can be written to");
   if (known === found.image && existsSync(path.join(found.image, IMAGE))) return;
   building ??= provideImage(pyodide, found).finally(() => (building = null));
   try {
     await building;
   } catch (error) {
-    throw new GloveboxError("load_error", `Python could not be made ready: ${reasonOf(error)}`);
+    throw notReady(reasonOf(error));
   }
+}
+
+function notReady(reason: string): GloveboxError {
+  return new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+}
+
+/** What went wrong, without the host's paths: whoever registers a tool is told. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "for no known reason";
+  if ("syscall" in error && "code" in error) return `the system could not do it (${String(error.code)})`;
+  const said = "stderr" in error ? String(error.stderr) : error.message;
+  const [line = "its process ended without a word"] = /^.*error.*$/im.exec(said) ?? [];
+  return line.replaceAll(PATH, "…").slice(0, 500);
 }
 
 /** The image as it is where it is whole; otherwise another takes its place. */
 async function provideImage(pyodide: string, place: PythonPlace): Promise<void> {
   if (!(await isWhole(place.image))) {
-    await rm(place.image, { recursive: true, force: true });
     await buildImage(pyodide, place);
     await sweepImages(place.cache, place.image).catch(() => undefined);
   }
   known = place.image;
-}
-
-/** Without the paths that are in the messages of Node's own errors. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "for no known reason";
-  const code: unknown = Reflect.get(error, "code");
-  if (typeof code === "string") return code;
-  if ("killed" in error) return "its first start failed";
-  return error.message.includes(path.sep) ? "its parts do not fit together" : error.message.slice(0, 500);
 }
 
 /** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
@@ -76,8 +81,11 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
       timeout: BUILD_MS,
     });
     await sealImage(folder);
-    await rename(folder, image).catch(async (error: unknown) => {
-      if (!(await isWhole(image))) throw error;
+    await rename(folder, image).catch(async () => {
+      // Another process was quicker; or what is there is broken, and was in the way.
+      if (await isWhole(image)) return;
+      await rm(image, { recursive: true, force: true });
+      await rename(folder, image);
     });
   } finally {
     await rm(folder, { recursive: true, force: true });

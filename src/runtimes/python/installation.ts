@@ -1,9 +1,10 @@
+import { setImmediate } from "node:timers/promises";
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonScript } from "../../protocol/python-script.ts";
 import { SCRIPT_BYTES_MAX } from "./python-file.ts";
-import { counts, type Requirement, shownRequirement } from "./requirement.ts";
+import { comparisonsIn, counts, type Requirement, shownRequirement } from "./requirement.ts";
 import { isCompiled, standInFor, standsIn } from "./stand-ins.ts";
-import { admits, compareVersions, isPrerelease } from "./versions.ts";
+import { admits, compareVersions, countSpecifiers, isPrerelease } from "./versions.ts";
 import type { WheelName } from "./wheel-name.ts";
 import type { ReadWheel, Wheels } from "./wheels.ts";
 
@@ -11,6 +12,10 @@ const PACKAGES_MAX = 200;
 /** What is chosen may ask for what changes the choice: so often it is looked at again. */
 const ROUNDS_MAX = 100;
 const FILES_MAX = 10_000;
+/** Comparisons of versions and conditions; each takes a few microseconds in which the server does nothing else. */
+const COMPARISONS_MAX = 100_000;
+/** After so many others have their turn. */
+const COMPARISONS_IN_TURN = 1_000;
 
 /** A wheel that was chosen, for all that ask for it. */
 interface Choice {
@@ -27,6 +32,23 @@ export async function install(asked: readonly Requirement[], wheels: Wheels): Pr
   return merged(await choose(asked, wheels));
 }
 
+/** How much a choice may cost: what is asked for is hostile input, and there may be many wheels. */
+class Effort {
+  #spent = 0;
+  #turn = 0;
+
+  /** Waits where others wait. Rejects with a `PackageError` where it becomes too much. */
+  async spend(comparisons: number): Promise<void> {
+    this.#spent += comparisons;
+    if (this.#spent > COMPARISONS_MAX) {
+      throw new PackageError("it takes too long to find out which wheels suit what it asks for; ask for less");
+    }
+    if (this.#spent - this.#turn < COMPARISONS_IN_TURN) return;
+    this.#turn = this.#spent;
+    await setImmediate();
+  }
+}
+
 /** Wheels are chosen for what is asked for, and then again, with what they ask for themselves, until nothing changes. */
 async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<readonly Choice[]> {
   const listed = await wheels.list();
@@ -37,18 +59,22 @@ async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<re
     read.set(name.file, known);
     return known;
   };
+  const effort = new Effort();
   let all = asked;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const choices: Choice[] = [];
     const needed = [...asked];
     let characters = 0;
     for (const [name, requirements] of byName(all)) {
-      const choice = await chooseOne(name, requirements, listed.get(name) ?? [], readOnce);
+      const choice = await chooseOne(name, requirements, listed.get(name) ?? [], readOnce, effort);
       if (choice === null) continue;
       choices.push(choice);
       characters += choice.wheel.weight;
-      const extras = requirements.flatMap((one) => one.extras);
-      needed.push(...choice.wheel.requires.filter((one) => counts(one, extras)));
+      const extras = [...new Set(requirements.flatMap((one) => one.extras))];
+      for (const one of choice.wheel.requires) {
+        await effort.spend(comparisonsIn(one) * (1 + extras.length));
+        if (counts(one, extras)) needed.push(one);
+      }
       if (choices.length > PACKAGES_MAX) throw new PackageError(`it needs more than ${PACKAGES_MAX} packages`);
       if (characters > SCRIPT_BYTES_MAX) throw tooLarge();
     }
@@ -64,6 +90,7 @@ async function chooseOne(
   requirements: readonly Requirement[],
   listed: readonly WheelName[],
   read: (name: WheelName) => Promise<ReadWheel>,
+  effort: Effort,
 ): Promise<Choice | null> {
   const standIn = standInFor(name);
   if (standIn !== undefined) {
@@ -72,17 +99,38 @@ async function chooseOne(
     throw refused(wrong, `and what the interpreter has of it stands for the versions ${standIn.versions}`);
   }
   const pure = listed.filter(({ code }) => code === "pure");
-  const suitable = pure.filter(({ version }) => requirements.every(({ versions }) => admits(versions, version)));
-  const released = suitable.filter(({ version }) => !isPrerelease(version));
-  const [best] = (released.length > 0 ? released : suitable).toSorted(
-    (one, other) => compareVersions(other.version, one.version) || other.build - one.build,
-  );
+  const best = await latest(pure, new Set(requirements.map(({ versions }) => versions)), effort);
   if (best === undefined) throw missing(name, requirements, listed, pure);
   const wheel = await read(best);
   const wrong = requirements.find(({ hashes }) => hashes.length > 0 && !hashes.includes(wheel.sha256));
   if (wrong !== undefined)
     throw refused(wrong, `and the wheel ${quoted(best.file)} has none of the hashes that it names`);
   return { name: best, wheel };
+}
+
+/** The latest that suits all; one that is not released only where no other does. */
+async function latest(
+  wheels: readonly WheelName[],
+  specifiers: ReadonlySet<string>,
+  effort: Effort,
+): Promise<WheelName | undefined> {
+  await effort.spend(wheels.length);
+  const sorted = wheels.toSorted(
+    (one, other) => compareVersions(other.version, one.version) || other.build - one.build,
+  );
+  const { released = [], early = [] } = Object.groupBy(sorted, ({ version }) =>
+    isPrerelease(version) ? "early" : "released",
+  );
+  for (const wheel of [...released, ...early]) {
+    let suits = true;
+    for (const versions of specifiers) {
+      await effort.spend(1 + countSpecifiers(versions));
+      suits = admits(versions, wheel.version);
+      if (!suits) break;
+    }
+    if (suits) return wheel;
+  }
+  return undefined;
 }
 
 /** Says which of the reasons it is that there is no wheel. */

@@ -42,6 +42,11 @@ export function isMet(marker: Marker, extra: string): boolean {
   }
 }
 
+/** How many comparisons are in it. */
+export function countComparisons(marker: Marker): number {
+  return marker.kind === "compare" ? 1 : marker.parts.reduce((sum, part) => sum + countComparisons(part), 0);
+}
+
 function compareTerms({ left, operator, right }: Extract<Marker, { kind: "compare" }>, extra: string): boolean {
   const valueOf = ({ kind, value }: Term): string =>
     kind === "text" ? value : value === EXTRA ? extra : (ENVIRONMENT.get(value) ?? "");

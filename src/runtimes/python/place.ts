@@ -29,7 +29,7 @@ export interface PythonPlace {
 
 let place: PythonPlace | null | undefined;
 
-/** `null` where Pyodide is not installed. Makes the folder of images where there is none. */
+/** `null` where Pyodide is not installed, or nothing can be written anywhere. Makes the folder of images where there is none. */
 export function pythonPlace(): PythonPlace | null {
   if (place === undefined) {
     const pyodide = findPyodide();
@@ -57,9 +57,8 @@ export function guestFolder(folder: string): string {
 
 /** Nobody else may write there: what lies in it is run. It may be read only where the image lies in it already. */
 function cacheFolder(image: string): string | null {
-  const home = process.env["XDG_CACHE_HOME"] ?? path.join(homedir(), ".cache");
   try {
-    const named = path.join(home, "glovebox");
+    const named = path.join(cacheHome(), "glovebox");
     mkdirSync(named, { recursive: true, mode: 0o700 });
     // Where a link leads now: it may lead elsewhere later.
     const folder = realpathSync(named);
@@ -73,9 +72,16 @@ function cacheFolder(image: string): string | null {
   }
   try {
     const folder = mkdtempSync(path.join(tmpdir(), "glovebox-cache-"));
+    // Nobody would find it again.
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     return folder;
   } catch {
     return null;
   }
+}
+
+/** A path that is not absolute counts as none. Throws where the user has no home either. */
+function cacheHome(): string {
+  const named = process.env["XDG_CACHE_HOME"] ?? "";
+  return path.isAbsolute(named) ? named : path.join(homedir(), ".cache");
 }

@@ -1,5 +1,5 @@
 import { PackageError, quoted } from "../../package/step.ts";
-import { isMet, type Marker, readMarker } from "./marker.ts";
+import { countComparisons, isMet, type Marker, readMarker } from "./marker.ts";
 import { isProjectName, normalizedName } from "./project-name.ts";
 import { isSpecifiers } from "./versions.ts";
 
@@ -62,6 +62,11 @@ export function readRequirement(text: string, place: string, hashes: readonly st
 /** Whether it counts where these extras are asked for, or none. */
 export function counts({ marker }: Requirement, extras: readonly string[]): boolean {
   return marker === null || ["", ...extras].some((extra) => isMet(marker, extra));
+}
+
+/** How many comparisons it takes to find out whether it counts for one extra. */
+export function comparisonsIn({ marker }: Requirement): number {
+  return marker === null ? 0 : countComparisons(marker);
 }
 
 /** What is asked for, as it may be shown. */

@@ -36,6 +36,11 @@ export function admits(specifiers: string, version: string): boolean {
   });
 }
 
+/** How many comparisons it takes to find out whether a version is admitted. */
+export function countSpecifiers(specifiers: string): number {
+  return partsOf(specifiers).length;
+}
+
 /** The versions that are named in what is asked for. */
 export function versionsIn(specifiers: string): readonly string[] {
   return partsOf(specifiers)

@@ -9,8 +9,9 @@ const CONTENTS = "contents.json";
 const MAKING = "making-";
 /** What nobody has worked on for so long, in milliseconds, nobody will finish. */
 const MAKING_MS = 3_600_000;
-/** Images of other versions that are kept: processes of theirs may still run. */
+/** Images of other versions are kept, so many in any case, and those used in this time, in milliseconds: processes of theirs may still run. */
 const IMAGES_MAX = 3;
+const USED_MS = 24 * 3_600_000;
 
 type Contents = Readonly<Record<string, string>>;
 
@@ -47,7 +48,9 @@ export async function sweepImages(cache: string, current: string): Promise<void>
     if (name.startsWith(MAKING) && Date.now() - usedMs > MAKING_MS) await rm(folder, { recursive: true, force: true });
   }
   found.sort((one, other) => other.usedMs - one.usedMs);
-  for (const { folder } of found.slice(IMAGES_MAX - 1)) await rm(folder, { recursive: true, force: true });
+  for (const { folder, usedMs } of found.slice(IMAGES_MAX - 1)) {
+    if (Date.now() - usedMs > USED_MS) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function digestsIn(folder: string): Promise<Contents> {

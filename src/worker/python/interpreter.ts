@@ -6,6 +6,8 @@ import { PYTHON_HEAP_MB } from "./heap.ts";
 import type { PythonImage, PythonSnapshot } from "./image.ts";
 
 const START_MS = 20_000;
+/** From nothing, on a machine that does much else. */
+const FIRST_START_MS = 100_000;
 const ENTROPY_BYTES = 4_096;
 
 /** What all interpreters of a worker are started from. */
@@ -30,6 +32,7 @@ export interface StartedInterpreter {
 /** Starts an interpreter in an isolate of its own. Throws where that fails. */
 export function startInterpreter(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
   const { image, snapshot } = parts;
+  const startMs = snapshot === null ? FIRST_START_MS : START_MS;
   const isolate = new ivm.Isolate({ memoryLimit: PYTHON_HEAP_MB });
   try {
     const prelude = compileScript(isolate, "prelude", parts.prelude, parts.preludeCode);
@@ -47,9 +50,9 @@ export function startInterpreter(parts: InterpreterParts, host: RealmHost): Star
         snapshot?.headerBytes ?? 0,
         snapshot === null ? null : new ivm.ExternalCopy(snapshot.runs).copyInto({ release: true }),
       ],
-      START_MS,
+      startMs,
     );
-    const status = realm.callEngine<PythonEngine, "status">("status", [], START_MS);
+    const status = realm.callEngine<PythonEngine, "status">("status", [], startMs);
     if (status !== "ready") throw new Error(`Python does not start: ${String(status) || "it waits for something"}`);
     if (parts.engineCode === undefined) {
       const again = isolate.compileScriptSync(image.engine, { filename: "glovebox:python", produceCachedData: true });

@@ -23,6 +23,8 @@ def execute(input):
     found += ctypes.string_at(at, page).count(needle)
   return found
 `;
+/** What looks for it has it a few times itself. */
+const NEEDLES_MAX = 10;
 const MARKER = "marker-of-one-tenant";
 
 /** Attacks on what shares a worker, or an interpreter, with the attacker. */
@@ -36,11 +38,11 @@ export const SCENES: readonly Scene[] = [
       const own = await ask(stage, tool, "a", { find });
       if (!(Number(own) >= 1000)) harm.push(`its own interpreter: ${JSON.stringify(own)}`);
       const others = await ask(stage, tool, "b", { find });
-      if (others !== 0) harm.push(`another's interpreter: ${JSON.stringify(others)}`);
+      if (!(Number(others) < NEEDLES_MAX)) harm.push(`another's interpreter: ${JSON.stringify(others)}`);
       await stage.engine.unregister(tool);
       const later = await stage.put(SCANNER, { runtime: "python", limits: LIMITS });
       const found = await ask(stage, later, "b", { find });
-      if (found !== 0) harm.push(`a later interpreter: ${JSON.stringify(found)}`);
+      if (!(Number(found) < NEEDLES_MAX)) harm.push(`a later interpreter: ${JSON.stringify(found)}`);
     },
   },
   {

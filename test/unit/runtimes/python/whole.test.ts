@@ -49,7 +49,7 @@ test("an image that others may write to, or to which a link leads, is none", asy
 });
 
 test("the images used last are kept, and those that are being made", async () => {
-  for (let hour = 1; hour <= 5; hour++) {
+  for (const hour of [1, 2, 10, 20, 30, 40]) {
     for (const name of [`python-${hour}`, `making-${hour}`]) {
       const folder = path.join(cache, name);
       mkdirSync(folder);
@@ -58,5 +58,12 @@ test("the images used last are kept, and those that are being made", async () =>
     }
   }
   await sweepImages(cache, image);
-  expect(readdirSync(cache).toSorted()).toEqual(["making-1", "python-1", "python-2", "python-current"]);
+  expect(readdirSync(cache).toSorted()).toEqual([
+    "making-1",
+    "python-1",
+    "python-10",
+    "python-2",
+    "python-20",
+    "python-current",
+  ]);
 });

@@ -1,15 +1,16 @@
 """A tool's code: its files, and its module, which is evaluated anew for each call."""
 
+import base64
 import importlib.abc
 import importlib.machinery
-import base64
+import importlib.util
 import json
 import os
 import sys
-import types
 
 ROOT = "/tool"
 PACKAGES = "/tool-packages"
+_PACKAGE = "/__init__.py"
 
 
 class Tool:
@@ -23,13 +24,21 @@ class Tool:
         self._write(ROOT, script["files"])
         self._write(PACKAGES, script["packages"])
         if script["packages"]:
-            sys.path.insert(0, PACKAGES)
+            # Behind the standard library, where installers put them.
+            sys.path.append(PACKAGES)
         for path, content in script["files"].items():
             if path.endswith(".py"):
                 self.sources[path] = content if isinstance(content, str) else base64.b64decode(content["base64"])
-        self.finder = _Siblings(self)
-        sys.meta_path.insert(0, self.finder)
+        self.name = _entry_name(self.entry)
+        # Its modules by their names. Of two with one name the package is meant.
+        self.modules = {_module_name(path): path for path in sorted(self.sources, key=_is_package) if path != self.entry}
+        self.modules[self.name] = self.entry
+        self.folders = {folder for path in script["files"] for folder in _folders_above(path)}
         self.code_of(self.entry)
+        self.spec = _Siblings(self).find_spec(self.name)
+        sys.meta_path.insert(0, _Siblings(self))
+        # A folder without `__init__.py` is what is imported only where nothing else has its name.
+        sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder) + 1, _Folders(self))
 
     def _write(self, root, files):
         for path, content in files.items():
@@ -45,51 +54,87 @@ class Tool:
             code = self.codes[path] = compile(self.sources[path], f"{ROOT}/{path}", "exec", dont_inherit=True)
         return code
 
-    def path_of(self, name):
-        stem = name.replace(".", "/")
-        for path in (f"{stem}.py", f"{stem}/__init__.py"):
-            if path in self.sources:
-                return path
-        return None
-
     def evaluate(self):
         """A fresh module, and fresh ones of all that it imports of its own."""
         for name in self.loaded:
             sys.modules.pop(name, None)
         self.loaded.clear()
-        name = self.entry.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-        module = types.ModuleType(name)
-        module.__file__ = f"{ROOT}/{self.entry}"
-        if self.entry.endswith("/__init__.py"):
-            module.__path__ = [os.path.dirname(module.__file__)]
-            module.__package__ = name
-        else:
-            module.__package__ = name.rpartition(".")[0]
-        sys.modules[name] = module
-        self.loaded.add(name)
+        module = sys.modules[self.name] = importlib.util.module_from_spec(self.spec)
+        self.loaded.add(self.name)
         exec(self.code_of(self.entry), module.__dict__)
         return module
 
 
-class _Siblings(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the tool's own modules, of which the code is compiled once."""
+def _is_package(path):
+    return path.endswith(_PACKAGE)
+
+
+def _module_name(path):
+    return path.removesuffix(_PACKAGE).removesuffix(".py").replace("/", ".")
+
+
+def _entry_name(path):
+    """A tool that is called as a module is that it may import, such as `random`, must not stand in the way of that one."""
+    if _is_package(path):
+        return _module_name(path)
+    # A dot would make it a part of a package.
+    name = path.removesuffix(".py").replace(".", "_")
+    return f"tool_{name}" if name in sys.modules or _is_known(name) else name
+
+
+def _is_known(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        # Whoever looks for modules knows it, and that it cannot be had.
+        return True
+
+
+def _folders_above(path):
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+class _Siblings(importlib.abc.MetaPathFinder):
+    """Finds the tool's own modules."""
 
     def __init__(self, tool):
         self._tool = tool
 
     def find_spec(self, fullname, path=None, target=None):
-        file = self._tool.path_of(fullname)
+        file = self._tool.modules.get(fullname)
         if file is None:
             return None
-        spec = importlib.machinery.ModuleSpec(
-            fullname, self, origin=f"{ROOT}/{file}", is_package=file.endswith("/__init__.py")
-        )
-        spec.has_location = True
-        if spec.submodule_search_locations is not None:
-            spec.submodule_search_locations.append(os.path.dirname(spec.origin))
-        return spec
+        full = f"{ROOT}/{file}"
+        folders = [os.path.dirname(full)] if _is_package(file) else None
+        loader = _Loader(self._tool, fullname, full)
+        return importlib.util.spec_from_file_location(fullname, full, loader=loader, submodule_search_locations=folders)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """A module of the tool's, of which the code is compiled once."""
+
+    def __init__(self, tool, name, path):
+        super().__init__(name, path)
+        self._tool = tool
+
+    def get_code(self, fullname):
+        return self._tool.code_of(self.path.removeprefix(f"{ROOT}/"))
 
     def exec_module(self, module):
         self._tool.loaded.add(module.__name__)
-        path = self._tool.path_of(module.__name__)
-        exec(self._tool.code_of(path), module.__dict__)
+        exec(self.get_code(module.__name__), module.__dict__)
+
+
+class _Folders(importlib.abc.MetaPathFinder):
+    """Finds the tool's folders that hold no `__init__.py`: what is in them can be imported all the same."""
+
+    def __init__(self, tool):
+        self._tool = tool
+
+    def find_spec(self, fullname, path=None, target=None):
+        folder = fullname.replace(".", "/")
+        if folder not in self._tool.folders:
+            return None
+        self._tool.loaded.add(fullname)
+        return importlib.machinery.PathFinder.find_spec(fullname, [os.path.dirname(f"{ROOT}/{folder}")])
