@@ -79,7 +79,7 @@ def end(run):
 def turn():
     """Python goes on, perhaps for another call than before."""
     global _current
-    if _current in _calls and len(_calls) == 1:
+    if not _calls or (_current in _calls and len(_calls) == 1):
         return
     run = host.run()
     if run == _current:
