@@ -30,12 +30,11 @@ export const DEVICES: readonly string[] = ["--proc", "/proc", "--dev", "/dev"];
  * terminals and the folder for shared memory are of no use to it.
  */
 export const DEVICES_OF_ONE: readonly string[] = [
-  ...["--proc", "/proc", "--size", "4096", "--tmpfs", "/dev"],
-  ...["null", "full", "random", "urandom"].flatMap((name) => ["--dev-bind", `/dev/${name}`, `/dev/${name}`]),
-  ...[["fd", ""], ...["stdin", "stdout", "stderr"].map((name, at) => [name, `/${at}`])].flatMap(([name, at]) => [
-    ...["--symlink", `/proc/self/fd${at}`, `/dev/${name}`],
-  ]),
-];
+  "--proc /proc --size 4096 --tmpfs /dev",
+  ...["null", "full", "random", "urandom"].map((name) => `--dev-bind /dev/${name} /dev/${name}`),
+  "--symlink /proc/self/fd /dev/fd",
+  ...["stdin", "stdout", "stderr"].map((name, at) => `--symlink /proc/self/fd/${at} /dev/${name}`),
+].flatMap((one) => one.split(" "));
 
 /** What runs in a sandbox, what it sees there, and how much it may do. */
 export interface Inside {
