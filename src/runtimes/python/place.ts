@@ -47,9 +47,7 @@ export function guestFolder(folder: string): string {
 function cacheFolder(): string | null {
   try {
     const folder = path.join(cacheHome(), "glovebox");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const { uid, mode } = statSync(folder);
-    if (uid === process.getuid?.() && (mode & 0o022) === 0) return folder;
+    if (makeOwn(folder)) return folder;
   } catch {
     // There is no home to be written to.
   }
@@ -61,6 +59,13 @@ function cacheFolder(): string | null {
   } catch {
     return null;
   }
+}
+
+/** Makes a folder where there is none: whether it is the user's, and nobody else may write there. Throws where it cannot be made. */
+export function makeOwn(folder: string): boolean {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(folder);
+  return uid === process.getuid?.() && (mode & 0o022) === 0;
 }
 
 /** A path that is not absolute counts as none. Throws where the user has no home either. */

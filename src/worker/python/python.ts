@@ -61,14 +61,24 @@ export class Python implements Disposable {
 
   #load(): Loaded {
     if (this.#folder === null) throw new Error("Python is not installed");
+    const files = readFiles(this.#folder);
     const keeper = new ivm.Isolate({ memoryLimit: KEEPER_MB });
     return {
-      image: readImage(this.#folder),
-      snapshot: readSnapshot(this.#folder),
+      ...files,
       keeper,
       context: keeper.createContextSync(),
       modules: new Map(),
     };
+  }
+}
+
+/** What the system says of a file holds the host's paths, so of that only the code is told. */
+function readFiles(folder: string): Pick<Loaded, "image" | "snapshot"> {
+  try {
+    return { image: readImage(folder), snapshot: readSnapshot(folder) };
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "they are damaged";
+    throw new Error(`Python's files cannot be read (${code}); where the cache was cleared, start the engine again`);
   }
 }
 
