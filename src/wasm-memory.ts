@@ -5,8 +5,10 @@ import {
   readSections,
   skipType,
   TABLE_SECTION,
+  TYPE_SECTION,
   WasmError,
   type WasmReader,
+  type WasmSection,
 } from "./wasm-sections.ts";
 
 /** Bytes in a page of memory. */
@@ -23,6 +25,8 @@ const TABLE_ENTRIES_MAX = 128 * 1024;
 /** Limits with a maximum, and without; all other bits are of memories that are shared, or have addresses of 64 bits. */
 const BOUNDED = 1;
 const UNBOUNDED = 0;
+/** How the type of a function begins: all others are of values in V8's heap, where one array may have a gigabyte. */
+const FUNCTION_TYPE = 0x60;
 /** How a table begins that says what is in it at first. */
 const INITIALIZED_TABLE = 0x40;
 
@@ -39,6 +43,7 @@ interface Replacement {
  */
 export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array<ArrayBuffer> {
   const sections = readSections(bytes);
+  requireFunctionTypes(bytes, sections);
   // Memories and tables from outside are refused here.
   readImports(bytes, sections);
   const replacements: Replacement[] = [];
@@ -51,6 +56,19 @@ export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array<Arr
     replacements.push({ start, end, bytes: [id, ...encodeU32(body.length), ...body] });
   }
   return replace(bytes, replacements);
+}
+
+function requireFunctionTypes(bytes: Uint8Array, sections: readonly WasmSection[]): void {
+  const reader = readerOf(bytes, sections, TYPE_SECTION)?.reader;
+  if (reader === undefined) return;
+  for (let left = reader.u32(); left > 0; left--) {
+    if (reader.byte() !== FUNCTION_TYPE) {
+      throw new WasmError(
+        "has types of garbage-collected values, whose memory cannot be limited: build it without WasmGC",
+      );
+    }
+    for (const _ of ["parameters", "results"]) for (let types = reader.u32(); types > 0; types--) skipType(reader);
+  }
 }
 
 function limitMemories(_bytes: Uint8Array, reader: WasmReader, maxPages: number): number[] {

@@ -13,6 +13,7 @@ export interface WasmSection {
 }
 
 export const CUSTOM_SECTION = 0;
+export const TYPE_SECTION = 1;
 export const IMPORT_SECTION = 2;
 export const TABLE_SECTION = 4;
 export const MEMORY_SECTION = 5;
@@ -31,6 +32,8 @@ const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
 /** Largest module, in bytes. */
 export const MODULE_BYTES_MAX = 16 * 1024 * 1024;
+/** What a module may have of imports, and of exports: commands have dozens. */
+const NAMES_MAX = 100_000;
 /** Bytes of a number of 32 bits, at the most. */
 const U32_BYTES_MAX = 5;
 
@@ -124,12 +127,19 @@ export interface WasmImport {
   readonly kind: number;
 }
 
+/** How many names follow. */
+export function readCount(reader: WasmReader, what: "imports" | "exports"): number {
+  const count = reader.u32();
+  if (count > NAMES_MAX) throw new WasmError(`has ${count} ${what}, and may have ${NAMES_MAX}`);
+  return count;
+}
+
 /** What a module imports. Throws a `WasmError` where that cannot be read, which memories and tables are not. */
 export function readImports(bytes: Uint8Array, sections: readonly WasmSection[]): readonly WasmImport[] {
   const found = readerOf(bytes, sections, IMPORT_SECTION);
   if (found === null) return [];
   const { reader } = found;
-  const count = reader.u32();
+  const count = readCount(reader, "imports");
   const imports: WasmImport[] = [];
   while (imports.length < count) {
     const one = { module: reader.name(), name: reader.name(), kind: reader.byte() };

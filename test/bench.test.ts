@@ -28,6 +28,7 @@ const CHECKSUMS = {
   "cold-start, quiet": "d748e585794e478f",
   "wasi, quiet": "8a4183c719a46ec1",
   "memory, quiet": "b5584a1464119498",
+  "python, quiet": "693e3c3ba01f7149",
   "metrics, quiet": "3d586f167f8f0577",
   "tracing, quiet": "173680c39f0af722",
   "open-loop, quiet": "d748e585794e478f",

@@ -19,6 +19,7 @@ import { modules } from "./modules.ts";
 import { openLoop } from "./open-loop.ts";
 import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
+import { python } from "./python.ts";
 import { sandbox } from "./sandbox.ts";
 import { tracing } from "./tracing.ts";
 import { wasi } from "./wasi.ts";
@@ -38,6 +39,7 @@ export const SCENARIOS: readonly Scenario[] = [
   coldStart,
   wasi,
   memory,
+  python,
   metrics,
   tracing,
   openLoop,

@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Tools that come with the engine, by the names of their modules. */
-export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator" | "js_exec";
+export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator" | "js_exec" | "python_exec";
 
 /**
  * The path of a module that comes with the engine, for `engine.register`:
@@ -11,9 +11,10 @@ export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator
  *   (`capabilities: { fs: { data: { mode: "rw" } } }`); config `allowed_paths`, `max_size`, `max_output`.
  * - `bash`: commands of a shell, where a policy allows `exec`; config `timeout`, `blocked_commands`, `max_output`.
  * - `web`: `web_fetch`, of the origins that a policy allows; config `timeout`, `max_size`, `max_output`.
- * - `echo`, `calculator`, `js_exec`: need nothing.
+ * - `echo`, `calculator`, `js_exec`: need nothing; `python_exec`: needs Python.
  */
 export function referenceTool(name: ReferenceTool): string {
-  // In a package that was built, modules are JavaScript, as this one is.
-  return fileURLToPath(new URL(`../tools/${name}${extname(import.meta.url)}`, import.meta.url));
+  // In a package that was built, modules are JavaScript, as this one is. What is Python stays as it is.
+  const extension = name === "python_exec" ? ".py" : extname(import.meta.url);
+  return fileURLToPath(new URL(`../tools/${name}${extension}`, import.meta.url));
 }

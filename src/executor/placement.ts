@@ -3,6 +3,8 @@ import type { Line } from "./line.ts";
 
 /** What it takes to make an isolate and load a tool into it, in milliseconds. */
 const WARM_UP_MS = 5;
+/** An interpreter has to start as well. */
+const PYTHON_WARM_UP_MS = 100;
 
 /**
  * The lane for the next calls of a line: where they will have started soonest, counting what warming up would take.
@@ -12,7 +14,8 @@ const WARM_UP_MS = 5;
  */
 export function placeLine(lanes: ReadonlySet<Lane>, line: Line, nowMs: number, held: Set<Lane>): Lane | null {
   const { pace, script, tenant } = line;
-  const warmUpMs = Math.max(0, WARM_UP_MS - line.expectedMs);
+  const fullMs = script.runtime === "python" ? PYTHON_WARM_UP_MS : WARM_UP_MS;
+  const warmUpMs = Math.max(0, fullMs - line.expectedMs);
   const best = soonest(lanes, nowMs, (lane) => (lane.isWarm(script.key, tenant) ? 0 : warmUpMs));
   if (best === null || (pace.isSlow && !leavesOneFree(lanes, nowMs))) return null;
   const isLong = pace.isLong || line.isNextAlone;

@@ -10,6 +10,9 @@ import type { TurnEnd, Turns } from "./turns.ts";
 /** Longest description of a module, in characters: above all its spec. */
 const FOUND_MAX = 8 * 1024 * 1024;
 
+/** What starting an interpreter may take, in milliseconds, where the machine is busy: it is no work of the tool's. */
+const START_MS = 10_000;
+
 /** An inspection: what to look at and how long it may take. */
 interface InspectRequest {
   readonly run: number;
@@ -53,8 +56,9 @@ function describe(
 
 function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates, turns: Turns): Attempt {
   let scratch: Blank;
+  const loadMs = request.script.runtime === "python" ? START_MS : request.cpuMs;
   try {
-    scratch = turns.around(request.run, request.cpuMs, () => isolates.scratch(request.script, hardened));
+    scratch = turns.around(request.run, loadMs, () => isolates.scratch(request.script, hardened));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return failure("load_error", `the tool's script cannot be compiled: ${message.slice(0, 1_000)}`);

@@ -13,15 +13,17 @@ const INSPECTED_MAX = 2;
 /** How long, in milliseconds, and how large they may be. */
 const INSPECTED_MS = 5_000;
 const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
+/** For how many others an isolate with an interpreter counts: it takes that much memory. */
+const PYTHON_WEIGHT = 16;
+/** How long one is kept that nobody calls, in milliseconds. */
+const PYTHON_IDLE_MS = 5 * 60_000;
 
 /** What memories of commands that have ended may come to, in MiB: see the engine of WebAssembly in `guest/wasi`. */
 const WASI_LEFT_MB = 16;
 
 /** An isolate in which a module was evaluated, and which no call has used yet. */
 interface Inspected {
-  readonly key: string;
-  readonly text: string;
-  readonly memoryMb: number;
+  readonly script: ToolScript;
   readonly blank: Blank;
   readonly keptAtMs: number;
 }
@@ -60,6 +62,7 @@ export class Isolates {
    * the module's state. Throws where the bundle cannot be compiled.
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
+    this.#shelf.noteUse();
     if (script.isolation === "isolate") return this.#start(script);
     if (own && script.isolation !== "shared") return this.#startForOne(script);
     const key = `${script.key} ${tenant}`;
@@ -82,7 +85,7 @@ export class Isolates {
 
   /** Drops the warm isolates of a tool that is gone; calls in flight end on theirs. */
   forget(key: string): void {
-    this.#dropInspected((inspected) => inspected.key === key);
+    this.#dropInspected(({ script }) => script.key === key);
     for (const [warmKey, isolate] of this.#warm) {
       if (!warmKey.startsWith(`${key} `)) continue;
       this.#warm.delete(warmKey);
@@ -93,7 +96,8 @@ export class Isolates {
   /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
   scratch(script: ToolScript, hardened: boolean): Blank {
     const { runtime, memoryMb } = script;
-    const blank = this.#shelf.take({ runtime, memoryMb, hardened });
+    this.#shelf.noteUse();
+    const blank = this.#shelf.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
     try {
       blank.realm.load(compileTool(blank.isolate, script));
       return blank;
@@ -107,18 +111,24 @@ export class Isolates {
    * Keeps the isolate of an inspection that went well for the first tenant that calls the tool: to have evaluated the
    * module in a realm that is frozen leaves no more behind than a call does.
    */
-  keep({ key, text, memoryMb }: ToolScript, blank: Blank): void {
-    if (heapBytesOf(blank.isolate) > INSPECTED_BYTES_MAX) return blank.isolate.dispose();
-    this.#reserve((this.#reservedMb += memoryMb));
-    this.#inspected.push({ key, text, memoryMb, blank, keptAtMs: performance.now() });
+  keep(script: ToolScript, blank: Blank): void {
+    const isLarge = script.runtime !== "python" && heapBytesOf(blank.isolate) > INSPECTED_BYTES_MAX;
+    if (isLarge || !servesCalls(script)) return blank.isolate.dispose();
+    this.#reserve((this.#reservedMb += weightMb(script)));
+    this.#inspected.push({ script, blank, keptAtMs: performance.now() });
     const [oldest] = this.#inspected;
     if (this.#inspected.length > INSPECTED_MAX) this.#dropInspected((inspected) => inspected === oldest);
   }
 
-  /** Drops isolates of inspections whose tool was not called soon after. */
+  /** Drops isolates of inspections whose tool was not called soon after, and interpreters that nobody has called for long. */
   dropStale(): void {
     const nowMs = performance.now();
     this.#dropInspected(({ keptAtMs }) => nowMs - keptAtMs > INSPECTED_MS);
+    for (const [key, isolate] of this.#warm) {
+      if (isolate.runtime !== "python" || nowMs - isolate.enteredAtMs <= PYTHON_IDLE_MS) continue;
+      this.#warm.delete(key);
+      retire(isolate);
+    }
   }
 
   #dropInspected(isDropped: (inspected: Inspected) => boolean): void {
@@ -128,7 +138,7 @@ export class Isolates {
   /** An isolate of an inspection that is kept no longer. */
   #takeOut(inspected: Inspected): Blank {
     this.#inspected.splice(this.#inspected.indexOf(inspected), 1);
-    this.#reserve((this.#reservedMb -= inspected.memoryMb));
+    this.#reserve((this.#reservedMb -= weightMb(inspected.script)));
     return inspected.blank;
   }
 
@@ -194,16 +204,22 @@ export class Isolates {
   }
 
   #evict(): void {
+    let weight = 0;
+    for (const isolate of this.#warm.values()) weight += weightOf(isolate);
     for (const [key, isolate] of this.#warm) {
-      if (this.#warm.size <= this.#warmMax) return;
+      // The last one was asked for right now.
+      if (weight <= this.#warmMax || this.#warm.size === 1) return;
+      weight -= weightOf(isolate);
       this.#warm.delete(key);
       retire(isolate);
     }
   }
 
   #takeInspected(script: ToolScript): Blank | undefined {
-    if (!isHardened(script)) return undefined;
-    const fitting = ({ text, memoryMb }: Inspected) => text === script.text && memoryMb === script.memoryMb;
+    if (!servesCalls(script)) return undefined;
+    const { runtime, text, memoryMb } = script;
+    const fitting = ({ script: known }: Inspected) =>
+      known.runtime === runtime && known.text === text && known.memoryMb === memoryMb;
     const inspected = this.#inspected.find(fitting);
     return inspected === undefined ? undefined : this.#takeOut(inspected);
   }
@@ -211,6 +227,15 @@ export class Isolates {
   #count(kind: string): void {
     this.starts[kind] = (this.starts[kind] ?? 0) + 1;
   }
+}
+
+/** Whether a module that was evaluated in its isolate before leaves there what a call does. */
+function servesCalls({ isolation }: ToolScript): boolean {
+  return isolation === "instance" || isolation === "shared";
+}
+
+function weightOf({ runtime }: ToolIsolate): number {
+  return runtime === "python" ? PYTHON_WEIGHT : 1;
 }
 
 /** What an isolate may come to: an interpreter has a heap of its own beside V8's, and a command its memory. */

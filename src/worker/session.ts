@@ -301,6 +301,8 @@ export class Session implements LinkListener {
   #sendStats(): void {
     this.#isolates.dropStale();
     this.#leftovers.collect();
+    // Some of what is to be prepared waits until there has been nothing to do for a while.
+    if (this.#calls.size === 0) this.#preparation.begin(false);
     const stats: WorkerStats = {
       ...this.#isolates.counts(),
       starts: this.#isolates.starts,

@@ -15,6 +15,8 @@ import type { Blank } from "./tool-isolate.ts";
 const BLANKS_MAX = 2;
 /** Each takes as much memory as dozens of the others. */
 const PYTHON_BLANKS_MAX = 1;
+/** Starting one takes so long that nobody shall wait for it: the worker must have had nothing to do, in milliseconds. */
+const PYTHON_AFTER_MS = 250;
 const BLANK_KINDS_MAX = 3;
 
 /** What blanks differ in. A realm is hardened where calls share it; one that serves a single call stays open. */
@@ -37,6 +39,7 @@ export class Shelf implements Disposable {
   readonly #onStart: (kind: "blank" | "context") => void;
   /** By kinds that were used last, least recently used first. */
   readonly #places = new Map<string, Place>();
+  #usedAtMs = 0;
   /** What V8 made of the prelude, by whether it was for a hardened realm. */
   readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
 
@@ -69,20 +72,30 @@ export class Shelf implements Disposable {
 
   /** Whether there is something to prepare. */
   get isWanting(): boolean {
-    for (const place of this.#places.values()) if (isWanting(place)) return true;
+    for (const place of this.#places.values()) if (this.#isWanting(place)) return true;
     return false;
   }
 
   /** Prepares something; says whether it did. */
   refill(): boolean {
     for (const place of this.#places.values()) {
-      if (!isWanting(place)) continue;
+      if (!this.#isWanting(place)) continue;
       const { kind, blanks } = place;
       if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#create(kind));
       else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude.core, kind.hardened));
       return true;
     }
     return false;
+  }
+
+  /** Somebody needs the worker. */
+  noteUse(): void {
+    this.#usedAtMs = performance.now();
+  }
+
+  #isWanting({ kind, blanks }: Place): boolean {
+    if (kind.runtime !== "python") return blanks.length < BLANKS_MAX;
+    return blanks.length < PYTHON_BLANKS_MAX && performance.now() - this.#usedAtMs >= PYTHON_AFTER_MS;
   }
 
   [Symbol.dispose](): void {
@@ -103,8 +116,4 @@ export class Shelf implements Disposable {
     };
     return { isolate, realm: GuestRealm.open(isolate, { prelude, engine }, this.#host, hardened), open };
   }
-}
-
-function isWanting({ kind, blanks }: Place): boolean {
-  return blanks.length < (kind.runtime === "python" ? PYTHON_BLANKS_MAX : BLANKS_MAX);
 }

@@ -1,5 +1,5 @@
 import type ivm from "isolated-vm";
-import { isHardened, type ToolScript } from "../protocol/script.ts";
+import { isHardened, type Runtime, type ToolScript } from "../protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/heap.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
@@ -29,6 +29,9 @@ export function heapBytesOf(isolate: ivm.Isolate): number {
 /** One isolate and the tool in it. It is never shared by two tools or two tenants. */
 export class ToolIsolate {
   readonly tool: string;
+  readonly runtime: Runtime;
+  /** When a call came last. */
+  enteredAtMs = performance.now();
   /** Whether its realm is frozen, so that what the guest says in there is the guest's own. */
   readonly isHardened: boolean;
   /** Numbers of the calls in flight. */
@@ -54,6 +57,7 @@ export class ToolIsolate {
   constructor(blank: Blank, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
     this.#onEnd = onEnd;
     this.tool = script.name;
+    this.runtime = script.runtime;
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
     this.#isolate = blank.isolate;
@@ -69,6 +73,7 @@ export class ToolIsolate {
   enter(run: number, count = 1): GuestRealm {
     this.runs.add(run);
     this.#served += count;
+    this.enteredAtMs = performance.now();
     if (this.#realm !== null) return this.#realm;
     const realm = this.#next ?? this.#open(this.#loaded);
     this.#next = null;

@@ -115,9 +115,9 @@ function expectEnd(run: Run, ends: readonly string[]): void {
   expect(run.growth.executorsMb).toBeLessThanOrEqual(EXECUTORS_GROWTH_MB);
 }
 
-function declareHazards({ hazards = [] }: Plan, report: Report): void {
+function declareHazards({ hazards = [], shapes = SHAPES }: Plan, report: Report): void {
   for (const { name, ends, limits, output, dropped } of hazards) {
-    for (const shape of SHAPES) {
+    for (const shape of shapes) {
       test(`${name}, ${shape}: ends with ${ends.join(" or ")}`, () => {
         const run = report.run(name, shape);
         expectEnd(run, ends);

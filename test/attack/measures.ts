@@ -53,14 +53,14 @@ export interface Growth {
   readonly executorsMb: number;
 }
 
-/** Waits until no more than `allowedMb` are held that were not at the start; gives up after a while, and tells. */
-export async function settledGrowth(start: Memory, allowedMb: number): Promise<Growth> {
+/** Waits until no more than `allowed` is held that was not at the start; gives up after a while, and tells. */
+export async function settledGrowth(start: Memory, allowed: Growth): Promise<Growth> {
   const untilMs = performance.now() + SETTLE_MS;
   for (;;) {
     const now = measureMemory();
     const hostMb = Math.round(now.hostMb - start.hostMb);
     const executorsMb = Math.round(beyond(now.executorsMb, mean(start.executorsMb)));
-    const isBack = hostMb <= allowedMb && executorsMb <= allowedMb;
+    const isBack = hostMb <= allowed.hostMb && executorsMb <= allowed.executorsMb;
     if (isBack || performance.now() > untilMs) return { hostMb, executorsMb };
     await new Promise((done) => setTimeout(done, LOOK_EVERY_MS));
   }

@@ -1,5 +1,5 @@
 /** What a family of hazards asks of the child process that runs it, and what the child tells: data, because it crosses a pipe. */
-import type { ErrorCode, Isolation, Limits } from "../../src/index.ts";
+import type { ErrorCode, Isolation, Limits, Runtime } from "../../src/index.ts";
 
 /** How a hazard ends: with a code, as a success, or, where the engine broke its promise, not at all. */
 export type End = ErrorCode | "ok" | "registered" | "hung";
@@ -19,11 +19,13 @@ export const EXECUTORS_GROWTH_MB = 256;
 export const SHAPES = ["at once", "after an await"] as const;
 export type Shape = (typeof SHAPES)[number];
 
-/** One way to attack: the body of a tool's function, which may name `input`, `host` and `context`. */
+/** One way to attack: the body of a tool's function, which may name `input`, and in JavaScript `host` and `context`. */
 export interface Hazard {
   /** A sentence about what the tool does. */
   readonly name: string;
   readonly body: string;
+  /** What it is written in, where that is not JavaScript. */
+  readonly runtime?: Extract<Runtime, "python">;
   /** Module code before the function. */
   readonly module?: string;
   readonly arguments?: Record<string, unknown>;
@@ -73,6 +75,8 @@ export interface Siege {
 
 export interface Plan {
   readonly hazards?: readonly Hazard[];
+  /** In which shapes they attack, where that is not in all. */
+  readonly shapes?: readonly Shape[];
   readonly modules?: readonly HostileModule[];
   readonly batches?: readonly HostileBatch[];
   readonly sieges?: readonly Siege[];
@@ -80,6 +84,8 @@ export interface Plan {
   readonly scenes?: { readonly file: string; readonly names: readonly string[] };
   /** Why none of it can be carried out on this machine. */
   readonly unless?: string;
+  /** Whether innocent calls of a Python tool are in flight as well. */
+  readonly python?: boolean;
   /** What the host's standard error may begin with; it has to stay empty where this is missing. */
   readonly stderr?: string;
 }

@@ -14,9 +14,9 @@ const SIEGE = 6;
 const BESIEGED_MS = 2_500;
 
 const plan = JSON.parse(await text(process.stdin)) as Plan;
-const stage = await Stage.open();
+const stage = await Stage.open(plan.python);
 const { engine } = stage;
-for (const hazard of plan.hazards ?? []) for (const shape of SHAPES) await suffer(hazard, shape);
+for (const hazard of plan.hazards ?? []) for (const shape of plan.shapes ?? SHAPES) await suffer(hazard, shape);
 for (const module of plan.modules ?? []) await load(module);
 for (const batch of plan.batches ?? []) await mix(batch);
 for (const siege of plan.sieges ?? []) await besiege(siege);
@@ -49,10 +49,17 @@ async function suffer(hazard: Hazard, shape: Shape): Promise<void> {
   await engine.unregister(tool);
 }
 
-function sourceOf({ body, module = "" }: Hazard, shape: Shape): string {
+function sourceOf({ body, module = "", runtime }: Hazard, shape: Shape): string {
+  if (runtime === "python") return pythonOf(body, module, shape);
   const [async, wait] =
     shape === "at once" ? ["", ""] : ["async ", "await new Promise((done) => setTimeout(done, 5));"];
   return `${module}\nexport default ${async}(input, context) => { const { host } = context; ${wait}\n${body}\n};`;
+}
+
+function pythonOf(body: string, module: string, shape: Shape): string {
+  const indented = body.replaceAll(/^/gm, "  ");
+  if (shape === "at once") return `${module}\ndef execute(input):\n${indented}\n`;
+  return `${module}\nimport asyncio as _asyncio\nasync def execute(input):\n  await _asyncio.sleep(0.005)\n${indented}\n`;
 }
 
 /** Registers a module that attacks at once; where it gets through, calls it. */

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { createEngine, defineCapability, type Engine, GloveboxError, type ToolResult } from "../../src/index.ts";
 import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
-import { type End, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
+import { type End, EXECUTORS_GROWTH_MB, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
 
 /** Calls that are not answered by then never will be: the engine has broken its promise. */
 const PATIENCE_MS = 25_000;
@@ -14,6 +14,14 @@ const INNOCENT = `export default async ({ n }) => {
   return { n, sum };
 };`;
 
+/** The same in Python, of which two calls wait in one interpreter. */
+const PYTHON_INNOCENT = `import time
+def execute(input):
+  time.sleep(0.2)
+  return {"n": input["n"], "sum": sum(range(input["n"] + 1))}
+`;
+const PYTHON_INNOCENTS = 2;
+
 /** Describes the world that a tool finds: what another tool has done to it would show. */
 const WITNESS = `export default () => [Object, Array, Function, Promise, String, RegExp, Error, Map, Symbol, JSON, Math, Reflect]
   .flatMap((each) => [each, each.prototype ?? {}])
@@ -22,7 +30,7 @@ const WITNESS = `export default () => [Object, Array, Function, Promise, String,
   .join("|");`;
 
 /** What a tool is registered with besides its source. */
-export type Extras = Pick<Hazard, "limits" | "isolation" | "retries">;
+export type Extras = Pick<Hazard, "limits" | "isolation" | "retries" | "runtime">;
 export type Outcome = ToolResult | GloveboxError | "registered" | undefined;
 
 /** How long an attack took, where that is not the time of everything that it did, and its limit. */
@@ -41,12 +49,15 @@ export class Stage {
   #world: unknown;
   #start: Memory = { hostMb: 0, executorsMb: [] };
   #registered = 0;
+  readonly #innocents: readonly string[];
 
-  private constructor(engine: Engine) {
+  private constructor(engine: Engine, innocents: readonly string[]) {
     this.engine = engine;
+    this.#innocents = innocents;
   }
 
-  static async open(): Promise<Stage> {
+  /** `python`: among its innocents are some of Python's. */
+  static async open(python = false): Promise<Stage> {
     let failures = 0;
     const vault = defineCapability({
       name: "vault",
@@ -64,6 +75,10 @@ export class Stage {
         capabilities: [vault],
         policy: { rules: [{ tools: ["*"], allow: { vault: true, native: true } }] },
       }),
+      [
+        ...Array.from({ length: INNOCENTS }, () => "innocent"),
+        ...Array.from({ length: python ? PYTHON_INNOCENTS : 0 }, () => "innocent-python"),
+      ],
     );
     await stage.#warmUp();
     return stage;
@@ -71,18 +86,29 @@ export class Stage {
 
   async #warmUp(): Promise<void> {
     await this.engine.register({ name: "innocent", description: "sums", source: INNOCENT });
+    if (this.#innocents.includes("innocent-python")) {
+      const runtime = "python";
+      await this.engine.register({ name: "innocent-python", description: "sums", source: PYTHON_INNOCENT, runtime });
+      // All workers have what their interpreters share.
+      const tenants = ["a", "b", "c", "d"];
+      const call = { name: "innocent-python", arguments: { n: 1 } };
+      await Promise.all(tenants.map((tenant) => this.engine.execute(call, { tenant })));
+    }
     await this.engine.register({ name: "witness", description: "looks", source: WITNESS });
     this.#world = (await this.engine.execute({ name: "witness", arguments: {} })).output;
     // The spare is at work, and what a first call needs has been made.
-    await Promise.all(Array.from({ length: INNOCENTS }, (_, n) => this.#innocent(n, [])));
+    await Promise.all(this.#innocents.map((name, n) => this.#innocent(name, n, [])));
     await new Promise((done) => setTimeout(done, 1_000));
-    this.#start = measureMemory();
+    const { hostMb, executorsMb } = measureMemory();
+    // One of them stands by, and has no interpreters yet.
+    const isMixed = this.#innocents.includes("innocent-python");
+    this.#start = { hostMb, executorsMb: isMixed ? [Math.max(...executorsMb)] : executorsMb };
     this.#pulse.take();
     this.#familyPulse.take();
   }
 
   /** Registers a source as a tool of its own, so that no tool is refused for what another attack did. */
-  async put(source: string, { limits, isolation, retries }: Extras = {}): Promise<string> {
+  async put(source: string, { limits, isolation, retries, runtime }: Extras = {}): Promise<string> {
     const name = `tool-${++this.#registered}`;
     await this.engine.register({
       name,
@@ -90,6 +116,7 @@ export class Stage {
       source,
       limits: { ...LIMITS, ...limits },
       capabilities: { vault: true },
+      ...(runtime === undefined ? {} : { runtime }),
       ...(isolation === undefined ? {} : { isolation }),
       ...(retries === undefined ? {} : { retries }),
     });
@@ -115,23 +142,23 @@ export class Stage {
   async among(name: string, shape: string, act: (harm: string[]) => Promise<Act>): Promise<void> {
     const harm: string[] = [];
     this.#pulse.take();
-    const innocents = Array.from({ length: INNOCENTS }, (_, n) => this.#innocent(n + 1, harm));
+    const innocents = this.#innocents.map((innocent, n) => this.#innocent(innocent, n + 1, harm));
     const startMs = performance.now();
     const { outcome, timed } = await act(harm);
     const ms = Math.round(performance.now() - startMs);
-    await Promise.all([...innocents, this.#innocent(100, harm)]);
+    await Promise.all([...innocents, ...[...new Set(this.#innocents)].map((each) => this.#innocent(each, 100, harm))]);
     const seen = await settled(this.engine.execute({ name: "witness", arguments: {} }));
     if (seen?.output !== this.#world) harm.push(`another tool sees another world: ${wordsOf(seen)}`);
     const delay = this.#pulse.take();
-    const growth = await settledGrowth(this.#start, HOST_GROWTH_MB);
+    const growth = await settledGrowth(this.#start, { hostMb: HOST_GROWTH_MB, executorsMb: EXECUTORS_GROWTH_MB });
     const run: Run = { name, shape, ms, harm, delay, growth, overdueMs: overdue(outcome, timed), ...describe(outcome) };
     console.log(JSON.stringify(run));
   }
 
-  async #innocent(n: number, harm: string[]): Promise<void> {
-    const result = await settled(this.engine.execute({ name: "innocent", arguments: { n } }));
+  async #innocent(name: string, n: number, harm: string[]): Promise<void> {
+    const result = await settled(this.engine.execute({ name, arguments: { n } }));
     const { sum } = (result?.output ?? {}) as { sum?: number };
-    if (sum !== (n * (n + 1)) / 2) harm.push(`innocent call ${n}: ${wordsOf(result)}`);
+    if (sum !== (n * (n + 1)) / 2) harm.push(`call ${n} of ${name}: ${wordsOf(result)}`);
   }
 
   get familyDelay(): Run["delay"] {

@@ -1,7 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmod, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createRegistry } from "../../src/ecosystems/agentspace/index.ts";
 import type { Engine, ToolDefinition } from "../../src/index.ts";
@@ -64,6 +66,8 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     expect(output).toEqual({ tool_id: "hazards", tool_data: { a: "é😀" }, mode: "input", input: { act: "argument" } });
     const looked = await act("look", {}, engine);
     expect(looked.output).toMatchObject({ environment: "PWD ", cwd: "/call", uid: 65_534, gid: 65_534 });
+    // The first process inside is above it, and was not started where the engine was.
+    expect(looked.output).toMatchObject({ above: "HOME=/home PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PWD=/ " });
   });
 
   test("that is linked with the system's libraries finds them", async () => {
@@ -125,10 +129,10 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     expect(error).toMatchObject({ code: "input_too_large", message: expect.stringContaining("131071 bytes") });
   });
 
-  test("ends with the limit that it meets: processor time, memory of each kind, time [C73]", async () => {
+  test("ends with the limit that it meets: processor time, memory, time [C73]", async () => {
     const engine = await openEngine();
     for (const what of ["loop", "stubborn"]) expect((await act(what, {}, engine)).error?.code).toBe("cpu_limit");
-    for (const what of ["memory", "common"]) expect((await act(what, {}, engine)).error?.code).toBe("memory_limit");
+    expect((await act("memory", {}, engine)).error?.code).toBe("memory_limit");
     const id = `${Math.random()}`;
     const { error } = await act("sleep", { limits: { wallMs: 500 }, config: { id } }, engine);
     expect(error?.code).toBe("wall_limit");
@@ -170,6 +174,15 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     // What it has left, the next engine removes that has a binary.
     await (await openEngine()).register(TOOL);
     await expect.poll(files, { timeout: 20_000 }).toEqual([]);
+  });
+
+  test("has failed where the host has no descriptors left for it, which lives on", async () => {
+    const program = fileURLToPath(new URL("programs/runs-out-of-descriptors.ts", import.meta.url));
+    const args = [process.execPath, "--no-node-snapshot", "--no-warnings", program, INCREMENT];
+    const { stdout } = await promisify(execFile)("/bin/sh", ["-c", 'ulimit -n 400; exec "$@"', "sh", ...args]);
+    const ends: unknown[] = JSON.parse(stdout);
+    expect([ends[0], ends.at(-1)]).toEqual(["ok", "ok"]);
+    expect(new Set(ends)).toEqual(new Set(["ok", "capability_failed"]));
   });
 
   test("is run once, also where its call is run again because its executor was lost", async () => {

@@ -39,8 +39,8 @@ describe("the guide's classes, unchanged and without a mount", () => {
   });
 
   test("tell that there is no such file, and that a command is blocked [B27 B32 B33]", async () => {
-    const missing = await bench.run("read_file", { path: "/nowhere/at-all" });
-    expect(missing.error).toMatchObject({ message: "File not found: /nowhere/at-all", type: "FileNotFoundError" });
+    const missing = await bench.run("read_file", { path: "/tmp/at-all" });
+    expect(missing.error).toMatchObject({ message: "File not found: /tmp/at-all", type: "FileNotFoundError" });
     const blocked = await bench.run("bash", { command: "sudo rm -rf / --force" });
     expect(blocked.error).toMatchObject({ message: "Blocked command pattern: rm -rf /", type: "SecurityError" });
   });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, PYTHON_MS);
 
 const failure = async (code: string) => (await bench.run(runs, { code })).error;
-const stackOf = (details: object | undefined) => String((details as { stack?: string } | undefined)?.stack);
+const stackOf = (details: unknown) => String((details as { stack?: string } | undefined)?.stack);
 
 describe("what a tool raises", () => {
   test("is told with its class, its message, and a traceback of the tool's own lines", async () => {

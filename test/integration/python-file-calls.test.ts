@@ -46,6 +46,17 @@ return left`;
     expect((await mounts.engine.execute({ name, arguments: {} })).output).toEqual([[], [], "/tmp"]);
   });
 
+  test("keeps its files in memory while others begin beside it", async () => {
+    const body = `import time
+Path("/tmp", input["name"]).touch()
+time.sleep(0.05)
+return os.path.exists("/tmp/" + input["name"])`;
+    const name = "files-beside";
+    await mounts.outputOf(body, { name }, { name: "first" });
+    const calls = ["a", "b", "c", "d"].map((one) => mounts.engine.execute({ name, arguments: { name: one } }));
+    expect((await Promise.all(calls)).map(({ output }) => output)).toEqual([true, true, true, true]);
+  });
+
   test("finds what those before it left, where the module is shared", async () => {
     const body = `kept = os.listdir("/tmp")
 Path("/tmp/kept").touch()
@@ -93,26 +104,43 @@ describe("the document's ReadFileTool, unchanged", () => {
     return mounts.engine.execute({ name: "read_file", arguments: args });
   };
 
-  test("reads a file of a mount, in the coding that it is told", async () => {
-    expect(await read({ path: "/data/words.txt" })).toMatchObject({ success: true, output: "größe\nzwei\n" });
+  const failureOf = async (args: Record<string, unknown>, config: JsonValue = {}) => {
+    const { error } = await read(args, config);
+    return [error?.type, error?.message];
+  };
+
+  test("[B20 B28 B29] reads a file of a mount in the coding that it is told", async () => {
+    const metadata = { path: "/data/words.txt", size: 11 };
+    expect(await read({ path: "/data/words.txt" })).toMatchObject({ output: "größe\nzwei\n", metadata });
     expect((await read({ path: "/data/words.txt", encoding: "latin-1" })).output).toBe("grÃ¶Ã\u009fe\nzwei\n");
-    expect((await read({ path: "/data/words.txt" }, { allowed_paths: ["/data"] })).success).toBe(true);
+    expect(await failureOf({ path: "/data/words.txt", encoding: "none" })).toEqual([
+      "LookupError",
+      "unknown encoding: none",
+    ]);
   });
 
-  test("says what is too large, not there, not allowed, and not granted", async () => {
-    const failures = [
-      await read({ path: "/data/big" }),
-      await read({ path: "/data/none.txt" }),
-      await read({ path: "/data/../secret.txt" }, { allowed_paths: ["/data"] }),
-      await read({ path: "/data/link" }, { allowed_paths: ["/data/sub"] }),
-      await read({ path: "/out/x" }),
-    ];
-    expect(failures.map(({ error }) => [error?.type, error?.message])).toEqual([
-      ["FileTooLarge", "File exceeds max size (1048576 bytes)"],
-      ["FileNotFoundError", "File not found: /data/none.txt"],
-      ["PermissionError", "Path not allowed"],
-      ["PermissionError", "Path not allowed"],
-      ["PermissionError", expect.stringContaining('there is no mount "out"') as unknown],
+  test("[B22 B25 B26 B27] says what is too large, and what is not there", async () => {
+    const tooLarge = (bytes: number) => ["FileTooLarge", `File exceeds max size (${bytes} bytes)`];
+    expect(await failureOf({ path: "/data/big" })).toEqual(tooLarge(1_048_576));
+    expect(await failureOf({ path: "/data/words.txt" }, { max_size: 13 })).toEqual(tooLarge(13));
+    expect((await read({ path: "/data/words.txt" }, { max_size: 14 })).success).toBe(true);
+    expect(await failureOf({ path: "/data/none.txt" })).toEqual([
+      "FileNotFoundError",
+      "File not found: /data/none.txt",
+    ]);
+  });
+
+  test("[B21 B23 B24] reads what is allowed by where it really is, and granted", async () => {
+    const refused = ["PermissionError", "Path not allowed"];
+    expect(await failureOf({ path: "/data/../secret.txt" }, { allowed_paths: ["/data"] })).toEqual(refused);
+    expect(await failureOf({ path: "/data/sub/../words.txt" }, { allowed_paths: ["/data/sub"] })).toEqual(refused);
+    expect(await failureOf({ path: "/data/link" }, { allowed_paths: ["/data/link"] })).toEqual([undefined, undefined]);
+    expect(await failureOf({ path: "/data/link" }, { allowed_paths: ["/data/sub"] })).toEqual(refused);
+    expect(await failureOf({ path: "/data/words.txt" }, { allowed_paths: ["/data/words"] })).toEqual(refused);
+    expect((await read({ path: "/data/words.txt" }, { allowed_paths: ["/data"] })).success).toBe(true);
+    expect(await failureOf({ path: "/out/x" })).toEqual([
+      "PermissionError",
+      expect.stringContaining('there is no mount "out"') as unknown,
     ]);
   });
 });

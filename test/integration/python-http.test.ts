@@ -9,21 +9,27 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const FIRST_MS = 60_000;
 
 /** What the server answers, by path; anything else is told what was sent. */
-const ANSWERS: ReadonlyMap<string, readonly [status: number, headers: Record<string, string | string[]>, body: string]> =
-  new Map([
-    ["/missing", [404, {}, "nothing here"]],
-    ["/latin", [200, { "content-type": "text/plain; charset=iso-8859-1" }, "\u00e4\nb"]],
-    ["/odd", [200, { "content-type": "text/plain; charset=no-such-charset" }, "odd"]],
-    ["/rot13", [200, { "content-type": "text/plain; charset=rot13" }, "plain"]],
-    ["/html", [200, { "content-type": "application/json" }, "<html>"]],
-    ["/huge", [200, {}, "x".repeat(200_000)]],
-    ["/badly", [200, { "content-encoding": "gzip" }, "this is no gzip"]],
-    ["/lines", [200, { "content-type": "text/plain; charset=utf-8" }, "one\ntwo\r\nthree"]],
-    ["/login", [302, { location: "/echo?from=login", "set-cookie": ["sid=1; Path=/; HttpOnly", "gone=; Max-Age=0"] }, ""]],
-    ["/loop", [302, { location: "/loop" }, ""]],
-    ["/moved", [307, { location: "/echo" }, ""]],
-    ["/named", [302, { location: "/echo?k=glovebox.secret.OTHER." }, ""]],
-  ]);
+const ANSWERS: ReadonlyMap<
+  string,
+  readonly [status: number, headers: Record<string, string | string[]>, body: string]
+> = new Map([
+  ["/busy", [503, {}, ""]],
+  ["/missing", [404, {}, "nothing here"]],
+  ["/latin", [200, { "content-type": "text/plain; charset=iso-8859-1" }, "\u00e4\nb"]],
+  ["/odd", [200, { "content-type": "text/plain; charset=no-such-charset" }, "odd"]],
+  ["/rot13", [200, { "content-type": "text/plain; charset=rot13" }, "plain"]],
+  ["/html", [200, { "content-type": "application/json" }, "<html>"]],
+  ["/huge", [200, {}, "x".repeat(200_000)]],
+  ["/badly", [200, { "content-encoding": "gzip" }, "this is no gzip"]],
+  ["/lines", [200, { "content-type": "text/plain; charset=utf-8" }, "one\ntwo\r\nthree"]],
+  [
+    "/login",
+    [302, { location: "/echo?from=login", "set-cookie": ["sid=1; Path=/; HttpOnly", "gone=; Max-Age=0"] }, ""],
+  ],
+  ["/loop", [302, { location: "/loop" }, ""]],
+  ["/moved", [307, { location: "/echo" }, ""]],
+  ["/named", [302, { location: "/echo?k=glovebox.secret.OTHER." }, ""]],
+]);
 
 let server: TestServer;
 let other: TestServer & { readonly name: string };
@@ -41,7 +47,10 @@ beforeAll(async () => {
       if (waiting.length === 3) for (const answer of waiting.splice(0)) answer();
       return;
     }
-    if (pathname === "/away") return response.writeHead(302, { location: `${other.name}/echo` }).end();
+    if (pathname === "/away") {
+      response.writeHead(302, { location: `${other.name}/echo` }).end();
+      return;
+    }
     const [status, headers, text] = ANSWERS.get(pathname) ?? [
       200,
       { "content-type": "application/json" },
@@ -77,12 +86,9 @@ interface RunOptions {
 async function run(body: string, { args = {}, maxBytes = 5_000_000 }: RunOptions = {}): Promise<ToolResult> {
   const name = `tool${++tools}`;
   const lines = body.split("\n").map((line) => `    ${line}`);
-  const source = [
-    "async def execute(input):",
-    "    import asyncio",
-    "    origin = input['origin']",
-    ...lines,
-  ].join("\n");
+  const source = ["async def execute(input):", "    import asyncio", "    origin = input['origin']", ...lines].join(
+    "\n",
+  );
   const fetch = { origins: [server.origin, other.name], methods: METHODS, maxBytes, maxRequests: 200 };
   await engine.register({
     name,
@@ -230,6 +236,22 @@ return [lines, sizes, texts, requests.get(origin + "/latin").encoding]`;
       ["\u00e4\nb", "odd", "plain"],
       "iso-8859-1",
     ]);
+  });
+
+  test("makes requests again as its adapter says", async () => {
+    const before = server.seen.length;
+    const body = `
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+session = requests.Session()
+session.mount("http://", HTTPAdapter(max_retries=Retry(total=2, status_forcelist=[503], backoff_factor=0.001)))
+try:
+    session.get(origin + "/busy")
+except requests.exceptions.RetryError as error:
+    return [session.post(origin + "/busy").status_code, str(error)]`;
+    expect(await outputOf(body)).toEqual([503, "too many 503 error responses"]);
+    expect(server.seen.slice(before).map(({ method }) => method)).toEqual(["GET", "GET", "GET", "POST"]);
   });
 
   test("raises its own exceptions, whatever a server does", async () => {
@@ -426,4 +448,3 @@ return [one.json()["url"], one.url.host, two.json()["body"], str(three.url), len
     ]);
   });
 });
-

@@ -74,7 +74,7 @@ describe("what a tool returns", () => {
     ["deeper than the stack", "value = []\nfor _ in range(100_000): value = [value]"],
     ["made anew whenever it is asked", "class M:\n    def __getattr__(self, name): return lambda: M()\nvalue = M()"],
   ])("ends the call and no other one where it is %s", async (_what, code) => {
-    expect((await give(code)).error?.code).toMatch(/^(?:invalid_output|memory_limit)$/);
+    expect((await give(code)).error?.code).toMatch(/^(?:invalid_output|tool_error)$/);
     expect((await give("value = 1")).output).toBe(1);
   });
 

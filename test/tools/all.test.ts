@@ -16,14 +16,15 @@ test("all of the tools that come with the engine are registered by their folder 
     ["edit_file", "amplifier"],
     ["js_exec", "strands"],
     ["list_directory", "amplifier"],
+    ["python_exec", "strands"],
     ["read_file", "amplifier"],
     ["web_fetch", "amplifier"],
     ["write_file", "amplifier"],
   ]);
-});
+}, 60_000);
 
 test("each of their modules is there by its name", () => {
-  const names = ["bash", "calculator", "echo", "filesystem", "js_exec", "web"] as const;
-  const modules = readdirSync(TOOLS).filter((name) => name.endsWith(".ts"));
+  const names = ["bash", "calculator", "echo", "filesystem", "js_exec", "python_exec", "web"] as const;
+  const modules = readdirSync(TOOLS).filter((name) => /\.(?:ts|py)$/.test(name));
   expect(names.map((name) => path.basename(referenceTool(name)))).toEqual(modules);
 });

@@ -207,3 +207,24 @@ describe("a module is refused", () => {
     expect(refusalOf(wasm(...valid))).toBeNull();
   });
 });
+
+describe("a module with types of values in V8's heap", () => {
+  const FUNCTION = [0x60, 0, 0];
+  test.each([
+    ["an array", [0x5e, 0x7e, 1]],
+    ["a structure", [0x5f, 0]],
+    ["a group of types", [0x4e, 1, ...FUNCTION]],
+    ["a type that may have others below it", [0x50, 0, ...FUNCTION]],
+  ])("is refused: %s", (_what, type) => {
+    const types = section(1, 2, ...FUNCTION, ...type);
+    const bytes = wasm(types, FUNCTIONS, memory(...limits(1)), exportsOf(0), code());
+    expect(() => new WebAssembly.Module(bytes)).not.toThrow();
+    expect(() => limitMemory(bytes, 16)).toThrow(/whose memory cannot be limited: build it without WasmGC/);
+  });
+
+  test("is one with functions alone where those take and give references", () => {
+    const types = section(1, 2, ...FUNCTION, 0x60, 2, 0x63, 0x70, 0x7b, 1, EXTERNREF);
+    const bytes = wasm(types, FUNCTIONS, memory(...limits(1)), exportsOf(0), code());
+    expect(() => limitMemory(bytes, 16)).not.toThrow();
+  });
+});

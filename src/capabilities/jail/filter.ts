@@ -25,6 +25,12 @@ const FORBIDDEN: { readonly [name: string]: Numbers } = {
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
   pidfd_getfd: [438, 438],
+  // Memory that belongs to no process, so that whoever watches processes does not see it.
+  memfd_create: [319, 279],
+  memfd_secret: [447, 447],
+  shmget: [29, 194],
+  semget: [64, 190],
+  msgget: [68, 186],
   // Namespaces and mounts, which need rights that nobody inside has.
   unshare: [272, 97],
   setns: [308, 268],
@@ -71,17 +77,18 @@ const FORKS: readonly (readonly [x64: number, arm64: number | null])[] = [
 const CLONE_THREAD = 0x1_0000;
 /** Its flags lie in memory as well; who is told that there is no such call takes `clone`. */
 const CLONE3 = 435;
-/** Memory that belongs to no process, so that whoever watches processes does not see it. */
-const HIDDEN: readonly Numbers[] = [
-  [319, 279], // memfd_create
-  [447, 447], // memfd_secret
-  [29, 194], // shmget
-  [68, 186], // msgget
-];
+/**
+ * What is shared with nobody but who comes of a fork is memory of no process as well: its addresses can be given up, and its
+ * pages be had for ever. And what grows downwards is a stack to the system, which its limit of data leaves out.
+ */
+const MMAP: Numbers = [9, 222];
+const [MAP_SHARED, MAP_ANONYMOUS, MAP_GROWSDOWN] = [0x01, 0x20, 0x100];
 
 const SOCKET: Numbers = [41, 198];
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of others some belong to no namespace: AF_VSOCK leads to the machine's own host. */
 const FAMILIES = [1, 2, 10, 16];
+/** What is one process has nobody to speak to by an address, and connections to itself would hold memory of the kernel's. */
+const FAMILIES_OF_ONE = [1];
 
 /** AUDIT_ARCH_*: numbers mean something else in another architecture's system calls. */
 const ARCHITECTURES: ReadonlyMap<string, { readonly audit: number; readonly column: 0 | 1 }> = new Map([
@@ -126,7 +133,7 @@ export function systemCallFilter(architecture: string, mayFork: boolean): Uint8A
     [JUMP_IF_EQUAL, SOCKET[column], 1, 0],
     [RETURN, ALLOW, 0, 0],
     [LOAD, argumentAt(0), 0, 0],
-    ...FAMILIES.flatMap((family): Instruction[] => [
+    ...(mayFork ? FAMILIES : FAMILIES_OF_ONE).flatMap((family): Instruction[] => [
       [JUMP_IF_EQUAL, family, 0, 1],
       [RETURN, ALLOW, 0, 0],
     ]),
@@ -134,14 +141,21 @@ export function systemCallFilter(architecture: string, mayFork: boolean): Uint8A
   ]);
 }
 
-/** Forbids what makes processes, and leaves threads. */
+/** Forbids what makes processes, and what they would have in common, and leaves threads. */
 function withoutForks(column: 0 | 1): Instruction[] {
-  const numbers = [...FORKS, ...HIDDEN].flatMap((each) => each[column] ?? []);
+  const numbers = FORKS.flatMap((each) => each[column] ?? []);
   return [
     ...numbers.flatMap((number): Instruction[] => [
       [JUMP_IF_EQUAL, number, 0, 1],
       [RETURN, EPERM, 0, 0],
     ]),
+    [JUMP_IF_EQUAL, MMAP[column], 0, 6],
+    [LOAD, argumentAt(3), 0, 0],
+    [JUMP_IF_ANY_BIT, MAP_GROWSDOWN, 2, 0],
+    [JUMP_IF_ANY_BIT, MAP_SHARED, 0, 2],
+    [JUMP_IF_ANY_BIT, MAP_ANONYMOUS, 0, 1],
+    [RETURN, EPERM, 0, 0],
+    [RETURN, ALLOW, 0, 0],
     [JUMP_IF_EQUAL, CLONE3, 0, 1],
     [RETURN, ENOSYS, 0, 0],
     [JUMP_IF_EQUAL, CLONE[column], 0, 4],

@@ -138,7 +138,11 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
       isGated ? "pipe" : "ignore",
       "pipe",
     ]);
-    const child = spawn(SHELL, argumentsFor(bubblewrap, inside), { stdio: descriptors.stdio, env: ENVIRONMENT });
+    // Whoever has its first process above it in view reads where the shell was started.
+    const options = { stdio: descriptors.stdio, env: ENVIRONMENT, cwd: "/" };
+    const child = spawn(SHELL, argumentsFor(bubblewrap, inside), options);
+    // Where there are no descriptors left it has no pipes, and nobody else would hear of it before the process ends by it.
+    child.once("error", () => undefined);
     const pipes = [child.stdio[0], ...child.stdio.slice(ARGUMENTS_FD, LIFELINE_FD + 1)];
     const [stdin, told, filtered, gate, lifeline] = pipes as unknown as Pipes;
     // Who ends before all is written, ends.

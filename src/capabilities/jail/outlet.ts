@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { Socket } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { TemporaryFolders } from "../temporary.ts";
 
 const run = promisify(execFile);
 const MAKE_MS = 10_000;
+const folders = new TemporaryFolders("pipes");
 
 /** A pipe: what is written to the descriptor is read from the stream. */
 export interface Outlet {
@@ -21,20 +21,29 @@ export interface Outlet {
  * writes to `/dev/stderr` would fail. Rejects where there can be none.
  */
 export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
-  const folder = await mkdtemp(path.join(tmpdir(), `glovebox-pipes-${process.pid}-`));
+  const folder = await folders.make();
   try {
     const names = Array.from({ length: count }, (_, at) => path.join(folder, `${at}`));
     await run("mkfifo", ["-m", "600", ...names], { timeout: MAKE_MS });
-    return names.map(open);
+    return openAll(names);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await folders.remove(folder);
   }
 }
 
-/** Reading comes first: whoever opens such a pipe to write waits for a reader. */
-function open(name: string): Outlet {
-  const stream = new Socket({ fd: openSync(name, constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
-  return { stream, fd: openSync(name, constants.O_WRONLY) };
+/** All of them, or where there are not so many descriptors, none. */
+function openAll(names: readonly string[]): readonly Outlet[] {
+  using undo = new DisposableStack();
+  const outlets = names.map((name): Outlet => {
+    // Reading comes first: whoever opens such a pipe to write waits for a reader.
+    const stream = new Socket({ fd: openSync(name, constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
+    undo.defer(() => stream.destroy());
+    const fd = openSync(name, constants.O_WRONLY);
+    undo.defer(() => closeSync(fd));
+    return { stream, fd };
+  });
+  undo.move();
+  return outlets;
 }
 
 /** Gives up the writing ends. */

@@ -92,10 +92,16 @@ export class Binaries {
     await Promise.allSettled(this.#removing);
     this.#folder ??= this.#folders.make();
     const file = path.join(await this.#folder, hash);
-    await writeFile(file, content, { flag: "wx", mode: FILE_MODE });
-    // Whatever the process's mask takes away: archives have no bit that makes a file executable.
-    await chmod(file, FILE_MODE);
-    return file;
+    try {
+      await writeFile(file, content, { flag: "wx", mode: FILE_MODE });
+      // Whatever the process's mask takes away: archives have no bit that makes a file executable.
+      await chmod(file, FILE_MODE);
+      return file;
+    } catch (error) {
+      // Half of a file would be in the way of who tries again when there is room.
+      await rm(file, { force: true });
+      throw error;
+    }
   }
 
   #release(hash: string): void {

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { CallBinary } from "../capability.ts";
-import { closedIn, DEVICES, type Inside, LIBRARIES, ownFolder, readOnly } from "../jail/inside.ts";
+import { closedIn, DEVICES_OF_ONE, type Inside, LIBRARIES, ownFolder, readOnly } from "../jail/inside.ts";
 import { NATIVE_LIMITS } from "./limits.ts";
 
 /** Where things are inside. */
@@ -12,6 +12,8 @@ const OUTPUT = "output.json";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
+/** The main thread's stack is no part of what the system takes for data. */
+const STACK_KIB = 64 * KIB;
 const { addressBytes, folderBytes, folderEntries, openFiles, spareBytes, threads } = NATIVE_LIMITS;
 
 /**
@@ -31,7 +33,7 @@ export function binaryInside(
     walls: [
       ...itself,
       ...readOnly(LIBRARIES),
-      ...DEVICES,
+      ...DEVICES_OF_ONE,
       ...ownFolder(FOLDER, folderBytes),
       ...temporary,
       ...closedIn(FOLDER),
@@ -60,8 +62,10 @@ function limited(cpuMs: number, memoryBytes: number): string {
     `-d ${dataKib}`,
     `-v ${addressKib}`,
   ];
+  // Threads are given as much as the soft limit of stacks says, so that stays where it can.
+  const stack = `ulimit -Hs ${STACK_KIB} || ulimit -s ${STACK_KIB}; `;
   // What cannot be set is lower already.
-  return `{ ${all.map((one) => `ulimit ${one}; `).join("")}} 2>/dev/null`;
+  return `{ ${all.map((one) => `ulimit ${one}; `).join("")}${stack}} 2>/dev/null`;
 }
 
 /** What lies where a binary was to write its answer. */

@@ -7,6 +7,8 @@ import { V8_FLAGS } from "../v8-flags.ts";
 
 /** Packages that an executor process loads itself. */
 const PACKAGES = ["piscina", "isolated-vm"];
+/** Where V8 does not have it by itself: what runs in WebAssembly may wait for promises. */
+const SUSPENDING_FLAG = "--experimental-wasm-jspi";
 /** And the one that isolated-vm loads, which strict package managers let nobody else find. */
 const ADDON_LOADER = "node-gyp-build";
 
@@ -22,6 +24,9 @@ export function executorFlags(): string[] {
     ...[...readablePaths(), ...pythonPaths()].map((path) => `--allow-fs-read=${path}`),
     "--no-node-snapshot",
     ...V8_FLAGS,
+    ...(typeof Reflect.get(Reflect.get(globalThis, "WebAssembly") as object, "Suspending") === "function"
+      ? []
+      : [SUSPENDING_FLAG]),
     "--no-warnings",
   ];
 }

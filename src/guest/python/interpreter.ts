@@ -52,6 +52,7 @@ export class Interpreter {
   #lastError = 0;
   #instances: Instance[] = [];
   #lastInstance = 0;
+  #loaded: string | null = null;
   #bytes = 0;
   /** The calls that Python works for, and what ends each of them where Python itself ends. */
   readonly #running = new Map<number, (error: Error) => void>();
@@ -78,13 +79,14 @@ export class Interpreter {
 
   /** Reads a tool's code. Throws where it is none of Python's. */
   load(code: string): Factory {
-    this.#read(this.#runner.load(code));
+    // The isolate of an inspection gets its tool's code again.
+    if (this.#loaded !== code) this.#read(this.#runner.load(code));
+    this.#loaded = code;
     const { instantiate } = this.#runner;
     // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
     let described: Described | null = null;
     return () => {
-      if (this.#culprit === null) this.#sweep();
-      else if (described !== null) return moduleOf(described, () => this.#elsewhere());
+      if (!this.#sweep() && described !== null) return moduleOf(described, () => this.#elsewhere());
       const id = ++this.#lastInstance;
       this.#instances.push({ call: this.#world.turn.call, id });
       described ??= this.#read(instantiate(id)) as Described;
@@ -99,12 +101,18 @@ export class Interpreter {
     return bytes.join(" ");
   }
 
-  /** Lets go of what calls that have ended were made of. */
-  #sweep(): void {
-    this.#instances = this.#instances.filter(({ call, id }) => {
-      if (call?.settled === true) this.#runner.release(id);
-      return call?.settled !== true;
-    });
+  /** Lets go of what calls that have ended were made of. Says whether the interpreter is of any use. */
+  #sweep(): boolean {
+    if (this.#culprit !== null) return false;
+    try {
+      this.#instances = this.#instances.filter(({ call, id }) => {
+        if (call?.settled === true) this.#runner.release(id);
+        return call?.settled !== true;
+      });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   async #call(instance: number, target: Target, args: readonly unknown[], context: ContextPlace): Promise<unknown> {

@@ -76,6 +76,8 @@ class BoundedOpenFile extends OpenFile {
   }
 
   override fd_filestat_set_size(size: bigint): number {
+    // A length without a sign reaches this as a number with one.
+    if (size < 0n) return wasi.ERRNO_INVAL;
     if (size >= this.#file.size) return this.#grow(size);
     this.#file.resize(Number(size));
     return wasi.ERRNO_SUCCESS;

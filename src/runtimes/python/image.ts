@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { copyFile, lstat, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -9,17 +9,16 @@ import { bundlePrelude } from "../prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
 import { findPyodide } from "./pyodide.ts";
+import { isWhole, sealImage, sweepImages } from "./whole.ts";
 
 const run = promisify(execFile);
 const BUILD_MS = 120_000;
 const IMAGE = "image.json";
-/** With these the names of folders begin, until they are whole, and then. */
-const MAKING = "making-";
-const MADE = "python-";
-const UNUSED_MS = 90 * 24 * 3_600_000;
 const PATH = /(?:file:\/\/)?(?:\/[^\s/'"():]+){2,}/g;
 
 let building: Promise<void> | null = null;
+/** The image that was found to be whole. */
+let known: string | null = null;
 
 /** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`. */
 export async function preparePython(): Promise<void> {
@@ -29,8 +28,8 @@ export async function preparePython(): Promise<void> {
     throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
   }
   if (found === null) throw notReady("neither the user's cache folder nor the temporary one can be written to");
-  if (await isThere(found)) return;
-  building ??= buildImage(pyodide, found).finally(() => (building = null));
+  if (known === found.image && existsSync(path.join(found.image, IMAGE))) return;
+  building ??= provideImage(pyodide, found).finally(() => (building = null));
   try {
     await building;
   } catch (error) {
@@ -51,32 +50,20 @@ function reasonOf(error: unknown): string {
   return line.replaceAll(PATH, "…").slice(0, 500);
 }
 
-/** Whether the image has been made. Says that it is in use, so that nobody removes it. */
-async function isThere({ image }: PythonPlace): Promise<boolean> {
-  if (!existsSync(path.join(image, IMAGE))) return false;
-  const now = new Date();
-  // It may be another's to write to.
-  await utimes(image, now, now).catch(() => undefined);
-  return true;
-}
-
-/** Removes what is left of processes that were killed, and images that nobody has used for long: those of other versions. */
-async function sweep(cache: string): Promise<void> {
-  for (const name of await readdir(cache)) {
-    const keptMs = name.startsWith(MAKING) ? 10 * BUILD_MS : name.startsWith(MADE) ? UNUSED_MS : Infinity;
-    const folder = path.join(cache, name);
-    const found = await lstat(folder).catch(() => undefined);
-    if (found?.isDirectory() !== true || Date.now() - found.mtimeMs < keptMs) continue;
-    await rm(folder, { recursive: true, force: true });
+/** The image as it is where it is whole; otherwise another takes its place. */
+async function provideImage(pyodide: string, place: PythonPlace): Promise<void> {
+  if (!(await isWhole(place.image))) {
+    await buildImage(pyodide, place);
+    await sweepImages(place.cache, place.image).catch(() => undefined);
   }
+  known = place.image;
 }
 
 /** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
 async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promise<void> {
   // Whoever clears caches may have taken it away.
   if (!makeOwn(cache)) throw new Error("error: its folder is no longer the user's own");
-  await sweep(cache).catch(() => undefined);
-  const folder = await mkdtemp(path.join(cache, MAKING));
+  const folder = await mkdtemp(path.join(cache, "making-"));
   try {
     const lock = JSON.parse(await readFile(path.join(pyodide, "pyodide-lock.json"), "utf8")) as {
       readonly info: object;
@@ -95,8 +82,12 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
       env: {},
       timeout: BUILD_MS,
     });
-    await rename(folder, image).catch((error: unknown) => {
-      if (!existsSync(path.join(image, IMAGE))) throw error;
+    await sealImage(folder);
+    await rename(folder, image).catch(async () => {
+      // Another process was quicker; or what is there is broken, and was in the way.
+      if (await isWhole(image)) return;
+      await rm(image, { recursive: true, force: true });
+      await rename(folder, image);
     });
   } finally {
     await rm(folder, { recursive: true, force: true });

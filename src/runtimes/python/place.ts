@@ -1,12 +1,23 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { findPyodide } from "./pyodide.ts";
 
 /** Part of an image's name: to be changed where what is in it changes its form. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** Where Python lies, ready to be started; known before it is there. */
 export interface PythonPlace {
@@ -22,8 +33,9 @@ let place: PythonPlace | null | undefined;
 export function pythonPlace(): PythonPlace | null {
   if (place === undefined) {
     const pyodide = findPyodide();
-    const cache = pyodide === null ? null : cacheFolder();
-    place = pyodide === null || cache === null ? null : { cache, image: path.join(cache, `python-${hashOf(pyodide)}`) };
+    const name = pyodide === null ? "" : `python-${hashOf(pyodide)}`;
+    const cache = pyodide === null ? null : cacheFolder(name);
+    place = cache === null ? null : { cache, image: path.join(cache, name) };
   }
   return place;
 }
@@ -43,11 +55,16 @@ export function guestFolder(folder: string): string {
   return fileURLToPath(new URL(`../../guest/python/${folder}`, import.meta.url));
 }
 
-/** Nobody else may write there: what lies in it is run. */
-function cacheFolder(): string | null {
+/** Nobody else may write there: what lies in it is run. It may be read only where the image lies in it already. */
+function cacheFolder(image: string): string | null {
   try {
-    const folder = path.join(cacheHome(), "glovebox");
-    if (makeOwn(folder)) return folder;
+    const named = path.join(cacheHome(), "glovebox");
+    if (makeOwn(named)) {
+      // Where a link leads now: it may lead elsewhere later.
+      const folder = realpathSync(named);
+      if (!existsSync(path.join(folder, image))) accessSync(folder, constants.W_OK);
+      return folder;
+    }
   } catch {
     // There is no home to be written to.
   }

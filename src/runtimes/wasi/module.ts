@@ -2,6 +2,7 @@ import {
   EXPORT_SECTION,
   FUNCTION_KIND,
   MEMORY_KIND,
+  readCount,
   readerOf,
   readImports,
   readSections,
@@ -54,7 +55,7 @@ function readExports(bytes: Uint8Array, sections: readonly WasmSection[]): Reado
   const kinds = new Map<string, number>();
   const reader = readerOf(bytes, sections, EXPORT_SECTION)?.reader;
   if (reader === undefined) return kinds;
-  const count = reader.u32();
+  const count = readCount(reader, "exports");
   for (let index = 0; index < count; index++) {
     kinds.set(reader.name(), reader.byte());
     reader.u32();

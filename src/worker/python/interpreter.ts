@@ -6,6 +6,8 @@ import { PYTHON_HEAP_MB } from "./heap.ts";
 import type { PythonImage, PythonSnapshot } from "./image.ts";
 
 const START_MS = 20_000;
+/** From nothing, on a machine that does much else. */
+const FIRST_START_MS = 100_000;
 const ENTROPY_BYTES = 4_096;
 
 /** What all interpreters of a worker are started from. */
@@ -30,6 +32,7 @@ export interface StartedInterpreter {
 /** Starts an interpreter in an isolate of its own. Throws where that fails. */
 export function startInterpreter(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
   const { image, snapshot } = parts;
+  const startMs = snapshot === null ? FIRST_START_MS : START_MS;
   const isolate = new ivm.Isolate({ memoryLimit: PYTHON_HEAP_MB });
   try {
     const prelude = compileScript(isolate, "prelude", parts.prelude, parts.preludeCode);
@@ -47,9 +50,9 @@ export function startInterpreter(parts: InterpreterParts, host: RealmHost): Star
         snapshot?.headerBytes ?? 0,
         snapshot === null ? null : new ivm.ExternalCopy(snapshot.runs).copyInto({ release: true }),
       ],
-      START_MS,
+      startMs,
     );
-    const status = realm.callEngine<PythonEngine, "status">("status", [], START_MS);
+    const status = realm.callEngine<PythonEngine, "status">("status", [], startMs);
     if (status !== "ready") throw new Error(`Python does not start: ${String(status) || "it waits for something"}`);
     if (parts.engineCode === undefined) {
       const again = isolate.compileScriptSync(image.engine, { filename: "glovebox:python", produceCachedData: true });
@@ -67,10 +70,23 @@ export function takeSnapshot({ realm }: StartedInterpreter): Uint8Array {
   return realm.callEngine<PythonEngine, "snapshot">("snapshot", [], START_MS, { copy: true }) as Uint8Array;
 }
 
-/** Compiles the interpreter's module. */
-export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.ExternalCopy<WebAssembly.Module> {
+/** Compiles the interpreter's module, which stays in the keeper's heap. */
+export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.Reference<WebAssembly.Module> {
   const bytes = new ivm.ExternalCopy(Uint8Array.from(wasm).buffer).copyInto({ release: true, transferIn: true });
   return keeper.evalClosureSync("return new WebAssembly.Module($0)", [bytes], {
+    result: { reference: true },
+  }) as ivm.Reference<WebAssembly.Module>;
+}
+
+/**
+ * The module on its way into an isolate. Whoever takes it gives it back at once: a process could not end by itself whose
+ * thread was ended while it held one.
+ */
+export function shareModule(
+  keeper: ivm.Context,
+  module: ivm.Reference<WebAssembly.Module>,
+): ivm.ExternalCopy<WebAssembly.Module> {
+  return keeper.evalClosureSync("return $0", [module.derefInto()], {
     result: { externalCopy: true },
   }) as ivm.ExternalCopy<WebAssembly.Module>;
 }

@@ -3,7 +3,13 @@ import { limitMemory, PAGE_BYTES } from "../../wasm-memory.ts";
 import type { PreludeCode, RealmHost } from "../guest-realm.ts";
 import type { Blank } from "../tool-isolate.ts";
 import { type PythonImage, type PythonSnapshot, readImage, readSnapshot } from "./image.ts";
-import { compileModule, type InterpreterParts, startInterpreter } from "./interpreter.ts";
+import {
+  compileModule,
+  type InterpreterParts,
+  shareModule,
+  type StartedInterpreter,
+  startInterpreter,
+} from "./interpreter.ts";
 
 const MIB = 1024 * 1024;
 /** Modules that differ in how far their memory may grow: each holds what V8 compiled. */
@@ -17,7 +23,7 @@ interface Loaded {
   readonly keeper: ivm.Isolate;
   readonly context: ivm.Context;
   /** By how many MiB an interpreter may have. */
-  readonly modules: Map<number, ivm.ExternalCopy<WebAssembly.Module>>;
+  readonly modules: Map<number, ivm.Reference<WebAssembly.Module>>;
 }
 
 /** Python's interpreters of one worker: what they have in common, loaded when the first is made. */
@@ -35,15 +41,9 @@ export class Python implements Disposable {
     const loaded = (this.#loaded ??= this.#load());
     const { image, snapshot } = loaded;
     const engineCode = this.#engineCode;
-    const parts: InterpreterParts = {
-      image,
-      snapshot,
-      prelude,
-      preludeCode,
-      engineCode,
-      module: moduleFor(loaded, memoryMb),
-    };
-    const started = startInterpreter(parts, host);
+    const module = shareModule(loaded.context, moduleFor(loaded, memoryMb));
+    const parts: InterpreterParts = { image, snapshot, prelude, preludeCode, engineCode, module };
+    const started = startAndRelease(parts, host);
     this.#engineCode = parts.engineCode;
     const open = (): never => {
       throw new Error("an interpreter is an isolate's");
@@ -51,7 +51,6 @@ export class Python implements Disposable {
     return { ...started, open };
   }
 
-  /** Modules that are shared have to be given back: the process could not end by itself otherwise. */
   [Symbol.dispose](): void {
     if (this.#loaded === null) return;
     for (const module of this.#loaded.modules.values()) module.release();
@@ -61,10 +60,11 @@ export class Python implements Disposable {
 
   #load(): Loaded {
     if (this.#folder === null) throw new Error("Python is not installed");
-    const files = readFiles(this.#folder);
+    const [image, snapshot] = readBoth(this.#folder);
     const keeper = new ivm.Isolate({ memoryLimit: KEEPER_MB });
     return {
-      ...files,
+      image,
+      snapshot,
       keeper,
       context: keeper.createContextSync(),
       modules: new Map(),
@@ -72,18 +72,25 @@ export class Python implements Disposable {
   }
 }
 
-/** What the system says of a file holds the host's paths, so of that only the code is told. */
-function readFiles(folder: string): Pick<Loaded, "image" | "snapshot"> {
+function startAndRelease(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
   try {
-    return { image: readImage(folder), snapshot: readSnapshot(folder) };
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "they are damaged";
-    throw new Error(`Python's files cannot be read (${code}); where the cache was cleared, start the engine again`);
+    return startInterpreter(parts, host);
+  } finally {
+    parts.module.release();
+  }
+}
+
+/** What Node says of a file that is not there has its path in it. */
+function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
+  try {
+    return [readImage(folder), readSnapshot(folder)];
+  } catch {
+    throw new Error("Python's image cannot be read; it is made again when a tool is registered");
   }
 }
 
 /** The least recently used is given up for another; interpreters that run keep theirs. */
-function moduleFor({ image, context, modules }: Loaded, memoryMb: number): ivm.ExternalCopy<WebAssembly.Module> {
+function moduleFor({ image, context, modules }: Loaded, memoryMb: number): ivm.Reference<WebAssembly.Module> {
   const module =
     modules.get(memoryMb) ?? compileModule(context, limitMemory(image.wasm, (memoryMb * MIB) / PAGE_BYTES));
   modules.delete(memoryMb);

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ivm from "isolated-vm";
 import { readImage, type SnapshotLayout } from "./image.ts";
-import { compileModule, startInterpreter, takeSnapshot } from "./interpreter.ts";
+import { compileModule, shareModule, startInterpreter, takeSnapshot } from "./interpreter.ts";
 
 /**
  * Starts Python once, and writes down its memory: interpreters begin with it, instead of a second of work. A process of its own, whose
@@ -15,7 +15,8 @@ const EMPTY = Buffer.alloc(PAGE);
 const folder = process.argv[2] ?? "";
 const image = readImage(folder);
 const keeper = new ivm.Isolate({ memoryLimit: 64 });
-using module = released(compileModule(keeper.createContextSync(), image.wasm));
+const context = keeper.createContextSync();
+using module = released(shareModule(context, compileModule(context, image.wasm)));
 const prelude = readFileSync(join(folder, "prelude.js"), "utf8");
 const parts = { image, module: module.copy, snapshot: null, prelude, preludeCode: undefined, engineCode: undefined };
 const started = startInterpreter(parts, { emit: new ivm.Callback(() => 0), pure: new ivm.Callback(() => "") });

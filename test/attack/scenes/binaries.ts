@@ -12,7 +12,7 @@ const TRIES = 100;
 
 /** What somebody who looks around must not be able to do, by the names that the fixture has for it. */
 const OUT_OF_REACH =
-  "passwd root shell var sys other itself device setting network packets ptrace setuid setid mount unshare fork memfd limits".split(
+  "passwd root shell var sys other itself device setting network packets ptrace setuid setid mount unshare fork memfd common growing stack zero semaphores loopback limits".split(
     " ",
   );
 
@@ -65,7 +65,6 @@ export const SCENES: readonly Scene[] = [
   },
   scene("a binary that starts threads without end", "threads", "tool_error"),
   scene("a binary that takes memory without end", "memory", "memory_limit"),
-  scene("a binary that takes memory that processes could have in common", "common", "memory_limit"),
   scene("a binary that makes files without end", "files", "tool_error"),
   scene("a binary that writes to its stdout without end", "flood", "tool_error", "cpu_limit"),
   scene("a binary that loops and listens to no signal", "stubborn", "cpu_limit"),

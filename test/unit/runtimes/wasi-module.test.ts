@@ -2,7 +2,20 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { checkWasiModule } from "../../../src/runtimes/wasi/module.ts";
 import { WasmError } from "../../../src/wasm-sections.ts";
-import { code, command, exportsOf, FUNCTIONS, imports, limits, memory, name, section, TYPES, wasm } from "../wasm.ts";
+import {
+  code,
+  command,
+  exportsOf,
+  FUNCTIONS,
+  imports,
+  limits,
+  memory,
+  name,
+  section,
+  TYPES,
+  u32,
+  wasm,
+} from "../wasm.ts";
 
 const WASI = "wasi_snapshot_preview1";
 
@@ -48,4 +61,12 @@ test.each([
 
 test("a module whose memory cannot be limited is refused", () => {
   expect(() => checkWasiModule(command(40_000))).toThrow(/needs a memory of 2500 MiB/);
+});
+
+test.each([
+  ["imports", section(2, ...u32(100_001))],
+  ["exports", section(7, ...u32(100_001))],
+])("a module that has more %s than anybody needs is refused before they are read", (what, many) => {
+  const bytes = wasm(TYPES, ...(what === "imports" ? [many, FUNCTIONS] : [FUNCTIONS, many]));
+  expect(() => checkWasiModule(bytes)).toThrow(new RegExp(`has 100001 ${what}, and may have 100000`));
 });

@@ -46,7 +46,8 @@ describe.skipIf(noJail !== undefined)(`a command (${noJail ?? "in bubblewrap"})`
     const { run } = opened();
     const left = () => [
       readdirSync("/proc/self/fd").length,
-      readdirSync(tmpdir()).filter((name) => name.startsWith(`glovebox-pipes-${process.pid}-`)).length,
+      readdirSync(tmpdir()).filter((name) => name.startsWith("glovebox-pipes-") && name.includes(`-${process.pid}-`))
+        .length,
     ];
     await run("true");
     const before = left();

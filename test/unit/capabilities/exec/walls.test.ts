@@ -90,42 +90,49 @@ describe.skipIf(noJail !== undefined)(`around a command (${noJail ?? "in bubblew
     expect(bash.stdout).not.toContain("eth");
   });
 
-  test.skipIf(!hasPython)("keys, namespaces, debuggers and odd sockets are out of reach", async () => {
-    const script = [
-      "import ctypes, socket",
-      "c = ctypes.CDLL(None, use_errno=True)",
-      "def call(name):",
-      "  c.syscall.restype = ctypes.c_long",
-      "  print(name, c.syscall(numbers[name], 0, 0, 0, 0, 0), ctypes.get_errno())",
-      "import platform",
-      "numbers = dict(keyctl=250, bpf=321, io_uring_setup=425, unshare=272, ptrace=101, pidfd_getfd=438, syslog=103) if platform.machine() == 'x86_64' else dict(keyctl=219, bpf=280, io_uring_setup=425, unshare=97, ptrace=117, pidfd_getfd=438, syslog=116)",
-      "for name in numbers: call(name)",
-      "import os",
-      "try:",
-      "  os.open('/tmp/t', os.O_CREAT | os.O_WRONLY, 0o4755); print('set-id')",
-      "except OSError as e: print('set-id', e.errno)",
-      "print('open', os.open('/tmp/t', os.O_CREAT | os.O_WRONLY, 0o755) > 2)",
-      "try:",
-      "  socket.socket(40, 1); print('vsock')",
-      "except OSError as e: print('vsock', e.errno)",
-      "socket.socket(socket.AF_UNIX)",
-      "print('unix')",
-    ].join("\n");
-    const { stdout } = await opened().run("python3 -", { stdin: script });
-    expect(stdout.trim().split("\n")).toEqual([
-      "keyctl -1 1",
-      "bpf -1 1",
-      "io_uring_setup -1 1",
-      "unshare -1 1",
-      "ptrace -1 1",
-      "pidfd_getfd -1 1",
-      "syslog -1 1",
-      "set-id 1",
-      "open True",
-      "vsock 1",
-      "unix",
-    ]);
-  });
+  test.skipIf(!hasPython)(
+    "keys, namespaces, debuggers, odd sockets and memory of nobody's are out of reach",
+    async () => {
+      const script = [
+        "import ctypes, socket",
+        "c = ctypes.CDLL(None, use_errno=True)",
+        "def call(name):",
+        "  c.syscall.restype = ctypes.c_long",
+        "  print(name, c.syscall(numbers[name], 0, 0, 0, 0, 0), ctypes.get_errno())",
+        "import platform",
+        "numbers = dict(keyctl=250, bpf=321, io_uring_setup=425, unshare=272, ptrace=101, pidfd_getfd=438, syslog=103, memfd_create=319, shmget=29, semget=64, msgget=68) if platform.machine() == 'x86_64' else dict(keyctl=219, bpf=280, io_uring_setup=425, unshare=97, ptrace=117, pidfd_getfd=438, syslog=116, memfd_create=279, shmget=194, semget=190, msgget=186)",
+        "for name in numbers: call(name)",
+        "import os",
+        "try:",
+        "  os.open('/tmp/t', os.O_CREAT | os.O_WRONLY, 0o4755); print('set-id')",
+        "except OSError as e: print('set-id', e.errno)",
+        "print('open', os.open('/tmp/t', os.O_CREAT | os.O_WRONLY, 0o755) > 2)",
+        "try:",
+        "  socket.socket(40, 1); print('vsock')",
+        "except OSError as e: print('vsock', e.errno)",
+        "socket.socket(socket.AF_UNIX)",
+        "print('unix')",
+      ].join("\n");
+      const { stdout } = await opened().run("python3 -", { stdin: script });
+      expect(stdout.trim().split("\n")).toEqual([
+        "keyctl -1 1",
+        "bpf -1 1",
+        "io_uring_setup -1 1",
+        "unshare -1 1",
+        "ptrace -1 1",
+        "pidfd_getfd -1 1",
+        "syslog -1 1",
+        "memfd_create -1 1",
+        "shmget -1 1",
+        "semget -1 1",
+        "msgget -1 1",
+        "set-id 1",
+        "open True",
+        "vsock 1",
+        "unix",
+      ]);
+    },
+  );
 
   test("what names the host's folders is not among the arguments of a process that it sees", async () => {
     const data = folder();

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LimitReached, type OpenCall } from "../../../../src/capabilities/capability.ts";
 import { Binaries } from "../../../../src/capabilities/native/binaries.ts";
@@ -85,6 +86,19 @@ describe("the files of binaries", () => {
     await binaries.keep("2", "h", Buffer.from("x"));
     binaries.hold("h")[Symbol.dispose]();
     expect(() => binaries.forget("of no binary")).not.toThrow();
+  });
+
+  test("leave nothing in the way of who tries again where they could not be written to their end", async () => {
+    const binaries = newBinaries();
+    async function* breaksOff(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("half");
+      throw new Error("no space is left");
+    }
+    const content = Object.assign(breaksOff(), { length: 8 }) as unknown as Uint8Array;
+    await expect(binaries.keep("1", "h", content)).rejects.toMatchObject({ code: "load_error" });
+    await binaries.keep("2", "h", Buffer.from("x"));
+    using held = binaries.hold("h");
+    expect(await readFile(held.path, "utf8")).toBe("x");
   });
 
   test("are none where the engine is closed", async () => {

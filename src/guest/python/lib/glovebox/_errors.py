@@ -23,7 +23,7 @@ _OTHERS = ("<glovebox", "<frozen", "/lib/python")
 
 
 def described(error):
-    is_memory = isinstance(error, MemoryError)
+    is_memory = issubclass(type(error), MemoryError)
     with contextlib.suppress(BaseException):
         if is_memory:
             # What its frames hold is the memory that is missing.

@@ -178,7 +178,7 @@ def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True
 def mkdir(path, mode=0o777, *, dir_fd=None):
     mount, path = place(path, dir_fd)
     if mount is not None:
-        return _mounts.ask("mkdir", mount)
+        return _mounts.ask("mkdir", mount.rstrip("/"))
     _use()
     return posix.mkdir(path, mode, dir_fd=dir_fd)
 

@@ -7,6 +7,9 @@ import sys
 
 from pyodide.ffi import can_run_sync, run_sync
 
+# Timers hold no more.
+_TIMER_MAX_MS = 2_147_483_647
+
 host = None
 _calls = {}
 
@@ -98,7 +101,7 @@ def number_of(error):
 
 
 def _milliseconds(seconds):
-    return None if seconds is None else max(1, seconds * 1000)
+    return None if seconds is None else min(max(1, seconds * 1000), _TIMER_MAX_MS)
 
 
 def sleep(seconds):

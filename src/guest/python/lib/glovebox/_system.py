@@ -16,7 +16,7 @@ import http  # noqa: F401
 import urllib.error  # noqa: F401
 import urllib.parse  # noqa: F401
 
-from . import _processes, _streams
+from . import _async_processes, _processes, _streams
 
 _PROCESSES = ("fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "startfile")
 _SOCKETS = (
@@ -29,6 +29,15 @@ _SOCKETS = (
     "gethostbyname_ex",
     "getnameinfo",
     "socketpair",
+)
+_CONNECTIONS = (
+    "create_connection",
+    "create_datagram_endpoint",
+    "create_server",
+    "create_unix_connection",
+    "create_unix_server",
+    "getaddrinfo",
+    "getnameinfo",
 )
 _LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warn"), (logging.INFO, "info"), (logging.NOTSET, "debug"))
 
@@ -47,8 +56,8 @@ def install():
 def _processes_of():
     subprocess.Popen = _processes.Popen
     for module in (asyncio, asyncio.subprocess):
-        module.create_subprocess_shell = _processes.create_subprocess_shell
-        module.create_subprocess_exec = _processes.create_subprocess_exec
+        module.create_subprocess_shell = _async_processes.create_subprocess_shell
+        module.create_subprocess_exec = _async_processes.create_subprocess_exec
     os.system = _processes.system
     names = [name for name in dir(os) if name.startswith(("exec", "spawn")) or name in _PROCESSES]
     for name in {"fork", *names}:
@@ -66,10 +75,16 @@ def _no_sockets(*args, **kwargs):
     )
 
 
+async def _no_connections(*args, **kwargs):
+    _no_sockets()
+
+
 def _sockets():
     socket.socket = socket.SocketType = _NoSocket
     for name in _SOCKETS:
         setattr(socket, name, _no_sockets)
+    for name in _CONNECTIONS:
+        setattr(type(asyncio.get_event_loop()), name, _no_connections)
 
 
 def _start(thread):

@@ -114,6 +114,7 @@ class Exchange:
         self._ask = ask
         self._timeout = timeout
         self._id = _host.host.next_request()
+        self._run = _host.host.run()
         self._part = None
         self._more = False
         self.request = hop
@@ -167,6 +168,9 @@ class Exchange:
         self._more = arrived["more"]
 
     async def _asked(self, method, args, kind):
+        if _host.host.run() != self._run:
+            # What is kept from call to call may hold a response.
+            raise Failure(kind, "the call that made the request has ended")
         try:
             return await self._ask(method, {"id": self._id, **args}, self._timeout)
         except _host.CapabilityError as error:
@@ -181,8 +185,9 @@ class Exchange:
 
     def _cancel(self):
         self._more = False
-        # Whoever gives up does not wait for that either.
-        _host.tell("fetch", "cancel", {"id": self._id})
+        # Whoever gives up does not wait for that either. Of a call that has ended nothing is left to be cancelled.
+        if _host.host.run() == self._run:
+            _host.tell("fetch", "cancel", {"id": self._id})
 
 
 def _part_of(body):

@@ -6,7 +6,8 @@ from . import _exceptions
 from ._api import delete, get, head, options, patch, post, put, request, stream
 from ._client import AsyncClient, AsyncHTTPTransport, Client, HTTPTransport, Limits, Timeout
 from ._exceptions import *  # noqa: F403
-from ._models import URL, Auth, BasicAuth, Cookies, DigestAuth, Headers, QueryParams, Request, Response
+from ._models import Auth, BasicAuth, Cookies, DigestAuth, Headers, Request, Response
+from ._urls import URL, QueryParams
 
 __version__ = "0.28.1"
 

@@ -5,7 +5,8 @@ import contextlib
 from glovebox import _web
 
 from . import _exceptions as exceptions
-from ._models import Auth, BasicAuth, Cookies, Headers, QueryParams, Request, Response, URL
+from ._models import Auth, BasicAuth, Cookies, Headers, Request, Response
+from ._urls import URL, QueryParams
 
 _REDIRECTS_MAX = 20
 _UNSET = object()

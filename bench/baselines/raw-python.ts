@@ -1,0 +1,63 @@
+/** Python without an engine around it: an isolate, the same image, and one call, in this thread. */
+import ivm from "isolated-vm";
+import type { ToolScript } from "../../src/protocol/script.ts";
+import { preparePython } from "../../src/runtimes/python/image.ts";
+import { bundlePrelude } from "../../src/runtimes/prelude.ts";
+import { compileTool } from "../../src/worker/guest-realm.ts";
+import { Python } from "../../src/worker/python/python.ts";
+
+const MEMORY_MB = 64;
+const CALL_MS = 5_000;
+const OUTPUT_MAX = 1_000;
+
+export class RawPython implements Disposable {
+  readonly #python: Python;
+  readonly #prelude: string;
+  #outcome = "";
+
+  private constructor(folder: string | null, prelude: string) {
+    this.#python = new Python(folder);
+    this.#prelude = prelude;
+  }
+
+  static async open(): Promise<RawPython> {
+    await preparePython();
+    const { core, pythonImage } = await bundlePrelude();
+    return new RawPython(pythonImage, core);
+  }
+
+  /** The outcome of the first call of a tool, in an interpreter that is restored for it. */
+  callOnce(source: string, args: object): unknown {
+    const emit = new ivm.Callback((kind: number, _run: number, outcome: string | number) => {
+      if (kind === 0) this.#outcome = String(outcome);
+      return 0;
+    });
+    const host = { emit, pure: new ivm.Callback(() => "0".repeat(MEMORY_MB)) };
+    const { isolate, realm } = this.#python.createBlank(MEMORY_MB, this.#prelude, undefined, host);
+    try {
+      realm.load(compileTool(isolate, scriptOf(source)));
+      realm.start(JSON.stringify([[1, "", 0, OUTPUT_MAX, args]]), CALL_MS);
+      return JSON.parse(this.#outcome.slice(1));
+    } finally {
+      isolate.dispose();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#python[Symbol.dispose]();
+  }
+}
+
+function scriptOf(source: string): ToolScript {
+  return {
+    key: "",
+    name: "raw",
+    version: "",
+    runtime: "python",
+    isolation: "instance",
+    memoryMb: MEMORY_MB,
+    config: "null",
+    contract: null,
+    text: JSON.stringify({ entry: "tool.py", files: { "tool.py": source }, packages: {} }),
+  };
+}
