@@ -126,6 +126,78 @@ def execute(input):
     expect(results.map(({ output }) => output)).toEqual(inputs.map(({ n }) => `a ${n}\nb ${n}\n`));
   });
 
+  test("keep what coroutines redirect, and the folder they work in, to themselves", async () => {
+    const name = await bench.tool(
+      `import asyncio, io, os\nfrom contextlib import redirect_stdout\n
+async def execute(input):
+    output = io.StringIO()
+    os.makedirs(str(input["n"]))
+    os.chdir(str(input["n"]))
+    with redirect_stdout(output):
+        print("a", input["n"])
+        await asyncio.sleep(input["ms"] / 1000)
+        print("b", input["n"])
+    print("ends", input["n"])
+    return [output.getvalue(), os.getcwd()]
+`,
+    );
+    const results = await Promise.all(inputs.map((args) => bench.run(name, args)));
+    expect(results.map(({ output }) => output)).toEqual(inputs.map(({ n }) => [`a ${n}\nb ${n}\n`, `/tmp/${n}`]));
+    const logs = results.map(({ metadata }) => metadata.logs.map(({ message }) => message));
+    expect(logs).toEqual(inputs.map(({ n }) => [`ends ${n}`]));
+  });
+
+  test("leave nothing of what they put in place of their output to those that follow", async () => {
+    const name = await bench.tool(
+      `import io, sys\n
+def execute(input):
+    print("call", input["n"])
+    sys.stdout = io.StringIO()
+    raise ValueError("no")
+`,
+    );
+    for (const n of [1, 2]) {
+      const { metadata } = await bench.run(name, { n });
+      expect(metadata.logs.map(({ message }) => message)).toEqual([`call ${n}`]);
+    }
+  });
+
+  test("end with the tasks that they left, whatever those wait for", async () => {
+    const name = await bench.tool(
+      `import asyncio, time
+from glovebox import host
+ended = []
+
+async def left(name, wait):
+    try:
+        await wait()
+        ended.append("waited " + name)
+    except BaseException as error:
+        ended.append(type(error).__name__ + " " + name)
+
+async def asleep(): await asyncio.sleep(60)
+async def asks(): host.world.after(ms=300)
+async def holds(): time.sleep(60)
+
+async def execute(input):
+    before = sorted(ended)
+    if not before:
+        kept.extend(asyncio.create_task(left(one.__name__, one)) for one in [asleep, asks, holds])
+        await asyncio.sleep(0.001)
+    return before
+
+kept = []
+`,
+      { capabilities: { world: true }, isolation: "shared" },
+    );
+    expect((await bench.run(name)).output).toEqual([]);
+    expect((await bench.run(name)).output).toEqual([
+      "CancelledError asks",
+      "CancelledError asleep",
+      "CancelledError holds",
+    ]);
+  });
+
   test("keep coroutines of one call to that call", async () => {
     const name = await bench.tool(
       `import asyncio\n
@@ -172,6 +244,7 @@ ${kind} execute(input):
       ["time.sleep(60)", "def"],
       ["host.world.after(ms=500)", "def"],
       ["await asyncio.sleep(60)", "async def"],
+      ["asyncio.run(asyncio.sleep(60))", "def"],
     ] as const) {
       const more = { capabilities: { world: true }, isolation: "shared" } as const;
       const name = await bench.tool(body(wait, kind), more);

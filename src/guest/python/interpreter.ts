@@ -56,6 +56,8 @@ export class Interpreter {
   #bytes = 0;
   /** The calls that Python works for, and what ends each of them where Python itself ends. */
   readonly #running = new Map<number, (error: Error) => void>();
+  /** How to tell what a call waits for that it waits in vain, by the call. */
+  readonly #waits = new Map<number, Set<() => void>>();
   #begun = 0;
   /** The call in whose turn Python ended: what else ran in it is to run again in another. */
   #culprit: number | null = null;
@@ -122,6 +124,7 @@ export class Interpreter {
     const isFirst = this.#begun++ === 0;
     call?.onCancel(() => {
       if (this.#culprit === null) this.#runner.cancel(run);
+      this.#endWaits(run);
     });
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#running.set(run, reject);
@@ -138,6 +141,7 @@ export class Interpreter {
       throw this.#failure("SystemError", "what runs tools in the interpreter was changed", "", null);
     } finally {
       this.#running.delete(run);
+      this.#endWaits(run);
     }
     this.#tell(run, "");
     return this.#valueOf(answer);
@@ -183,7 +187,11 @@ export class Interpreter {
     if (answer.ok) return answer.value;
     const { type, message, traceback, error, code } = answer;
     const issued = error === null ? undefined : this.#errors.get(error);
-    if (issued !== undefined) throw issued;
+    if (issued !== undefined) {
+      // It was made where the host's answer came in, of which tools know nothing.
+      issued.stack = traceback;
+      throw issued;
+    }
     throw this.#failure(type, message, traceback, code);
   }
 
@@ -217,7 +225,14 @@ export class Interpreter {
     });
   }
 
-  /** A promise of an `Answer`, also where the call is cancelled, or where there is none in time. */
+  /** What still waits when its call has ended goes on, so that nothing is left of it. */
+  #endWaits(run: number): void {
+    const waits = this.#waits.get(run);
+    this.#waits.delete(run);
+    for (const end of waits ?? []) end();
+  }
+
+  /** A promise of an `Answer`, also where the call has ended or is cancelled, or where there is none in time. */
   #answer(call: EngineCall, asked: Promise<unknown>, waitMs: number | null = null): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const fail = (error: Error, type: string): void => {
@@ -229,9 +244,15 @@ export class Interpreter {
     };
     const late = (): void => fail(new Error("there was no answer in time"), "TimeoutError");
     const timer = waitMs === null ? null : call.timers.set(late, waitMs, [], false);
-    call.onCancel(() => fail(new Error("the call was cancelled"), "CancelledError"));
+    const end = (): void => fail(new Error("the call was cancelled"), "CancelledError");
+    const waits = this.#waits.get(call.run) ?? new Set();
+    if (call.settled) end();
+    else this.#waits.set(call.run, waits.add(end));
     asked
-      .finally(() => timer !== null && call.timers.clear(timer))
+      .finally(() => {
+        waits.delete(end);
+        if (timer !== null) call.timers.clear(timer);
+      })
       .then(
         (value) => resolve(JSON.stringify({ ok: true, value: value ?? null })),
         (error: unknown) => fail(error instanceof Error ? error : new Error(String(error)), "CapabilityError"),

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import contextvars
 import json
+import posix
 import sys
 
+from pyodide import webloop
 from pyodide.ffi import can_run_sync, run_sync
 
 # Timers hold no more.
@@ -12,6 +15,13 @@ _TIMER_MAX_MS = 2_147_483_647
 
 host = None
 _calls = {}
+# The number of the call whose streams and folder Python has at the moment.
+_current = None
+# Those that calls begin with.
+_streams = None
+_folder = None
+# Tasks have the number of the call in which they were made, whoever makes them.
+_RUN = contextvars.ContextVar("run", default=None)
 
 
 class CapabilityError(Exception):
@@ -24,25 +34,70 @@ class CapabilityError(Exception):
 
 
 def connect(connected):
-    global host
+    global host, _streams
     host = connected
+    _streams = sys.stdout, sys.stderr
 
 
 class Call:
-    """A call that runs: what has to be ended with it."""
+    """A call that runs, and what it made of that of which Python has one only, while others run."""
 
     def __init__(self, run):
         self.run = run
         self.task = None
+        self.streams = None
+        self.folder = None
 
 
 def begin(run):
+    global _current, _folder
+    if _calls:
+        _leave()
+    else:
+        _folder = posix.getcwd()
     call = _calls[run] = Call(run)
+    _current = run
+    _RUN.set(run)
     return call
 
 
 def end(run):
+    """What it left running ends as well, as where `asyncio.run` ends: nobody's turn would be its own."""
+    global _current
+    for task in _tasks(run):
+        task.get_loop().call_soon(task.cancel)
     _calls.pop(run, None)
+    if _current == run:
+        _current = None
+        sys.stdout, sys.stderr = _streams
+        if _calls:
+            posix.chdir(_folder)
+
+
+def turn():
+    """Python goes on, perhaps for another call than before."""
+    global _current
+    if _current in _calls and len(_calls) == 1:
+        return
+    run = host.run()
+    if run == _current:
+        return
+    _leave()
+    _current = run
+    call = _calls.get(run)
+    if call is not None and call.streams is not None:
+        sys.stdout, sys.stderr = call.streams
+        with contextlib.suppress(OSError):
+            posix.chdir(call.folder)
+
+
+def _leave():
+    call = _calls.get(_current)
+    if call is not None:
+        call.streams = sys.stdout, sys.stderr
+        call.folder = posix.getcwd()
+    sys.stdout, sys.stderr = _streams
+    posix.chdir(_folder)
 
 
 def is_alone(run):
@@ -51,21 +106,22 @@ def is_alone(run):
 
 
 def cancel(run):
-    call = _calls.get(run)
-    if call is not None and call.task is not None:
-        call.task.cancel()
+    for task in _tasks(run):
+        task.cancel()
+
+
+def _tasks(run):
+    return [task for task in asyncio.all_tasks(asyncio.get_event_loop()) if task.get_context().get(_RUN) == run]
 
 
 def wait(promise):
     """Waits for a promise, and lets other calls go on meanwhile."""
     if not can_run_sync():
         raise RuntimeError("nothing can be waited for while a module is loaded: do it in the call")
-    streams = sys.stdout, sys.stderr
     try:
         return run_sync(promise)
     finally:
-        # What other calls did with them is theirs.
-        sys.stdout, sys.stderr = streams
+        turn()
 
 
 def answered(text):
@@ -115,3 +171,15 @@ def tell(capability, method, args):
     """Asks the host, and does not wait: nobody needs the answer."""
     with contextlib.suppress(Exception):
         host.ask(capability, method, json.dumps(args), None)
+
+
+def install():
+    """Whatever has Python go on says so."""
+    webloop.run_sync = wait
+    begin_handle = webloop.WebLoop._install_running_loop
+
+    def begin_turn(loop):
+        begin_handle(loop)
+        turn()
+
+    webloop.WebLoop._install_running_loop = begin_turn

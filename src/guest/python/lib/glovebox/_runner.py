@@ -142,6 +142,7 @@ def _answer(body):
         return json.dumps({"ok": False, **told, "message": message, "code": told["code"] or "invalid_output"})
 
 
+_host.install()
 _random.install()
 _streams.install()
 _system.install()
