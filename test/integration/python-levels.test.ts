@@ -198,6 +198,42 @@ kept = []
     ]);
   });
 
+  test("are not in the way of Python's collector, which walks what they are in the midst of", async () => {
+    const name = await bench.tool(
+      `import asyncio, gc
+from glovebox import _host
+gc.set_threshold(10, 2, 2)
+
+async def execute(input):
+    await _host.ask_async("world", "after", {"ms": 0})
+    gc.collect(1)
+    return [[] for _ in range(100)].append(gc.isenabled())
+`,
+      { capabilities: { world: true } },
+    );
+    for (let round = 0; round < 10; round++) {
+      const results = await Promise.all(Array.from({ length: 64 }, () => bench.run(name)));
+      expect(results.filter(({ success }) => !success)).toEqual([]);
+    }
+  });
+
+  test("have their garbage collected all the same", async () => {
+    const name = await bench.tool(
+      `import asyncio
+
+async def execute(input):
+    for _ in range(200):
+        for _ in range(20):
+            one = [bytes(50_000)] + [[] for _ in range(100)]
+            one.append(one)
+        await asyncio.sleep(0)
+    return "done"
+`,
+      { limits: { memoryMb: 128 } },
+    );
+    expect((await bench.run(name)).output).toBe("done");
+  });
+
   test("keep coroutines of one call to that call", async () => {
     const name = await bench.tool(
       `import asyncio\n

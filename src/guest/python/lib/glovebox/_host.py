@@ -7,8 +7,10 @@ import json
 import posix
 import sys
 
-from pyodide import webloop
+from pyodide import ffi, webloop
 from pyodide.ffi import can_run_sync, run_sync
+
+from . import _garbage
 
 # Timers hold no more.
 _TIMER_MAX_MS = 2_147_483_647
@@ -118,9 +120,11 @@ def wait(promise):
     """Waits for a promise, and lets other calls go on meanwhile."""
     if not can_run_sync():
         raise RuntimeError("nothing can be waited for while a module is loaded: do it in the call")
+    _garbage.wait_begins()
     try:
         return run_sync(promise)
     finally:
+        _garbage.wait_ends()
         turn()
 
 
@@ -174,12 +178,14 @@ def tell(capability, method, args):
 
 
 def install():
-    """Whatever has Python go on says so."""
-    webloop.run_sync = wait
+    """Whatever has Python wait or go on says so."""
+    ffi.run_sync = webloop.run_sync = wait
+    _garbage.install()
     begin_handle = webloop.WebLoop._install_running_loop
 
     def begin_turn(loop):
         begin_handle(loop)
+        _garbage.tidy()
         turn()
 
     webloop.WebLoop._install_running_loop = begin_turn
