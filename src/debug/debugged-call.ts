@@ -1,7 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import { RecordedSession } from "../broker/recorded-session.ts";
 import type { Answer } from "../executor/executor.ts";
-import { type Emit, EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest } from "../guest/host.ts";
+import {
+  type Boot,
+  type Emit,
+  EMIT_ASK,
+  EMIT_DONE,
+  EMIT_LOG,
+  EMIT_TIMER,
+  type Factory,
+  type Guest,
+  type Pure,
+} from "../guest/host.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { isHardened } from "../protocol/script.ts";
 import { fixedKey } from "../protocol/seed.ts";
@@ -42,14 +52,15 @@ export class DebuggedCall {
     const script = { ...tool, key: "recorded" };
     const { text, ownNames, facts } = factoryText(script);
     const realm = new DebuggedRealm(`tool:${tool.name}`);
-    const boot = realm.evaluate(prelude.core, "glovebox:prelude") as (...args: unknown[]) => Guest;
+    const boot = realm.evaluate(prelude.core, "glovebox:prelude") as Boot;
     const factory = realm.evaluate(text, `tool:${tool.name}`, -1) as Factory;
     const emit: Emit = (kind, _run, a, b, c, nowMs) => this.#onEmit(kind, a, b, c, nowMs);
     const isShared = tool.isolation === "shared";
     this.#guest = boot(
-      realm.wrap(emit, 0),
-      realm.wrap(createPure(fixedKey(seed), prelude.parts), ""),
+      realm.wrap(emit, 0) as Emit,
+      realm.wrap(createPure(fixedKey(seed), prelude.parts), "") as Pure,
       isHardened(script),
+      null,
       factory,
       ownNames,
       facts,

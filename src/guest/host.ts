@@ -139,3 +139,12 @@ export const OWN_NAMES = [
 
 /** Names by which modules know their global. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
+
+/** The prelude, as its script's value: `engine` is what ran before it, and a tool may be loaded at once. */
+export type Boot = (
+  emit: Emit,
+  pure: Pure,
+  hardened: boolean,
+  engine: RuntimeEngine | null,
+  ...tool: Partial<Parameters<Guest["load"]>>
+) => Guest;

@@ -4,7 +4,7 @@ import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { harden, removeEscapes } from "./harden.ts";
-import { type Emit, type Guest, OWN_NAMES, type Pure, type RuntimeEngine } from "./host.ts";
+import { type Boot, type Guest, OWN_NAMES } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
@@ -16,13 +16,7 @@ import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
  * they may expect, freezes the realm where it will be used for many calls, and hands the worker its face. A realm
  * that is opened for a tool gets it at once.
  */
-export function boot(
-  emit: Emit,
-  pure: Pure,
-  hardened: boolean,
-  engine: RuntimeEngine | null,
-  ...tool: Partial<Parameters<Guest["load"]>>
-): Guest {
+export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   const realm = globalThis;
   const turn: TurnState = { nowMs: 0, call: null };
   removeEscapes(realm);
@@ -52,7 +46,7 @@ export function boot(
   const [factory, ownNames = "", facts = "", shared = false] = tool;
   if (factory !== undefined) guest.load(factory, ownNames, facts, shared);
   return faceOf(guest);
-}
+};
 
 function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolean): void {
   const clock: Clock = { nowMs: () => turn.nowMs, originMs: () => turn.call?.originMs ?? turn.nowMs };

@@ -25,22 +25,16 @@ export const LIBRARIES: readonly string[] = [
   "/etc/ld.so.cache",
 ];
 export const DEVICES: readonly string[] = ["--proc", "/proc", "--dev", "/dev"];
-/** The names of a process's descriptors: of their folder, and of the first three. */
-const STREAMS = ["fd", "stdin", "stdout", "stderr"];
 /**
  * The same for what is one process, and must have no memory that belongs to none: `/dev/zero` gives it to who maps it, and
  * terminals and the folder for shared memory are of no use to it.
  */
 export const DEVICES_OF_ONE: readonly string[] = [
-  "--proc",
-  "/proc",
-  "--size",
-  "4096",
-  "--tmpfs",
-  "/dev",
-  ...["null", "full", "random", "urandom"].flatMap((name) => ["--dev-bind", `/dev/${name}`, `/dev/${name}`]),
-  ...["", "/0", "/1", "/2"].flatMap((at, n) => ["--symlink", `/proc/self/fd${at}`, `/dev/${STREAMS[n]}`]),
-];
+  "--proc /proc --size 4096 --tmpfs /dev",
+  ...["null", "full", "random", "urandom"].map((name) => `--dev-bind /dev/${name} /dev/${name}`),
+  "--symlink /proc/self/fd /dev/fd",
+  ...["stdin", "stdout", "stderr"].map((name, at) => `--symlink /proc/self/fd/${at} /dev/${name}`),
+].flatMap((one) => one.split(" "));
 
 /** What runs in a sandbox, what it sees there, and how much it may do. */
 export interface Inside {

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { GloveboxError } from "../../errors.ts";
 import { bundlePrelude } from "../prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
-import { guestFolder, type PythonPlace, pythonPlace } from "./place.ts";
+import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
 import { findPyodide } from "./pyodide.ts";
 import { isWhole, sealImage, sweepImages } from "./whole.ts";
 
@@ -61,6 +61,8 @@ async function provideImage(pyodide: string, place: PythonPlace): Promise<void> 
 
 /** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
 async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promise<void> {
+  // Whoever clears caches may have taken it away.
+  if (!makeOwn(cache)) throw new Error("error: its folder is no longer the user's own");
   const folder = await mkdtemp(path.join(cache, "making-"));
   try {
     const lock = JSON.parse(await readFile(path.join(pyodide, "pyodide-lock.json"), "utf8")) as {

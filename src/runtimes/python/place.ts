@@ -59,11 +59,9 @@ export function guestFolder(folder: string): string {
 function cacheFolder(image: string): string | null {
   try {
     const named = path.join(cacheHome(), "glovebox");
-    mkdirSync(named, { recursive: true, mode: 0o700 });
-    // Where a link leads now: it may lead elsewhere later.
-    const folder = realpathSync(named);
-    const { uid, mode } = statSync(folder);
-    if (uid === process.getuid?.() && (mode & 0o022) === 0) {
+    if (makeOwn(named)) {
+      // Where a link leads now: it may lead elsewhere later.
+      const folder = realpathSync(named);
       if (!existsSync(path.join(folder, image))) accessSync(folder, constants.W_OK);
       return folder;
     }
@@ -78,6 +76,13 @@ function cacheFolder(image: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** Makes a folder where there is none: whether it is the user's, and nobody else may write there. Throws where it cannot be made. */
+export function makeOwn(folder: string): boolean {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(folder);
+  return uid === process.getuid?.() && (mode & 0o022) === 0;
 }
 
 /** A path that is not absolute counts as none. Throws where the user has no home either. */

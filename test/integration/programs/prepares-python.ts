@@ -1,11 +1,12 @@
-/** Says where Python's image is; makes it where its argument is `make`, and fails to where it is `fail`. */
-import { rm } from "node:fs/promises";
+/** Says where Python's image is; makes it where its argument is `make`, after its folder went (`clear`), or where it cannot be (`fail`). */
+import { rm, writeFile } from "node:fs/promises";
 import { preparePython } from "../../../src/runtimes/python/image.ts";
 import { pythonPlace } from "../../../src/runtimes/python/place.ts";
 
 const place = pythonPlace();
 const [wish] = process.argv.slice(2);
-if (wish === "fail" && place !== null) await rm(place.cache, { recursive: true });
+if (place !== null && (wish === "fail" || wish === "clear")) await rm(place.cache, { recursive: true });
+if (place !== null && wish === "fail") await writeFile(place.cache, "");
 const problem =
   wish === undefined
     ? null
