@@ -74,17 +74,20 @@ export class Admission {
 
 /** What a tool may take longer than its argument says, in milliseconds, to answer that its time is over. */
 const LAST_WORDS_MS = 250;
+/** And for an interpreter to start, which is none of the tool's time. */
+const INTERPRETER_MS = 2_000;
 
 /** Limits, within the seconds that an argument of the call gives it. */
-function withinTimeout(limits: Limits, { timeoutArgument }: RegisteredTool, args: string): Limits {
+function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool, args: string): Limits {
   if (timeoutArgument === null) return limits;
   const seconds = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
   if (typeof seconds !== "number" || seconds <= 0) return limits;
   const ms = seconds * 1000;
+  const startMs = info.runtime === "python" ? INTERPRETER_MS : 0;
   return {
     ...limits,
     cpuMs: Math.min(limits.cpuMs, ms),
-    wallMs: Math.min(limits.wallMs, ms + LAST_WORDS_MS),
+    wallMs: Math.min(limits.wallMs, ms + LAST_WORDS_MS + startMs),
   };
 }
 
