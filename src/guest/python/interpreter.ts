@@ -138,6 +138,10 @@ export class Interpreter {
       // Python's own modules are not what they were. Whoever changed them may have been another call.
       if (this.#culprit !== null || !isFirst) return await this.#elsewhere(run);
       this.#tell(run, FAILED);
+      // Pyodide's errors say what Python raised: here it had no memory left to say so itself.
+      if (error instanceof Error && Reflect.get(error, "type") === "MemoryError") {
+        throw this.#failure("MemoryError", "there is no memory left", "", "memory_limit");
+      }
       throw this.#failure("SystemError", "what runs tools in the interpreter was changed", "", null);
     } finally {
       this.#running.delete(run);
