@@ -78,11 +78,16 @@ export class Shelf implements Disposable {
 
   /** Prepares something; says whether it did. */
   refill(): boolean {
-    for (const place of this.#places.values()) {
+    for (const [key, place] of this.#places) {
       if (!this.#isWanting(place)) continue;
       const { kind, blanks } = place;
-      if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#create(kind));
-      else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude.core, kind.hardened));
+      try {
+        if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#create(kind));
+        else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude.core, kind.hardened));
+      } catch {
+        // Nobody waits for it. Whoever needs one hears what is wrong: for Python that its image is gone.
+        this.#places.delete(key);
+      }
       return true;
     }
     return false;
