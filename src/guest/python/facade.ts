@@ -141,6 +141,9 @@ function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: objec
   };
 }
 
+// As it is before a tool can change it: it is given what must not get into a tool's hands.
+const { apply } = Reflect;
+
 /** As long as this is what stands for the interpreter's own module, which is compiled already. */
 export const PLACEHOLDER_BYTES = 4;
 
@@ -157,7 +160,7 @@ function limitTables(Table: typeof WebAssembly.Table): void {
     const count = Number(entries);
     if (!(count >= 0 && count <= left)) throw new RangeError("the table cannot grow any more");
     left -= count;
-    return Reflect.apply(grow as () => unknown, this, [count, ...rest]);
+    return apply(grow as () => unknown, this, [count, ...rest]);
   };
   Object.defineProperty(Table.prototype, "grow", { value: limited });
 }
