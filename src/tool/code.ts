@@ -98,7 +98,7 @@ async function bundleBinary(
 }
 
 /** By the end of a file's name. */
-export function runtimeOf(file: string): Runtime {
+function runtimeOf(file: string): Runtime {
   switch (path.extname(file)) {
     case ".py":
       return "python";

@@ -1,45 +1,26 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { defineCapability, type ToolDefinition } from "../../src/index.ts";
 import { PYTHON_MS, PythonBench } from "./python-bench.ts";
+import { ExecutorKiller } from "./executor-killer.ts";
 
 let bench: PythonBench;
-/** The processes that are at work: a call that is killed more than once may go on in the other one. */
-const pids = new Map<string, number>();
 /** What the counter was told, by whatever call. */
 const counted: unknown[] = [];
-let killsLeft = 0;
+const killer = new ExecutorKiller();
 
 const counter = defineCapability({
   name: "counter",
   methods: { add: { handler: ({ value }: { value: unknown }) => counted.push(value) } },
 });
 
-/** Has the tools of these tests end their own executor, at a step of which the test can be sure. */
-const kill = defineCapability({
-  name: "kill",
-  methods: {
-    now: {
-      handler: () => {
-        if (killsLeft-- <= 0) return false;
-        const lost = Promise.all([...pids.values()].map((pid) => deathOf(pid)));
-        for (const pid of pids.values()) process.kill(pid, "SIGKILL");
-        // A call goes on for as long as its process does, which the system ends in its own time.
-        return lost.then(() => true);
-      },
-    },
-  },
-});
-
 beforeAll(async () => {
   bench = await PythonBench.open({
     executor: "process",
-    capabilities: [counter, kill],
+    capabilities: [counter, killer.capability],
     policy: { rules: [{ allow: { counter: true, kill: true } }] },
   });
   const { engine } = bench;
-  engine.on("executor:start", ({ ward, pid }) => pids.set(ward, pid));
-  engine.on("executor:lost", ({ ward, pid }) => pids.get(ward) === pid && pids.delete(ward));
-  engine.on("executor:recycle", ({ ward }) => pids.delete(ward));
+  killer.watch(engine);
   // The process that was at work before anybody listened is replaced by one that is known.
   const source = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
   await engine.register({ name: "first", description: "Ends its process.", source, limits: { cpuMs: 20 } });
@@ -50,20 +31,8 @@ afterAll(() => bench[Symbol.asyncDispose]());
 
 beforeEach(() => {
   counted.length = 0;
-  killsLeft = 1;
+  killer.left = 1;
 });
-
-function deathOf(pid: number): Promise<void> {
-  const { engine } = bench;
-  return new Promise((resolve) => {
-    const onLost = (lost: { readonly pid: number }) => {
-      if (lost.pid !== pid) return;
-      engine.off("executor:lost", onLost);
-      resolve();
-    };
-    engine.on("executor:lost", onLost);
-  });
-}
 
 const call = (source: string, more: Partial<ToolDefinition> = {}) =>
   bench.once(
@@ -88,7 +57,7 @@ test(
 test(
   "one that is killed several times does so too, in coroutines and at timers",
   async () => {
-    killsLeft = 2;
+    killer.left = 2;
     const result = await call(`async def execute(input):
     for n in range(3):
         await asyncio.sleep(0.001)

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
+import { ExecutorKiller } from "./executor-killer.ts";
 
 let engine: Engine;
-/** The processes that are at work: a call that is killed more than once may go on in the other one. */
-const pids = new Map<string, number>();
 /** What the counter was told, by whatever call. */
 const counted: unknown[] = [];
-let killsLeft = 0;
+const killer = new ExecutorKiller();
 
 const counter = defineCapability({
   name: "counter",
@@ -21,31 +20,13 @@ const counter = defineCapability({
   },
 });
 
-/** Has the tools of these tests end their own executor, at a step of which the test can be sure. */
-const kill = defineCapability({
-  name: "kill",
-  methods: {
-    now: {
-      handler: () => {
-        if (killsLeft-- <= 0) return false;
-        const lost = Promise.all([...pids.values()].map((pid) => deathOf(pid)));
-        for (const pid of pids.values()) process.kill(pid, "SIGKILL");
-        // A call goes on for as long as its process does, which the system ends in its own time.
-        return lost.then(() => true);
-      },
-    },
-  },
-});
-
 beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
-    capabilities: [counter, kill],
+    capabilities: [counter, killer.capability],
     policy: { rules: [{ allow: { counter: true, kill: true } }] },
   });
-  engine.on("executor:start", ({ ward, pid }) => pids.set(ward, pid));
-  engine.on("executor:lost", ({ ward, pid }) => pids.get(ward) === pid && pids.delete(ward));
-  engine.on("executor:recycle", ({ ward }) => pids.delete(ward));
+  killer.watch(engine);
   // The process that was at work before anybody listened is replaced by one that is known.
   await call("export default (i, { host }) => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }", {
     limits: { cpuMs: 20 },
@@ -55,19 +36,8 @@ afterAll(() => engine.close());
 
 beforeEach(() => {
   counted.length = 0;
-  killsLeft = 1;
+  killer.left = 1;
 });
-
-function deathOf(pid: number): Promise<void> {
-  return new Promise((resolve) => {
-    const onLost = (lost: { readonly pid: number }) => {
-      if (lost.pid !== pid) return;
-      engine.off("executor:lost", onLost);
-      resolve();
-    };
-    engine.on("executor:lost", onLost);
-  });
-}
 
 let names = 0;
 
@@ -88,7 +58,7 @@ test("a call whose executor is killed between two effects has each of them once"
 });
 
 test("a call that is killed several times does so too", async () => {
-  killsLeft = 3;
+  killer.left = 3;
   const result = await call(`export default async (i, { host }) => {
     for (let n = 0; n < 5; n++) {
       await host.counter.add(n);
@@ -165,7 +135,7 @@ test("a call that goes another way the second time ends with executor_lost, whic
   expect(result.success).toBe(true);
   const { name } = engine.list().at(-1) ?? { name: "" };
   counted.length = 0;
-  killsLeft = 1;
+  killer.left = 1;
   const again = await engine.execute({ name, arguments: {} });
   expect(again).toMatchObject({ success: false, error: { code: "executor_lost", retryable: false } });
   expect(again.error?.message).toContain("2 of its capability calls had been carried out");
@@ -191,7 +161,7 @@ test("a call that comes to its end with less than it has done ends with executor
 });
 
 test("a retry is not ended by what is still said of the try before", async () => {
-  killsLeft = 0;
+  killer.left = 0;
   let tries = 0;
   const flaky = await createEngine({
     workers: 1,
@@ -234,7 +204,7 @@ test("a retry is not ended by what is still said of the try before", async () =>
 });
 
 test("calls of a shared module that wait for one promise all end", async () => {
-  killsLeft = 0;
+  killer.left = 0;
   const source = `let table;
     export default async ({ n }, { host }) => { table ??= host.counter.later({ ms: 100 }); return [n, await table]; }`;
   const results = await Promise.all(await shared(source, [1, 2, 3]));
@@ -249,7 +219,7 @@ async function shared(source: string, inputs: readonly number[]) {
 }
 
 test("a short timeout of a call's own is not over before its time, however late its timers were", async () => {
-  killsLeft = 0;
+  killer.left = 0;
   const result = await call(`export default async (i, { host }) => {
     for (let n = 0; n < 100; n++) await new Promise((done) => setTimeout(done, 1));
     return Promise.race([host.counter.add("quick"), new Promise((done) => setTimeout(done, 2_000, "too late"))]);
@@ -279,7 +249,7 @@ test("a call whose timers race its answers closely goes the same way again", asy
   }`;
   for (let round = 0; round < 4; round++) {
     counted.length = 0;
-    killsLeft = 3;
+    killer.left = 3;
     const { output, error, metadata } = await call(source);
     ends.push([output ?? error, metadata.attempts > 1, counted.length]);
   }

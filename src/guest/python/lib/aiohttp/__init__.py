@@ -6,6 +6,7 @@ from http import HTTPStatus
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from glovebox import _bodies, _cookies, _headers, _web
+from glovebox._verbs import Verbs
 
 __version__ = "3.12.0"
 
@@ -279,7 +280,7 @@ class _Sending:
         self._response.close()
 
 
-class ClientSession:
+class ClientSession(Verbs):
     def __init__(
         self,
         base_url=None,
@@ -316,26 +317,8 @@ class ClientSession:
     def request(self, method, url, **named):
         return _Sending(self._request(method, url, **named))
 
-    def get(self, url, **named):
-        return self.request("GET", url, **named)
-
-    def options(self, url, **named):
-        return self.request("OPTIONS", url, **named)
-
     def head(self, url, *, allow_redirects=False, **named):
-        return self.request("HEAD", url, allow_redirects=allow_redirects, **named)
-
-    def post(self, url, **named):
-        return self.request("POST", url, **named)
-
-    def put(self, url, **named):
-        return self.request("PUT", url, **named)
-
-    def patch(self, url, **named):
-        return self.request("PATCH", url, **named)
-
-    def delete(self, url, **named):
-        return self.request("DELETE", url, **named)
+        return super().head(url, allow_redirects=allow_redirects, **named)
 
     async def _request(
         self,

@@ -3,6 +3,7 @@
 import contextlib
 
 from glovebox import _web
+from glovebox._verbs import Verbs
 
 from . import _exceptions as exceptions
 from ._models import Auth, BasicAuth, Cookies, Headers, Request, Response
@@ -45,7 +46,7 @@ class HTTPTransport:
 AsyncHTTPTransport = HTTPTransport
 
 
-class _Base:
+class _Base(Verbs):
     def __init__(
         self,
         *,
@@ -158,27 +159,6 @@ class Client(_Base):
         finally:
             response.close()
 
-    def get(self, url, **named):
-        return self.request("GET", url, **named)
-
-    def options(self, url, **named):
-        return self.request("OPTIONS", url, **named)
-
-    def head(self, url, **named):
-        return self.request("HEAD", url, **named)
-
-    def post(self, url, **named):
-        return self.request("POST", url, **named)
-
-    def put(self, url, **named):
-        return self.request("PUT", url, **named)
-
-    def patch(self, url, **named):
-        return self.request("PATCH", url, **named)
-
-    def delete(self, url, **named):
-        return self.request("DELETE", url, **named)
-
 
 class AsyncClient(_Base):
     async def __aenter__(self):
@@ -210,27 +190,6 @@ class AsyncClient(_Base):
             yield response
         finally:
             await response.aclose()
-
-    async def get(self, url, **named):
-        return await self.request("GET", url, **named)
-
-    async def options(self, url, **named):
-        return await self.request("OPTIONS", url, **named)
-
-    async def head(self, url, **named):
-        return await self.request("HEAD", url, **named)
-
-    async def post(self, url, **named):
-        return await self.request("POST", url, **named)
-
-    async def put(self, url, **named):
-        return await self.request("PUT", url, **named)
-
-    async def patch(self, url, **named):
-        return await self.request("PATCH", url, **named)
-
-    async def delete(self, url, **named):
-        return await self.request("DELETE", url, **named)
 
 
 def _sent(hop):
