@@ -1,0 +1,106 @@
+import { Cluster, Redis } from "ioredis";
+import { within } from "../deadline.ts";
+import { type RedisPlace, readRedisUrl } from "./place.ts";
+
+export type RedisClient = Redis | Cluster;
+
+const CONNECT_MS = 3_000;
+/** A server that says nothing for so long while something is asked of it is gone, whatever its socket says. */
+const SILENT_MS = 8_000;
+const RETRY_LEAST_MS = 50;
+const RETRY_MOST_MS = 1_000;
+const CLOSE_MS = 1_000;
+
+/**
+ * A connection to Redis that mends itself. What is asked while there is none waits for the next one, so whoever asks needs a
+ * deadline of its own; `isReady` says whether it is worth asking at all.
+ */
+export class RedisConnection implements AsyncDisposable {
+  readonly #place: RedisPlace;
+  readonly #name: string;
+  readonly client: RedisClient;
+  #lostSinceMs: number | null = performance.now();
+  #failure = "it has not been reached yet";
+
+  private constructor(place: RedisPlace, name: string) {
+    this.#place = place;
+    this.#name = name;
+    this.client = connect(place, name);
+    this.client.on("ready", () => {
+      this.#lostSinceMs = null;
+    });
+    this.client.on("close", () => {
+      this.#lostSinceMs ??= performance.now();
+    });
+    this.client.on("error", (error: Error & { readonly code?: unknown }) => {
+      this.#failure = typeof error.code === "string" ? error.code : error.name;
+    });
+  }
+
+  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is none. */
+  static open(url: string, name: string): RedisConnection {
+    return new RedisConnection(readRedisUrl(url), name);
+  }
+
+  /** Another connection to the same place, for commands that block. */
+  another(name: string): RedisConnection {
+    return new RedisConnection(this.#place, `${this.#name}:${name}`);
+  }
+
+  get isReady(): boolean {
+    return this.#lostSinceMs === null;
+  }
+
+  /** For how long there has been none, in milliseconds; 0 while there is one. */
+  get lostForMs(): number {
+    return this.#lostSinceMs === null ? 0 : performance.now() - this.#lostSinceMs;
+  }
+
+  /** Why there is none: the code of an error, and nothing of addresses or passwords. */
+  get failure(): string {
+    return this.#failure;
+  }
+
+  /** Resolves once there is one, or when `ms` are over; answers whether there is. */
+  async ready(ms: number): Promise<boolean> {
+    if (!this.isReady) await within(ms, new Promise((resolve) => this.client.once("ready", resolve)));
+    return this.isReady;
+  }
+
+  /** Ends it. What still waits for an answer is rejected. */
+  async close(): Promise<void> {
+    if (this.isReady)
+      await within(
+        CLOSE_MS,
+        this.client.quit().catch(() => undefined),
+      );
+    this.client.disconnect();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function connect(place: RedisPlace, connectionName: string): RedisClient {
+  const options = {
+    ...place.options,
+    connectionName,
+    connectTimeout: CONNECT_MS,
+    socketTimeout: SILENT_MS,
+    keepAlive: CONNECT_MS,
+    // What waits is resent when there is a connection again: its sender says when that is too late.
+    maxRetriesPerRequest: null,
+    retryStrategy,
+  };
+  if (place.kind !== "cluster") return new Redis(options);
+  return new Cluster([...place.nodes], {
+    redisOptions: options,
+    clusterRetryStrategy: retryStrategy,
+    slotsRefreshTimeout: CONNECT_MS,
+  });
+}
+
+function retryStrategy(times: number): number {
+  return Math.min(RETRY_LEAST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS);
+}

@@ -1,0 +1,94 @@
+import type { RedisOptions } from "ioredis";
+
+/** Where Redis is: a single server, one that sentinels name, or a cluster. */
+export type RedisPlace =
+  | { readonly kind: "server" | "sentinel"; readonly options: RedisOptions }
+  | {
+      readonly kind: "cluster";
+      readonly nodes: readonly { readonly host: string; readonly port: number }[];
+      readonly options: RedisOptions;
+    };
+
+/** `redis://user:password@host:port/db`, or several hosts split by commas where a scheme has several. */
+const FORM =
+  /^(?<scheme>rediss?(?:\+(?:sentinel|cluster))?):\/\/(?:(?<user>[^@/]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[^?#]*))?$/;
+const HOST = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<name>[^\s:[\]]+))(?::(?<port>\d{1,5}))?$/;
+const HOSTS_MAX = 64;
+const PORT = 6_379;
+const SENTINEL_PORT = 26_379;
+
+/**
+ * Reads where Redis is:
+ *
+ * - `redis://[[user]:password@]host[:port][/db]`, and `rediss://` with TLS
+ * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`
+ * - `redis+cluster://[[user]:password@]host[:port][,…]`: a cluster, by any of its nodes
+ *
+ * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
+ */
+export function readRedisUrl(url: string): RedisPlace {
+  const { scheme = "", user, hosts = "", path = "" } = FORM.exec(url)?.groups ?? {};
+  if (scheme === "") throw wrong("is not redis://, rediss://, redis+sentinel:// or redis+cluster://");
+  const isSentinel = scheme.endsWith("+sentinel");
+  const nodes = readHosts(hosts, isSentinel ? SENTINEL_PORT : PORT);
+  const tls = scheme.startsWith("rediss") ? { tls: {} } : {};
+  const options = { ...readUser(user), ...tls };
+  if (scheme.endsWith("+cluster")) {
+    if (path !== "") throw wrong("names a database, and a cluster has only one");
+    return { kind: "cluster", nodes, options };
+  }
+  if (isSentinel) {
+    const [name = "", db = "", ...more] = path.split("/");
+    if (name === "" || more.length > 0) throw wrong("does not say which master: redis+sentinel://host/name");
+    const sentinelTls = scheme.startsWith("rediss") ? { enableTLSForSentinelMode: true } : {};
+    const sentinels = nodes.map((node) => ({ ...node }));
+    return {
+      kind: "sentinel",
+      options: { ...options, ...sentinelTls, sentinels, name: decode(name), db: readDatabase(db) },
+    };
+  }
+  const [node, second] = nodes;
+  if (node === undefined || second !== undefined) throw wrong("has several hosts, and its scheme has one");
+  return { kind: "server", options: { ...options, ...node, db: readDatabase(path) } };
+}
+
+function readHosts(text: string, port: number): { host: string; port: number }[] {
+  const hosts = text.split(",");
+  if (hosts.length > HOSTS_MAX) throw wrong(`has more than ${HOSTS_MAX} hosts`);
+  return hosts.map((each) => {
+    const found = HOST.exec(each)?.groups;
+    const given = found?.["port"];
+    const number = given === undefined ? port : Number(given);
+    const host = found?.["v6"] ?? found?.["name"];
+    if (host === undefined || number < 1 || number > 65_535) throw wrong("has a host that is none");
+    return { host, port: number };
+  });
+}
+
+function readUser(text: string | undefined): { readonly username?: string; readonly password?: string } {
+  if (text === undefined || text === "") return {};
+  const colon = text.indexOf(":");
+  const [username, password] = colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
+  return {
+    ...(username === "" ? {} : { username: decode(username) }),
+    ...(password === "" ? {} : { password: decode(password) }),
+  };
+}
+
+function readDatabase(text: string): number {
+  if (text === "") return 0;
+  if (!/^\d{1,4}$/.test(text)) throw wrong("has a database that is no number");
+  return Number(text);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong("has a % that begins no character");
+  }
+}
+
+function wrong(why: string): TypeError {
+  return new TypeError(`the URL of Redis ${why}`);
+}

@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { RedisConnection } from "../src/redis/connection.ts";
+
+const START_MS = 10_000;
+
+/** A Redis of a test's own, on a port that was free, with an append-only file in a folder of its own. */
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** Starts it where it is not running, with what it had. */
+  start(): Promise<void>;
+  /** Ends it: with SIGTERM it writes what it has, with SIGKILL it does not. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  readonly host?: string;
+  readonly args?: readonly string[];
+  /** Runs before the program: `ip netns exec NAME` for example. */
+  readonly within?: readonly string[];
+}
+
+/** Starts a server. It listens on the loopback address unless told otherwise. */
+export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const { host = "127.0.0.1", args = [], within = [] } = options;
+  const port = await freePort();
+  const dir = await mkdtemp(join(tmpdir(), "glovebox-redis-"));
+  const settings = [
+    ["--port", `${port}`],
+    ["--bind", host],
+    ["--protected-mode", "no"],
+    ["--appendonly", "yes"],
+    ["--save", ""],
+    ["--dir", dir],
+    ["--loglevel", "warning"],
+  ].flat();
+  const [program = "", ...programArgs] = [...within, "redis-server", ...settings, ...args];
+  const url = `redis://${host}:${port}`;
+  let child: ChildProcess | null = null;
+  const server: RedisServer = {
+    url,
+    port,
+    start: async () => {
+      if (child !== null) return;
+      child = spawn(program, programArgs, { stdio: "ignore" });
+      if (within.length > 0) return;
+      await untilItAnswers(url);
+    },
+    stop: async (signal = "SIGTERM") => {
+      const ending = child;
+      child = null;
+      if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
+      const ended = once(ending, "exit");
+      ending.kill(signal);
+      await ended;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server.stop("SIGKILL");
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+  await server.start();
+  return server;
+}
+
+async function untilItAnswers(url: string): Promise<void> {
+  const untilMs = performance.now() + START_MS;
+  await using connection = RedisConnection.open(url, "test");
+  while (!(await connection.ready(100))) {
+    if (performance.now() > untilMs) throw new Error("redis-server does not answer: is it installed?");
+    await delay(20);
+  }
+}
+
+/** A port that nobody has at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
