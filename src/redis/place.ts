@@ -1,12 +1,18 @@
 import type { RedisOptions } from "ioredis";
 
+/** What of a client's options a URL says. */
+type Access = Pick<
+  RedisOptions,
+  "host" | "port" | "db" | "username" | "password" | "tls" | "sentinels" | "name" | "enableTLSForSentinelMode"
+>;
+
 /** Where Redis is: a single server, one that sentinels name, or a cluster. */
 export type RedisPlace =
-  | { readonly kind: "server" | "sentinel"; readonly options: RedisOptions }
+  | { readonly kind: "server" | "sentinel"; readonly options: Access }
   | {
       readonly kind: "cluster";
       readonly nodes: readonly { readonly host: string; readonly port: number }[];
-      readonly options: RedisOptions;
+      readonly options: Access;
     };
 
 /** `redis://user:password@host:port/db`, or several hosts split by commas where a scheme has several. */
