@@ -1,5 +1,6 @@
 import type { RunMessage } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
+import type { Job } from "./executor.ts";
 import type { Flight } from "./flight.ts";
 import type { Load } from "./load.ts";
 import type { Pace } from "./pace.ts";
@@ -41,8 +42,8 @@ export class Batch implements Load {
     for (const { run, job, nowMs } of this.flights) {
       runs += runs === "" ? run : `,${run}`;
       const before = calls === "" ? "" : ",";
-      const command = job.command === undefined ? "" : `,${JSON.stringify(job.command)}`;
-      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${command}]`;
+      const more = writeMore(job);
+      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${more}]`;
     }
     const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
     const { script, tenant } = this;
@@ -54,4 +55,10 @@ export class Batch implements Load {
     const how = { stream, ownIsolate, plan };
     return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
+}
+
+/** What most calls do without: an operation of the tool, and a seed of their own. */
+function writeMore({ command, seed }: Pick<Job, "command" | "seed">): string {
+  if (seed !== undefined) return `,${JSON.stringify(command ?? null)},${JSON.stringify(seed)}`;
+  return command === undefined ? "" : `,${JSON.stringify(command)}`;
 }

@@ -49,6 +49,8 @@ export interface Job {
   plan?(): string;
   /** An answer reached the call later, by the call's clock, than it was given. */
   onTimed?(step: number, nowMs: number): void;
+  /** Of what its randomness is made: 256 bits in hexadecimal. Default: what its executor derives from its number. */
+  readonly seed?: string | undefined;
   /** What the call's clock shows at its start, since the epoch. Default: the time. */
   readonly nowMs?: number | undefined;
   /** It went to a worker for the first time: when by `performance.now()`, and what the call's clock showed. */

@@ -106,6 +106,8 @@ export class Call {
   readonly id: string;
   readonly originMs: number;
   readonly outputMax: number;
+  /** Of what its randomness is made, where the worker does not know that by itself. */
+  readonly #seed: string | undefined;
   /** The global of the instance that works for this call. */
   global: object | null = null;
   readonly #world: CallWorld;
@@ -121,8 +123,9 @@ export class Call {
   #isUnheard = false;
   settled = false;
 
-  constructor(world: CallWorld, run: number, id: string, outputMax: number) {
+  constructor(world: CallWorld, run: number, id: string, outputMax: number, seed?: string) {
     this.#world = world;
+    this.#seed = seed;
     this.run = run;
     this.id = id;
     this.originMs = world.turn.nowMs;
@@ -141,7 +144,7 @@ export class Call {
   }
 
   get entropy(): Entropy {
-    return (this.#entropy ??= new Entropy(this.#world.pure, this.run));
+    return (this.#entropy ??= new Entropy(this.#world.pure, this.run, this.#seed));
   }
 
   /** The function by which tools make requests. */

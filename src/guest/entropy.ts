@@ -10,10 +10,13 @@ export class Entropy {
   readonly #state = new Uint32Array(16);
   readonly #block = new Uint32Array(16);
   #used = 16;
-  #seeded = false;
+  readonly #seed: string | undefined;
+  #isSeeded = false;
 
-  constructor(pure: Pure, run: number) {
+  /** `seed`: 256 bits in hexadecimal, where the call brings them. */
+  constructor(pure: Pure, run: number, seed?: string) {
     this.#pure = pure;
+    this.#seed = seed;
     this.#run = run;
   }
 
@@ -40,7 +43,7 @@ export class Entropy {
 
   #refill(): void {
     const state = this.#state;
-    if (!this.#seeded) this.#seed();
+    if (!this.#isSeeded) this.#begin();
     const block = this.#block;
     for (let i = 0; i < 16; i++) block[i] = state[i] ?? 0;
     for (let round = 0; round < 10; round++) {
@@ -58,9 +61,9 @@ export class Entropy {
     this.#used = 0;
   }
 
-  #seed(): void {
-    this.#seeded = true;
-    const key = this.#pure("entropy", `${this.#run}`, "", "");
+  #begin(): void {
+    this.#isSeeded = true;
+    const key = this.#seed ?? this.#pure("entropy", `${this.#run}`, "", "");
     const state = this.#state;
     // "expand 32-byte k", the constant of the cipher.
     state[0] = 0x61707865;

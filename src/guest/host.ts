@@ -107,7 +107,7 @@ export interface Guest {
   /** Takes the tool's factory. `shared` keeps one instance for all calls. */
   load(factory: Factory, ownNames: string, facts: string, shared: boolean): void;
   /**
-   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?][]` as JSON, up to and with the first that
+   * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?, seed?][]` as JSON, up to and with the first that
    * does not end at once. Answers for each that it started its outcome, or nothing, and a tab; then a line feed where
    * some are left. The outcome of a call that goes on comes with an `EMIT_DONE`.
    */

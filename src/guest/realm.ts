@@ -16,7 +16,8 @@ type QueuedCall = readonly [
   nowMs: number,
   outputMax: number,
   input: unknown,
-  command?: string,
+  command?: string | null,
+  seed?: string,
 ];
 
 const NO_CALLS: readonly QueuedCall[] = [];
@@ -160,9 +161,9 @@ export class Realm implements Guest {
   #startOne(queued: QueuedCall): string {
     const { turn } = this.#world;
     turn.nowMs = queued[2];
-    const call = new Call(this.#world, queued[0], queued[1], queued[3]);
+    const call = new Call(this.#world, queued[0], queued[1], queued[3], queued[6]);
     turn.call = call;
-    const outcome = this.#begin(call, queued[4], queued[5]);
+    const outcome = this.#begin(call, queued[4], queued[5] ?? undefined);
     if (!call.settled) this.#calls.set(call.run, call);
     return outcome;
   }

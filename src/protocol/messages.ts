@@ -43,7 +43,7 @@ export interface RunMessage extends RunLimits {
    */
   readonly plan: string;
   /**
-   * The calls as the guest takes them, `[run, id, nowMs, outputBytes, arguments, command?][]`. `nowMs` is the call's clock in
+   * The calls as the guest takes them, `[run, id, nowMs, outputBytes, arguments, command?, seed?][]`. `nowMs` is the call's clock in
    * milliseconds since the epoch: the same again when the call is run again.
    */
   readonly calls: string;
