@@ -1,0 +1,139 @@
+import type { RunLimits } from "../protocol/messages.ts";
+import type { Inspection, ToolScript } from "../protocol/script.ts";
+import type { TextRef } from "./texts.ts";
+
+/**
+ * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, mail brings all else. Each
+ * version of the protocol has a queue of its own, so no machine is given what it cannot read; mail says its version.
+ */
+export const PROTOCOL = 1;
+
+/** Versions that a machine understands, the newest first. */
+export const UNDERSTOOD: readonly number[] = [PROTOCOL];
+
+export function queueName(protocol: number): string {
+  return `calls-${protocol}`;
+}
+
+/** A tool as it travels: its code is elsewhere, by content, and its config is only told to those who ask for it. */
+export interface FleetScript extends Omit<ToolScript, "text" | "config"> {
+  /** Of all that the tool is: servers that have the same tool have one key for it. */
+  readonly key: string;
+  readonly text: TextRef;
+  readonly hasConfig: boolean;
+}
+
+/** What a machine enforces; the rest is the server's. */
+export interface FleetLimits extends RunLimits {
+  readonly wallMs: number;
+  readonly queueMs: number;
+}
+
+export interface FleetCallData {
+  /** Unique within its server. */
+  readonly run: number;
+  /** Of `scripts` and of `limits`. */
+  readonly script: number;
+  readonly limits: number;
+  readonly tenant: string;
+  readonly callId: string;
+  /** JSON. */
+  readonly args: string;
+  readonly command?: string;
+  readonly seed: string;
+  /** What the call's clock shows at its start: the same wherever and however often it starts. */
+  readonly nowMs: number;
+  readonly stream: boolean;
+}
+
+/** A job: calls that go together, or a module that is to be inspected. */
+export interface JobData {
+  readonly v: number;
+  readonly server: string;
+  /** Its place in the fleet's order. */
+  readonly tag: number;
+  readonly scripts: readonly FleetScript[];
+  readonly limits: readonly FleetLimits[];
+  readonly calls: readonly FleetCallData[];
+  /** The number of an inspection of the only script. */
+  readonly inspect?: number;
+}
+
+/** What has to be known of a call that another machine had begun. */
+export interface Resumption {
+  readonly run: number;
+  /** How often it was started. */
+  readonly attempts: number;
+  /** How many steps it had asked, and what it was answered: `PlannedAnswer[]` as JSON, or empty text. */
+  readonly asked: number;
+  readonly plan: string;
+}
+
+/** How a call ended on its machine: an executor's `Reply`, whose starts are the machine's own. */
+export interface FleetReply {
+  readonly ok: boolean;
+  /** The output's JSON, or a `Failure`'s. */
+  readonly payload: string;
+  readonly cpuMs: number;
+  readonly waitedMs: number;
+  readonly wallMs: number;
+  readonly heapBytes: number;
+  readonly attempts: number;
+  readonly logs: string;
+  readonly dropped: number;
+  readonly heard?: number;
+  /** How long the machine refuses the tool's calls. */
+  readonly refusedForMs?: number;
+}
+
+/** What a machine says of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
+interface Said {
+  readonly run: number;
+  readonly start: number;
+}
+
+export type MachineMessage =
+  /** It begins with a job, for the n-th time, or asks for leave to where n is not 1. */
+  | { readonly kind: "taken"; readonly job: string; readonly start: number }
+  | (Said & {
+      readonly kind: "ask";
+      readonly step: number;
+      readonly attempt: number;
+      readonly nowMs: number;
+      readonly heard?: number;
+      readonly capability: string;
+      readonly method: string;
+      readonly args: string;
+    })
+  | (Said & { readonly kind: "log"; readonly line: string })
+  | (Said & { readonly kind: "progress"; readonly payload: string })
+  | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
+  | (Said & { readonly kind: "restart"; readonly attempts: number })
+  | (Said & { readonly kind: "done"; readonly reply: FleetReply })
+  | (Said & { readonly kind: "inspected"; readonly inspection: Inspection })
+  /** It lacks a tool's code, which has expired or was lost, or its config, which is sealed for this key. */
+  | { readonly kind: "need"; readonly script: string; readonly what: "text" | "config"; readonly publicKey: string };
+
+export type ServerMessage =
+  /** Of a job that another machine had begun: the calls that have not ended meanwhile. */
+  | { readonly kind: "resume"; readonly job: string; readonly start: number; readonly calls: readonly Resumption[] }
+  | {
+      readonly kind: "answer";
+      readonly run: number;
+      readonly step: number;
+      readonly attempt: number;
+      /** An executor's `Answer` as JSON. */
+      readonly answer: string;
+    }
+  | { readonly kind: "cancel"; readonly run: number }
+  /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
+  | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
+
+/** All that a sender says to one recipient in one turn of its event loop. */
+export interface Letter<Message> {
+  readonly v: number;
+  readonly from: string;
+  /** Counts the letters from this sender to this recipient: one that comes twice is read once. */
+  readonly seq: number;
+  readonly messages: readonly Message[];
+}
