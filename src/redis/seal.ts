@@ -37,6 +37,12 @@ export class Seal {
     return new Seal(scryptSync(secret, PURPOSE, KEY_BYTES));
   }
 
+  /** With a key of 256 bits that is nobody's to remember. */
+  static keyed(key: Buffer): Seal {
+    if (key.length !== KEY_BYTES) throw new TypeError(`a key has ${KEY_BYTES} bytes`);
+    return new Seal(key);
+  }
+
   /** Whether what it closes is hidden. */
   get isSecret(): boolean {
     return this.#key !== null;

@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto";
+import type { ChainableCommander } from "ioredis";
+import type { RedisConnection } from "../redis/connection.ts";
+import type { Seal } from "../redis/seal.ts";
+import type { FleetKeys } from "./keys.ts";
+
+/** Longer texts have a key of their own, in characters: they would make streams and queues slow for all others. */
+const INLINE_MAX = 64 * 1024;
+/** How long such a key lives. */
+export const SIDE_TTL_MS = 10 * 60_000;
+
+/** Texts as they lie in Redis: sealed where the fleet has a secret, and long ones beside what names them. */
+export class Payloads {
+  readonly #connection: RedisConnection;
+  readonly #keys: FleetKeys;
+  readonly #seal: Seal;
+
+  constructor(connection: RedisConnection, keys: FleetKeys, seal: Seal) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#seal = seal;
+  }
+
+  /** `about`: where it will lie. What a long text needs beside it is added to the pipeline. */
+  pack(text: string, about: string, pipeline: ChainableCommander, ttlMs = SIDE_TTL_MS): string {
+    if (text.length <= INLINE_MAX) return `=${this.#seal.close(text, about)}`;
+    const key = this.#keys.of("side", randomUUID());
+    pipeline.set(key, this.#seal.close(text, `${about} ${key}`), "PX", ttlMs);
+    return `@${key}`;
+  }
+
+  /** Throws where it is not what was packed for this place, or its key has expired. */
+  async unpack(packed: string, about: string): Promise<string> {
+    const rest = packed.slice(1);
+    if (packed.startsWith("=")) return this.#seal.open(rest, about);
+    if (!packed.startsWith("@") || !rest.startsWith(this.#keys.of("side", "")))
+      throw new Error("a payload that is none");
+    const sealed = await this.#connection.client.get(rest);
+    if (sealed === null) throw new Error("a payload that has expired");
+    return this.#seal.open(sealed, `${about} ${rest}`);
+  }
+}
