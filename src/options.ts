@@ -1,3 +1,4 @@
+import { count } from "./count.ts";
 import { isObject } from "./json.ts";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
@@ -10,11 +11,14 @@ import type { StoreOptions } from "./capabilities/kv/store.ts";
 import type { LedgerOptions } from "./ledger/ledger.ts";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
-import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions, SandboxMode } from "./executor/executor.ts";
+import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions } from "./executor/executor.ts";
+import { resolveExecutorOptions } from "./executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "./package/options.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
+
+export { EXECUTOR_KINDS, FLEET_DEFAULT, SANDBOX_MODES } from "./executor/options.ts";
 
 export interface QueueOptions {
   /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
@@ -109,40 +113,14 @@ export interface ResolvedOptions {
 export const WORKERS_DEFAULT = Math.min(availableParallelism(), 4) + 1;
 const WORKERS_MAX = 64;
 
-export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
-
 /** Decides every option. Throws a `RangeError` or `TypeError` that names the one that is wrong. */
 export function resolveOptions(options: EngineOptions): ResolvedOptions {
   checkShapes(options);
-  const executor = typeof options.executor === "string" ? { kind: options.executor } : options.executor;
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
-  const kind = executor?.kind ?? "process";
-  const rssMb = count("executor.rssMb", executor?.rssMb, 4_096, 256);
-  const { ageMs, calls, rssMb: recycleRssMb } = executor?.recycle ?? {};
-  if (kind !== "process" && kind !== "threads")
-    throw new TypeError(`executor "${String(kind)}" is not one of process, threads`);
-  const sandbox = executor?.sandbox ?? "auto";
-  if (!SANDBOX_MODES.includes(sandbox)) {
-    throw new TypeError(`executor.sandbox "${String(sandbox)}" is not one of ${SANDBOX_MODES.join(", ")}`);
-  }
-  if (kind === "threads" && sandbox === "require") {
-    throw new TypeError('executor "threads" has no sandbox, so executor.sandbox cannot be "require"');
-  }
   // An operator who raises a ceiling on purpose may go beyond ours.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   return {
-    executor: {
-      kind,
-      warmIsolates: count("executor.warmIsolates", executor?.warmIsolates, 128, 1),
-      rssMb,
-      spare: executor?.spare ?? true,
-      recycle: {
-        ageMs: count("executor.recycle.ageMs", ageMs, 6 * 60 * 60 * 1_000, 1_000),
-        calls: count("executor.recycle.calls", calls, 100_000_000, 1),
-        rssMb: count("executor.recycle.rssMb", recycleRssMb, Math.ceil(rssMb / 2), 128),
-      },
-      sandbox,
-    },
+    executor: resolveExecutorOptions(options.executor),
     workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
     limits: resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits),
     maxLimits,
@@ -244,11 +222,3 @@ const UNLIMITED: Limits = Object.freeze({
   capabilityCalls: Number.MAX_SAFE_INTEGER,
   capabilityBytes: Number.MAX_SAFE_INTEGER,
 });
-
-function count(name: string, value: number | undefined, fallback: number, least: number): number {
-  if (value === undefined) return fallback;
-  if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {
-    throw new RangeError(`${name} must be a whole number of at least ${least}`);
-  }
-  return value;
-}

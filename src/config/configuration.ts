@@ -112,10 +112,11 @@ function unescape(key: string): string {
   return key.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** What stands among the secrets, the keys and what tools are given may be a secret, and is not shown. */
+/** What stands among the secrets, the keys, what tools are given and what reaches a fleet may be a secret, and is not shown. */
 function discreet(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
+  if (pointer.startsWith("/executor/")) return keyword === "additionalProperties" ? violation : unseen(violation);
   if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
   if (keyword === "additionalProperties") {
     // A text that is broken may have made a name of it.
@@ -132,8 +133,15 @@ function helpful(violation: Violation): Violation {
   if (violation.keyword !== "additionalProperties") return violation;
   const [name = "", ...around] = violation.pointer.split("/").slice(1).reverse();
   const part = around.reduceRight<Part | undefined>((outer, one) => outer?.properties?.[one], CONFIG_SCHEMA);
-  const meant = nearest(name, Object.keys(part?.properties ?? {}));
-  return meant === undefined ? violation : { ...violation, message: `there is no setting ${name}; is ${meant} meant?` };
+  const known = Object.keys(part?.properties ?? {});
+  const meant = nearest(name, known);
+  if (meant !== undefined) return { ...violation, message: `there is no setting ${name}; is ${meant} meant?` };
+  // A text that is broken may have made a name of a secret.
+  if (around.at(-1) !== "executor") return violation;
+  return {
+    ...violation,
+    message: `/${around.toReversed().join("/")} has a property that is none of ${known.join(", ")}`,
+  };
 }
 
 /** A name of SQLite's, and no file. */

@@ -1,6 +1,6 @@
 import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
-import { SANDBOX_MODES, type EngineOptions } from "../options.ts";
+import { type EngineOptions, EXECUTOR_KINDS, SANDBOX_MODES } from "../options.ts";
 import { NAMES } from "../limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../protocol/script.ts";
 import type { ToolLocation } from "../tool/definition.ts";
@@ -34,6 +34,16 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
     readonly maxTotalBytes?: number;
   };
   readonly logLevel?: LogLevel;
+  /** What `glovebox worker` does with this configuration; servers may have the same one. */
+  readonly machine?: {
+    /** Jobs that it has at once. */
+    readonly slots?: number;
+    /** Where it says how it does. */
+    readonly host?: string;
+    readonly port?: number;
+    /** How long calls may go on when it stops. */
+    readonly drainMs?: number;
+  };
 }
 
 /** What may be logged, from the most to nothing. */
@@ -54,6 +64,7 @@ const PATH = { type: "string", minLength: 1 };
 const TEXTS = { type: "array", items: { type: "string" } };
 const COUNT = { type: "integer", minimum: 1 };
 const DURATION = { type: "number", exclusiveMinimum: 0 };
+const PORT = { type: "integer", minimum: 0, maximum: 65_535 };
 /** Milliseconds that a service may take to stop: an hour at most. */
 const PATIENCE = { type: "integer", minimum: 0, maximum: 3_600_000 };
 const LIMITS = section(Object.fromEntries(NAMES.map((name) => [name, DURATION])));
@@ -102,7 +113,7 @@ export const CONFIG_SCHEMA: Part = section({
   hosts: { description: "names by which clients find the service", ...TEXTS },
   publicUrl: { description: "where clients find the service from outside", ...PATH },
   origins: { description: "origins of pages that may use the service from a browser", ...TEXTS },
-  port: { description: "port to listen on, 0 for any that is free", type: "integer", minimum: 0, maximum: 65_535 },
+  port: { description: "port to listen on, 0 for any that is free", ...PORT },
   reusePort: { description: "let other processes listen on the same port", type: "boolean" },
   bodyBytes: { description: "largest body of a request", ...COUNT },
   drainMs: { description: "how long calls may go on after a signal", ...PATIENCE },
@@ -120,12 +131,24 @@ export const CONFIG_SCHEMA: Part = section({
   stateDir: { description: "folder of what outlives the process", ...PATH },
   workers: { description: "isolate threads", type: "integer", minimum: 1, maximum: 64 },
   executor: section({
-    kind: { description: "where isolates live", enum: ["process", "threads"] },
+    kind: { description: "where isolates live", enum: EXECUTOR_KINDS },
     sandbox: { description: "the system's walls around executors", enum: SANDBOX_MODES },
     warmIsolates: COUNT,
     rssMb: { type: "integer", minimum: 256 },
     spare: { type: "boolean" },
     recycle: section({ ageMs: { type: "integer", minimum: 1_000 }, calls: COUNT, rssMb: COUNT }),
+    url: { description: "where the fleet's Redis is", ...PATH },
+    fleet: { description: "which fleet: servers and worker machines of one name", ...PATH },
+    secret: PATH,
+    lostMs: COUNT,
+    store: PATH,
+    codeMaxBytes: COUNT,
+  }),
+  machine: section({
+    slots: { description: "jobs that a worker machine has at once", type: "integer", minimum: 1, maximum: 10_000 },
+    host: { description: "address of a worker machine's metrics", ...PATH },
+    port: { description: "port of a worker machine's metrics, 0 for any that is free", ...PORT },
+    drainMs: { description: "how long a worker machine's calls may go on after a signal", ...PATIENCE },
   }),
   limits: { description: "limits of tools that ask for none", ...LIMITS },
   maxLimits: { description: "the ceiling that no tool and no call may exceed", ...LIMITS },
@@ -164,6 +187,7 @@ export const PATHS = [
   "stateDir",
   "assets/path",
   "idempotency/path",
+  "executor/store",
   "packages/modules",
   "packages/wheels",
   "secrets/*/file",
@@ -173,7 +197,10 @@ export const PATHS = [
 ];
 
 /** What is never shown: it may be a secret, or stand for one. */
-export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config"];
+export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config", "executor/secret"];
+
+/** What is shown without the user and the password in it. */
+export const URLS: readonly string[] = ["executor/url", "executor/store"];
 
 function section(properties: { readonly [name: string]: unknown }): Part {
   return { type: "object", properties: properties as { readonly [name: string]: Part }, additionalProperties: false };

@@ -13,11 +13,13 @@ export interface ExecutorHost {
 }
 
 export function createExecutor(options: ResolvedExecutorOptions, host: ExecutorHost): Executor {
-  const { kind, warmIsolates, rssMb, spare, recycle, sandbox } = options;
-  switch (kind) {
+  const { warmIsolates, rssMb, spare, recycle, sandbox } = options;
+  switch (options.kind) {
     case "threads":
       return new ThreadsExecutor({ ...host, warmIsolates });
     case "process":
       return new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
+    case "queue":
+      throw new Error("not built");
   }
 }

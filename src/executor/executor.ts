@@ -175,10 +175,13 @@ export interface Executor {
   close(): Promise<void>;
 }
 
-export type ExecutorKind = "process" | "threads";
+export type ExecutorKind = "process" | "threads" | "queue";
 
 export interface ExecutorOptions {
-  /** `process` (the default): a supervised child process. `threads`: threads of this process, no crash boundary. */
+  /**
+   * `process` (the default): a supervised child process. `threads`: threads of this process, no crash boundary. `queue`: worker
+   * machines (`glovebox worker`), which get the calls from Redis; what is said here of isolates is for them to say.
+   */
   readonly kind: ExecutorKind;
   /** Isolates that each worker keeps warm. Default 128. */
   readonly warmIsolates?: number;
@@ -193,9 +196,43 @@ export interface ExecutorOptions {
    * `require`: the engine does not start without it. `off`: they do not.
    */
   readonly sandbox?: SandboxMode;
+  /**
+   * `queue` only, and required there: where Redis is. `redis://[[user]:password@]host[:port][/db]`, `rediss://` with TLS,
+   * `redis+sentinel://host[,…]/name`, `redis+cluster://host[,…]`.
+   */
+  readonly url?: string;
+  /** `queue` only: the name of the servers and machines that belong together. Default `default`. */
+  readonly fleet?: string;
+  /** `queue` only: what all of the fleet know, so that nobody reads in Redis what they say to each other. At least 16 characters. */
+  readonly secret?: string;
+  /** `queue` only: for how long Redis may be lost until calls in flight end with `executor_lost`. Default 10,000. */
+  readonly lostMs?: number;
+  /**
+   * `queue` only: where code lies that is too large for Redis: a folder that all machines have, or `s3+https://host/bucket/prefix`.
+   * Default: nowhere.
+   */
+  readonly store?: string;
+  /** `queue` only: the most of a tool's code that goes to Redis, in bytes as it is stored. Default 16 MiB. */
+  readonly codeMaxBytes?: number;
+}
+
+/** How isolates are kept, with everything decided. */
+export interface ResolvedIsolateOptions extends Required<
+  Pick<ExecutorOptions, "warmIsolates" | "rssMb" | "spare" | "sandbox">
+> {
+  readonly recycle: Recycling;
+}
+
+/** Which fleet it is, with everything decided. */
+export interface ResolvedFleetOptions extends Required<
+  Pick<ExecutorOptions, "url" | "fleet" | "lostMs" | "codeMaxBytes">
+> {
+  readonly secret: string | undefined;
+  /** A URL, or an absolute path. */
+  readonly store: string | undefined;
 }
 
 /** `ExecutorOptions` with everything decided. */
-export interface ResolvedExecutorOptions extends Required<ExecutorOptions> {
-  readonly recycle: Recycling;
-}
+export type ResolvedExecutorOptions =
+  | (ResolvedIsolateOptions & { readonly kind: "process" | "threads" })
+  | (ResolvedIsolateOptions & ResolvedFleetOptions & { readonly kind: "queue" });

@@ -64,7 +64,7 @@ export async function checkOptions(config: Config): Promise<void> {
 export function engineOptions(config: Config): EngineOptions {
   const { host: _host, port: _port, reusePort: _reusePort, bodyBytes: _bodyBytes, assets: _assets, ...rest } = config;
   const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, ...others } = rest;
-  const { drainMs: _drainMs, drainDelayMs: _drainDelayMs, logLevel: _logLevel, ...options } = others;
+  const { drainMs: _drainMs, drainDelayMs: _drainDelayMs, logLevel: _logLevel, machine: _machine, ...options } = others;
   return options;
 }
 

@@ -1,5 +1,6 @@
 import { forgetVariables, keyOfEnvironment } from "../../access/environment.ts";
 import type { KeyOptions } from "../../access/key-options.ts";
+import { forgetFleet } from "../../config/environment.ts";
 import { Keys } from "../../access/keys.ts";
 import type { Config } from "../../index.ts";
 import { isLoopback } from "../http/sites.ts";
@@ -38,9 +39,10 @@ export class ServiceKeys {
   }
 }
 
-/** Takes keys out of an environment: what is not there, nobody finds. */
+/** Takes keys, and what only a fleet shall know, out of an environment: what is not there, nobody finds. */
 export function forgetKeys(environment: NodeJS.ProcessEnv, { keys = [] }: Config): void {
   forgetVariables(environment, keys);
+  forgetFleet(environment);
 }
 
 /** Without keys, nobody on another machine shall reach the server. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigError } from "../../../src/config/config-error.ts";
 import { type Override, readConfiguration } from "../../../src/config/configuration.ts";
 import { effectiveValues } from "../../../src/config/effective.ts";
-import { readEnvironment } from "../../../src/config/environment.ts";
+import { forgetFleet, readEnvironment } from "../../../src/config/environment.ts";
 import { nearest, SETTINGS } from "../../../src/config/names.ts";
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
 
@@ -134,6 +134,10 @@ describe("a configuration", () => {
     ["whose part has another name", "secrts: { KEY: { value: hush-hush } }"],
     ["beside something wrong", "{ workers: many, secrets: { KEY: { value: hush-hush, origins: [x] } } }"],
     ["with the name of a key", "port: 80\napiKey: hush-hush"],
+    ["beside a setting of a fleet", "executor: { kind: queue, url: 'redis://:hush@a', lostMs: -1 }"],
+    ["in the name of a setting of a fleet", "executor: { kind: queue, secret hush-hush: }"],
+    ["in the place of an executor's kind", "executor: 'redis://:hush@a'"],
+    ["of a fleet and no text", "executor: { kind: queue, secret: [hush] }"],
   ])("shows nothing of what may be a secret %s", async (_, text) => {
     expect(await problemOf(text)).not.toContain("hush");
   });
@@ -148,6 +152,49 @@ describe("a configuration", () => {
     expect(JSON.stringify(shown)).not.toContain("hush");
     expect(shown.find(({ setting }) => setting === "secrets.KEY.value")).toMatchObject({ value: "(not shown)" });
     expect(shown.find(({ setting }) => setting === "tools.0.config")).toMatchObject({ value: "(not shown)" });
+  });
+});
+
+describe("a fleet", () => {
+  const secret = "hush-hush-hush-hush";
+
+  test.each([
+    ["redis://user:hush@redis.example:6379/2", "redis://…@redis.example:6379/2"],
+    ["rediss+sentinel://:hu%40sh@a,b:1/main", "rediss+sentinel://…@a,b:1/main"],
+    ["redis://redis.example", "redis://redis.example"],
+  ])("shows where its Redis is, and neither user nor password: %s", async (url, shown) => {
+    const file = fileOf(`executor: { kind: queue, url: "${url}", secret: ${secret} }`);
+    const values = effectiveValues(await readConfiguration(file));
+    expect(values.find(({ setting }) => setting === "executor.url")).toMatchObject({ value: shown });
+    expect(values.find(({ setting }) => setting === "executor.secret")).toMatchObject({ value: "(not shown)" });
+    expect(JSON.stringify(values)).not.toContain("hush");
+  });
+
+  test("has the secret that the environment says under the name that servers and worker machines have in common", async () => {
+    const { values, sourceOf } = await readConfiguration(
+      fileOf("executor: { kind: queue, url: redis://a }"),
+      readEnvironment({ GLOVEBOX_FLEET_SECRET: secret }),
+    );
+    expect(values.executor).toMatchObject({ secret });
+    expect(sourceOf(["executor", "secret"])).toEqual({ kind: "variable", name: "GLOVEBOX_FLEET_SECRET" });
+  });
+
+  test("without a secret shows none", async () => {
+    const values = effectiveValues(await readConfiguration(fileOf("executor: { kind: queue, url: redis://a }")));
+    expect(values.map(({ setting }) => setting)).not.toContain("executor.secret");
+  });
+
+  test("leaves no secret and no password in the environment of its processes", () => {
+    const environment = { GLOVEBOX_FLEET_SECRET: secret, GLOVEBOX_EXECUTOR__URL: "redis://:hush@a", HOME: "/" };
+    forgetFleet(environment);
+    expect(environment).toEqual({ HOME: "/" });
+  });
+
+  test("has worker machines with as many slots as their isolate threads make use of", async () => {
+    const slotsOf = async (text: string): Promise<unknown> =>
+      effectiveValues(await readConfiguration(fileOf(text))).find(({ setting }) => setting === "machine.slots")?.value;
+    expect(await slotsOf("workers: 3")).toBe(24);
+    expect(await slotsOf("workers: 3\nmachine: { slots: 7 }")).toBe(7);
   });
 });
 

@@ -1,0 +1,116 @@
+import { resolve } from "node:path";
+import { count } from "../count.ts";
+import { FleetKeys } from "../fleet/keys.ts";
+import { readRedisUrl } from "../redis/place.ts";
+import type {
+  ExecutorKind,
+  ExecutorOptions,
+  ResolvedExecutorOptions,
+  ResolvedFleetOptions,
+  ResolvedIsolateOptions,
+  SandboxMode,
+} from "./executor.ts";
+
+export const EXECUTOR_KINDS: readonly ExecutorKind[] = ["process", "threads", "queue"];
+export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
+
+export const FLEET_DEFAULT = "default";
+/** What only a queue has. */
+const FLEET_OPTIONS = ["url", "fleet", "secret", "lostMs", "store", "codeMaxBytes"] as const;
+const LOST_MS_LEAST = 100;
+/** A key of all that the fleet says is made of the secret: what is shorter can be guessed. */
+const SECRET_LEAST = 16;
+const SECRET_MOST = 4_096;
+const STORE_URL = /^(?:file|s3\+https?):\/\//;
+
+/** Decides what is left open. Throws a `RangeError` or `TypeError` that names the option that is wrong, and shows no secret. */
+export function resolveExecutorOptions(
+  given: ExecutorKind | Partial<ExecutorOptions> = "process",
+): ResolvedExecutorOptions {
+  const options: Partial<ExecutorOptions> = typeof given === "string" ? { kind: given } : given;
+  const { kind = "process" } = options;
+  if (!EXECUTOR_KINDS.includes(kind))
+    throw new TypeError(`executor "${shown(kind)}" is not one of ${EXECUTOR_KINDS.join(", ")}`);
+  const isolates = resolveIsolates(options);
+  if (kind === "threads" && isolates.sandbox === "require") {
+    throw new TypeError('executor "threads" has no sandbox, so executor.sandbox cannot be "require"');
+  }
+  if (kind === "queue") return { kind, ...isolates, ...resolveFleet(options) };
+  const foreign = FLEET_OPTIONS.find((name) => options[name] !== undefined);
+  if (foreign !== undefined)
+    throw new TypeError(`executor.${foreign} is only for executor "queue", and this is "${kind}"`);
+  return { kind, ...isolates };
+}
+
+function resolveIsolates({
+  warmIsolates,
+  rssMb,
+  spare = true,
+  recycle,
+  sandbox = "auto",
+}: Partial<ExecutorOptions>): ResolvedIsolateOptions {
+  if (!SANDBOX_MODES.includes(sandbox)) {
+    throw new TypeError(`executor.sandbox "${String(sandbox)}" is not one of ${SANDBOX_MODES.join(", ")}`);
+  }
+  const rssMaxMb = count("executor.rssMb", rssMb, 4_096, 256);
+  return {
+    warmIsolates: count("executor.warmIsolates", warmIsolates, 128, 1),
+    rssMb: rssMaxMb,
+    spare,
+    recycle: {
+      ageMs: count("executor.recycle.ageMs", recycle?.ageMs, 6 * 60 * 60 * 1_000, 1_000),
+      calls: count("executor.recycle.calls", recycle?.calls, 100_000_000, 1),
+      rssMb: count("executor.recycle.rssMb", recycle?.rssMb, Math.ceil(rssMaxMb / 2), 128),
+    },
+    sandbox,
+  };
+}
+
+function resolveFleet({
+  url,
+  fleet = FLEET_DEFAULT,
+  secret,
+  lostMs,
+  store,
+  codeMaxBytes,
+}: Partial<ExecutorOptions>): ResolvedFleetOptions {
+  if (url === undefined || url === "")
+    throw new TypeError('executor.url is required for executor "queue": where Redis is');
+  named("url", () => readRedisUrl(url));
+  named("fleet", () => new FleetKeys(fleet));
+  if (secret !== undefined && (secret.length < SECRET_LEAST || secret.length > SECRET_MOST)) {
+    throw new RangeError(`executor.secret has ${SECRET_LEAST} to ${SECRET_MOST} characters`);
+  }
+  return {
+    url,
+    fleet,
+    secret,
+    lostMs: count("executor.lostMs", lostMs, 10_000, LOST_MS_LEAST),
+    store: resolveStore(store),
+    codeMaxBytes: count("executor.codeMaxBytes", codeMaxBytes, 16 * 1024 ** 2, 1_024),
+  };
+}
+
+/** Says whose the word is that is wrong. */
+function named(option: string, read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    throw new TypeError(`executor.${option}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function resolveStore(store: string | undefined): string | undefined {
+  if (store === undefined || STORE_URL.test(store)) return store;
+  if (store === "" || store.includes("\0") || store.includes("://")) {
+    throw new TypeError("executor.store is a folder, file://…, s3+https://… or s3+http://…");
+  }
+  return resolve(store);
+}
+
+/** Somebody may have said a whole URL of what is a word. */
+function shown(kind: unknown): string {
+  return String(kind).replace(/:.*/s, ":…").slice(0, 64);
+}
