@@ -37,6 +37,8 @@ export interface Job {
   /** The operation that is called, where it is not the tool's main one. */
   readonly command?: string | undefined;
   readonly limits: RunLimits & { readonly wallMs: number; readonly queueMs: number };
+  /** Between -10 and 10, higher first, where something still decides an order. Default 0. */
+  readonly priority?: number | undefined;
   /** What is left of `queueMs` for its first start. When it loses its worker it may wait for all of that again. */
   readonly waitMs: number;
   /** Whether `onLog` wants lines as they come, and `onProgress` how far the call has come. */

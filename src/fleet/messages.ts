@@ -1,5 +1,5 @@
 import type { RunLimits } from "../protocol/messages.ts";
-import type { Inspection, ToolScript } from "../protocol/script.ts";
+import type { ToolScript } from "../protocol/script.ts";
 import type { TextRef } from "./texts.ts";
 
 /**
@@ -55,8 +55,8 @@ export interface JobData {
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];
-  /** The number of an inspection of the only script. */
-  readonly inspect?: number;
+  /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
+  readonly isInspection?: boolean;
 }
 
 /** What has to be known of a call that another machine had begun. */
@@ -110,7 +110,6 @@ export type MachineMessage =
   | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
   | (Said & { readonly kind: "restart"; readonly attempts: number })
   | (Said & { readonly kind: "done"; readonly reply: FleetReply })
-  | (Said & { readonly kind: "inspected"; readonly inspection: Inspection })
   /** It lacks a tool's code, which has expired or was lost, or its config, which is sealed for this key. */
   | { readonly kind: "need"; readonly script: string; readonly what: "text" | "config"; readonly publicKey: string };
 

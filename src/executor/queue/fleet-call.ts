@@ -1,0 +1,134 @@
+import { readFailure, readProgress } from "../../protocol/payload.ts";
+import type { Failure } from "../../protocol/messages.ts";
+import type { FleetReply, MachineMessage, Resumption } from "../../fleet/messages.ts";
+import type { Answer, Job, Reply } from "../executor.ts";
+import type { FleetJob } from "./fleet-job.ts";
+
+/** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
+const LATE_MS = 2_000;
+
+/** A call between its dispatch and its reply, wherever in the fleet it is. It is settled once. */
+export class FleetCall {
+  readonly job: Job;
+  readonly run: number;
+  /** The call's clock at its start, since the epoch: the same wherever and however often it starts. */
+  readonly nowMs: number;
+  readonly isInspection: boolean;
+  readonly #sinceMs: number;
+  deadlineMs: number;
+  /** The job of BullMQ that brings it to a machine, once it is sent. */
+  carrier: FleetJob | null = null;
+  /** Whether it waits for the fleet to have room for its tool or tenant. */
+  isHeld = false;
+  /** Starts on machines that it has left, and all so far. */
+  #before = 0;
+  #attempts = 0;
+  #losses = 0;
+  #asked = 0;
+  /** Log lines of this start, and of all. */
+  #written = 0;
+  #told = 0;
+  #startMs: number | null = null;
+  isOver = false;
+
+  constructor(job: Job, nowMs: number, isInspection = false) {
+    this.job = job;
+    this.run = job.run;
+    this.isInspection = isInspection;
+    this.nowMs = job.nowMs ?? Date.now();
+    this.#sinceMs = nowMs;
+    this.deadlineMs = nowMs + job.waitMs;
+  }
+
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  /** A machine has it: its own time begins, and that for which it may wait there. */
+  take(nowMs: number): void {
+    this.#before = this.#attempts;
+    this.#attempts++;
+    this.#written = 0;
+    const { wallMs, queueMs } = this.job.limits;
+    this.deadlineMs = nowMs + queueMs + wallMs + LATE_MS;
+    if (this.#startMs !== null) return;
+    this.#startMs = nowMs;
+    this.job.onStart?.(nowMs, this.nowMs);
+  }
+
+  /** Its machine is gone: it waits for another. Answers how often that has happened. */
+  lose(nowMs: number): number {
+    this.deadlineMs = nowMs + this.job.limits.queueMs;
+    return ++this.#losses;
+  }
+
+  /** What another machine has to know of it. */
+  get resumption(): Resumption {
+    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.plan?.() ?? "" };
+  }
+
+  /** Its machine lost the executor that ran it, and starts it again there. */
+  restart(attempts: number): void {
+    this.#attempts = this.#before + attempts + 1;
+    this.#written = 0;
+    this.job.onRestart?.(this.#before + attempts);
+  }
+
+  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> {
+    const { step, attempt, nowMs, heard, capability, method, args } = asked;
+    this.#asked = Math.max(this.#asked, step);
+    this.#attempts = Math.max(this.#attempts, attempt);
+    return this.job.ask({ step, attempt, nowMs, ...(heard === undefined ? {} : { heard }), capability, method, args });
+  }
+
+  /** What earlier starts wrote comes again, and has been told. */
+  log(line: string): void {
+    if (++this.#written <= this.#told) return;
+    this.#told = this.#written;
+    this.job.onLog(line);
+  }
+
+  progress(payload: string): void {
+    this.job.onProgress?.(readProgress(payload));
+  }
+
+  /** Why it ends at its deadline. */
+  get overdue(): Failure {
+    const { queueMs } = this.job.limits;
+    const waited = `waited longer than ${queueMs} ms for a worker machine`;
+    if (this.carrier?.isHeard === true) {
+      return { code: "executor_lost", message: "the worker machine that has the call says nothing of it" };
+    }
+    if (this.#losses > 0) return { code: "executor_lost", message: `the call lost its worker machine and ${waited}` };
+    return { code: "queue_timeout", message: `the call ${waited}` };
+  }
+
+  /** Ends with what its machine says. Throws where that cannot be read. */
+  finish(reply: FleetReply, nowMs: number): void {
+    const outcome = reply.ok
+      ? ({ ok: true, json: reply.payload } as const)
+      : ({ ok: false, failure: readFailure(reply.payload) } as const);
+    const { cpuMs, heapBytes, logs, dropped, heard, waitedMs } = reply;
+    this.#attempts = this.#before + reply.attempts;
+    // On its machine it may have waited once more before it started.
+    if (this.#startMs !== null) this.#startMs = Math.min(nowMs, this.#startMs + waitedMs);
+    this.#settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
+  }
+
+  fail(failure: Failure): void {
+    const nothing = { cpuMs: 0, heapBytes: 0, logs: "", dropped: 0, heard: undefined };
+    this.#settle({ ok: false, failure }, nothing, performance.now());
+  }
+
+  #settle(
+    outcome: Reply["outcome"],
+    used: Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">,
+    nowMs: number,
+  ): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const startMs = this.#startMs ?? nowMs;
+    const [waitedMs, wallMs] = [startMs - this.#sinceMs, nowMs - startMs];
+    this.job.settle({ outcome, ...used, waitedMs, wallMs, attempts: this.#attempts });
+  }
+}

@@ -1,0 +1,202 @@
+import type { MachineMessage, ServerMessage } from "../../fleet/messages.ts";
+import type { Failure } from "../../protocol/messages.ts";
+import type { TellExecutorEvent } from "../executor.ts";
+import type { FleetCall } from "./fleet-call.ts";
+import type { FleetJob } from "./fleet-job.ts";
+
+/** How often a call loses its machine before the server gives up on it. */
+const LOSSES_MAX = 10;
+
+/** What a dispatcher needs of its executor. */
+export interface FleetDispatcherHost {
+  readonly tell: TellExecutorEvent;
+  send(machine: string, message: ServerMessage): void;
+  /** Brings a call to the fleet, which then says `onSent`. */
+  dispatch(call: FleetCall): void;
+  /** Calls have ended that the fleet had admitted. */
+  release(calls: readonly FleetCall[]): void;
+  /** A job is no longer wanted that no machine has. */
+  withdraw(job: FleetJob): void;
+  /** How long a call's turns took. */
+  notePace(call: FleetCall, cpuMs: number): void;
+  /** A machine refuses a tool's calls for a tenant. */
+  noteRefusal(call: FleetCall, refusedForMs: number): void;
+}
+
+/**
+ * The calls of one server that are with the fleet, and what machines say of them. Of the machines that have begun a job only the
+ * last one is heard: another may have been cut off, and go on with what is no longer its to do.
+ */
+export class FleetDispatcher {
+  readonly #host: FleetDispatcherHost;
+  readonly #calls = new Map<number, FleetCall>();
+  readonly #jobs = new Map<string, FleetJob>();
+
+  constructor(host: FleetDispatcherHost) {
+    this.#host = host;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  get jobs(): Iterable<FleetJob> {
+    return this.#jobs.values();
+  }
+
+  run(call: FleetCall): void {
+    this.#calls.set(call.run, call);
+    this.#host.dispatch(call);
+  }
+
+  onSent(job: FleetJob): void {
+    this.#jobs.set(job.id, job);
+    this.#host.tell("dispatch:batch", { size: job.calls.length });
+  }
+
+  /** Ends a call now; its machine is told, and what it still says is ignored. */
+  end(run: number, failure: Failure): void {
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    const job = call.carrier;
+    this.#forget(call);
+    if (job !== null && job.machine !== null) this.#host.send(job.machine, { kind: "cancel", run });
+    call.fail(failure);
+  }
+
+  endAll(failure: Failure): void {
+    for (const run of [...this.#calls.keys()]) this.end(run, failure);
+  }
+
+  endOverdue(nowMs: number): void {
+    for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
+  }
+
+  /** What is thrown is damage that the fleet's mail tells. */
+  onMessage(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" }>): void {
+    if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
+    const call = this.#calls.get(message.run);
+    const job = call?.carrier ?? null;
+    if (call === undefined || job === null || job.machine !== machine || job.start !== message.start) {
+      // It does not know yet that the call is over, or another's.
+      if (message.kind === "ask") this.#host.send(machine, { kind: "cancel", run: message.run });
+      return;
+    }
+    job.seenMs = performance.now();
+    job.isLost = false;
+    switch (message.kind) {
+      case "ask":
+        return this.#onAsk(machine, call, message);
+      case "log":
+        return call.log(message.line);
+      case "progress":
+        return call.progress(message.payload);
+      case "timed":
+        return call.job.onTimed?.(message.step, message.nowMs);
+      case "restart":
+        this.#tellRestart(call, call.attempts);
+        return call.restart(message.attempts);
+      case "done":
+        return this.#onDone(call, message.reply);
+    }
+  }
+
+  /** A machine is gone. What it had, another takes up in a while. */
+  onLeave(machine: string): void {
+    const nowMs = performance.now();
+    for (const job of this.#jobs.values()) {
+      if (job.machine !== machine || job.isLost) continue;
+      job.isLost = true;
+      for (const call of openCalls(job)) call.lose(nowMs);
+    }
+  }
+
+  /** A job is no longer in Redis, and nobody has said what came of it: its calls go once more. */
+  sendAgain(job: FleetJob): void {
+    this.#jobs.delete(job.id);
+    for (const call of openCalls(job)) {
+      call.carrier = null;
+      if (call.lose(performance.now()) >= LOSSES_MAX) {
+        const message = `the call was sent ${LOSSES_MAX} times, and was lost each time`;
+        this.end(call.run, { code: "executor_lost", message });
+      } else {
+        this.#host.release([call]);
+        this.#host.dispatch(call);
+      }
+    }
+  }
+
+  #onTaken(machine: string, id: string, start: number): void {
+    const job = this.#jobs.get(id);
+    if (job === undefined || start <= job.start) {
+      // All of its calls are over, or have been begun by another since.
+      if (job?.machine !== machine) this.#host.send(machine, { kind: "resume", job: id, start, calls: [] });
+      return;
+    }
+    const nowMs = performance.now();
+    const isFirst = job.start === 0;
+    const calls = openCalls(job);
+    const before = job.machine;
+    if (before !== null && before !== machine) {
+      for (const call of calls) this.#host.send(before, { kind: "cancel", run: call.run });
+    }
+    job.machine = machine;
+    job.start = start;
+    job.isLost = false;
+    job.seenMs = nowMs;
+    if (isFirst) this.#host.tell("fleet:taken", { size: job.calls.length, waitMs: nowMs - job.sentMs });
+    for (const call of calls) {
+      if (!isFirst) this.#tellRestart(call, call.attempts);
+      call.take(nowMs);
+      if (!isFirst) call.job.onRestart?.(call.attempts - 1);
+    }
+    if (start > 1) {
+      const resumptions = calls.map(({ resumption }) => resumption);
+      return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
+    }
+    // It has begun with all of them.
+    for (const { run, isOver } of job.calls) if (isOver) this.#host.send(machine, { kind: "cancel", run });
+  }
+
+  #tellRestart({ job, isInspection }: FleetCall, attempts: number): void {
+    if (isInspection) return;
+    this.#host.tell("call:restart", { callId: job.callId, tool: job.script.name, attempts });
+  }
+
+  #onAsk(machine: string, call: FleetCall, asked: Extract<MachineMessage, { readonly kind: "ask" }>): void {
+    const { run, step, attempt, start } = asked;
+    const job = call.carrier;
+    void call.ask(asked).then((answer) => {
+      if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
+      this.#host.send(machine, { kind: "answer", run, step, attempt, answer: JSON.stringify(answer) });
+    });
+  }
+
+  #onDone(call: FleetCall, reply: Extract<MachineMessage, { readonly kind: "done" }>["reply"]): void {
+    if (!call.isInspection) this.#host.notePace(call, reply.cpuMs);
+    if (reply.refusedForMs !== undefined) this.#host.noteRefusal(call, reply.refusedForMs);
+    this.#forget(call);
+    try {
+      call.finish(reply, performance.now());
+    } catch (error) {
+      call.fail({ code: "executor_crashed", message: "the worker machine answered with something that cannot be read" });
+      throw error;
+    }
+  }
+
+  #forget(call: FleetCall): void {
+    this.#calls.delete(call.run);
+    this.#host.release([call]);
+    const job = call.carrier;
+    if (job === null) return;
+    // Why it ended may depend on where it was, so it keeps its carrier.
+    if (openCalls(job).some(({ run }) => run !== call.run)) return;
+    this.#jobs.delete(job.id);
+    if (job.machine === null) this.#host.withdraw(job);
+  }
+}
+
+/** The calls that a job still has to bring. */
+function openCalls(job: FleetJob): readonly FleetCall[] {
+  return job.calls.filter(({ isOver, carrier }) => !isOver && carrier === job);
+}

@@ -1,0 +1,29 @@
+import type { FleetCall } from "./fleet-call.ts";
+
+/** A job of BullMQ, as its server knows it. */
+export class FleetJob {
+  readonly id: string;
+  readonly calls: readonly FleetCall[];
+  readonly sentMs: number;
+  /** The machine that began it last, and for the how manieth time: none that began it earlier is heard. */
+  machine: string | null = null;
+  start = 0;
+  /** Whether its machine is known to be gone, and no other has it yet. */
+  isLost = false;
+  /** When it was last heard of, or looked for. */
+  seenMs: number;
+  /** Whether it was missing in Redis when it was last looked for. */
+  isMissing = false;
+
+  constructor(id: string, calls: readonly FleetCall[], nowMs: number) {
+    this.id = id;
+    this.calls = calls;
+    this.sentMs = nowMs;
+    this.seenMs = nowMs;
+  }
+
+  /** Whether a machine has it, as far as anybody knows. */
+  get isHeard(): boolean {
+    return this.machine !== null && !this.isLost;
+  }
+}

@@ -1,0 +1,45 @@
+import { toolError } from "../../errors.ts";
+import type { Inspection, ToolScript } from "../../protocol/script.ts";
+import type { Answer, Job } from "../executor.ts";
+import { inspectionError } from "../inspector.ts";
+
+/** What a machine takes for an inspection is its own to limit; this is how long it may take to get there, and to be made. */
+const LIMITS = {
+  cpuMs: 2_000,
+  wallMs: 15_000,
+  queueMs: 30_000,
+  outputBytes: 16 * 1024 * 1024,
+  logBytes: 0,
+  capabilityCalls: 0,
+  capabilityBytes: 0,
+};
+
+/** A module to be inspected, in the form of a call whose output is the inspection. */
+export function inspectionJob(run: number, script: ToolScript, resolve: (inspection: Inspection) => void): Job {
+  return {
+    run,
+    script,
+    tenant: "",
+    callId: "",
+    args: "null",
+    limits: LIMITS,
+    waitMs: LIMITS.queueMs,
+    stream: false,
+    ask: (): Promise<Answer> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),
+    onLog: () => undefined,
+    settle: ({ outcome }) => {
+      if (!outcome.ok) return resolve({ ok: false, error: inspectionError(outcome.failure) });
+      const inspection = readInspection(outcome.json);
+      resolve(inspection ?? { ok: false, error: toolError("executor_lost", "the worker machine gave no inspection") });
+    },
+  };
+}
+
+function readInspection(json: string): Inspection | null {
+  try {
+    const inspection = JSON.parse(json) as Partial<Inspection> | null;
+    return typeof inspection?.ok === "boolean" ? (inspection as Inspection) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Fleet } from "../../fleet/fleet.ts";
+import type { FleetJob } from "./fleet-job.ts";
+
+/** A job of which nothing was heard for so long is looked for, and again after as long. */
+const SILENT_MS = 3_000;
+const LOOK_EVERY_MS = 1_000;
+const JOBS_MAX = 1_000;
+
+/**
+ * Looks for jobs of which nothing is heard. A Redis that was killed may have lost what it had not written yet: a job, or the
+ * letter that said how its calls ended. What is missing twice goes once more; the journal keeps its effects from being repeated.
+ */
+export class MissingJobs {
+  readonly #fleet: Fleet;
+  readonly #keyOf: (job: string) => string;
+  readonly #sendAgain: (job: FleetJob) => void;
+  #lookedMs = 0;
+  #isLooking = false;
+  #isClosed = false;
+  /** Jobs of this server that no machine had when they were last looked at. */
+  waiting = 0;
+
+  constructor(fleet: Fleet, keyOf: (job: string) => string, sendAgain: (job: FleetJob) => void) {
+    this.#fleet = fleet;
+    this.#keyOf = keyOf;
+    this.#sendAgain = sendAgain;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  look(jobs: Iterable<FleetJob>, nowMs: number): void {
+    if (nowMs - this.#lookedMs < LOOK_EVERY_MS) return;
+    this.#lookedMs = nowMs;
+    const silent: FleetJob[] = [];
+    this.waiting = 0;
+    for (const job of jobs) {
+      if (job.machine === null) this.waiting++;
+      if (nowMs - job.seenMs >= SILENT_MS && silent.length < JOBS_MAX) silent.push(job);
+    }
+    if (silent.length > 0 && !this.#isLooking) void this.#find(silent);
+  }
+
+  async #find(jobs: readonly FleetJob[]): Promise<void> {
+    const { connection } = this.#fleet;
+    if (!connection.isReady) return;
+    this.#isLooking = true;
+    try {
+      const pipeline = connection.client.pipeline();
+      for (const job of jobs) pipeline.exists(this.#keyOf(job.id));
+      const answers = (await pipeline.exec()) ?? [];
+      for (const [at, job] of jobs.entries()) {
+        const [error, count] = answers[at] ?? [new Error("no answer")];
+        if (error === null && !this.#isClosed) this.#note(job, count === 0);
+      }
+    } catch {
+      // Redis is away: they are looked for when it is back.
+    }
+    this.#isLooking = false;
+  }
+
+  #note(job: FleetJob, isMissing: boolean): void {
+    job.seenMs = performance.now();
+    // What was on its way when it was first missing has come since.
+    if (isMissing && job.isMissing) return this.#sendAgain(job);
+    job.isMissing = isMissing;
+  }
+}

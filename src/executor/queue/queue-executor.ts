@@ -1,0 +1,233 @@
+import { Queue } from "bullmq";
+import { within } from "../../deadline.ts";
+import { type ErrorCode, GloveboxError } from "../../errors.ts";
+import { Fleet } from "../../fleet/fleet.ts";
+import { FleetGate } from "../../fleet/gate.ts";
+import { Inbox, Outbox } from "../../fleet/mailbox.ts";
+import { Presence } from "../../fleet/members.ts";
+import { type MachineMessage, PROTOCOL, queueName, type ServerMessage } from "../../fleet/messages.ts";
+import { openTextStore } from "../../fleet/text-store/open.ts";
+import { TextPublisher } from "../../fleet/texts.ts";
+import type { Failure } from "../../protocol/messages.ts";
+import type { Inspection, ToolScript } from "../../protocol/script.ts";
+import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, TellExecutorEvent } from "../executor.ts";
+import { Sweep } from "../sweep.ts";
+import { FleetCall } from "./fleet-call.ts";
+import { FleetDispatcher } from "./fleet-dispatcher.ts";
+import { sumUpMachines } from "./fleet-stats.ts";
+import { inspectionJob } from "./inspection-job.ts";
+import { MissingJobs } from "./missing-jobs.ts";
+import { Refusals } from "./refusals.ts";
+import { Roll } from "./roll.ts";
+import { FleetScripts } from "./scripts.ts";
+import { Sender } from "./sender.ts";
+
+/** How long a server waits for its fleet to have a machine when it starts. */
+const MACHINE_MS = 30_000;
+const LOOK_MS = 250;
+const CLOSE_MS = 2_000;
+
+export interface QueueOptions extends ResolvedFleetOptions {
+  readonly entropyKey: string;
+  readonly nextRun: () => number;
+  readonly tell: TellExecutorEvent;
+  /** Caps of the whole fleet; `Infinity` for none. */
+  readonly perTool: number;
+  readonly perTenant: number;
+  /** Which version of the fleet's protocol to speak. Default: the newest. */
+  readonly protocol?: number;
+}
+
+/**
+ * Isolates on other machines. This server keeps its calls, with their journals, limits and deadlines; BullMQ brings them to
+ * whichever worker machine has room; what machines say of them comes back as mail. A call whose machine is lost is taken up by
+ * another, and is a function of its journal there as it would be here.
+ */
+export class QueueExecutor implements Executor {
+  readonly kind = "queue";
+  readonly #options: QueueOptions;
+  readonly #protocol: number;
+  readonly #fleet: Fleet;
+  readonly #queue: Queue;
+  readonly #gate: FleetGate;
+  readonly #outbox: Outbox<ServerMessage>;
+  readonly #inbox: Inbox<MachineMessage>;
+  readonly #presence: Presence;
+  readonly #roll: Roll;
+  readonly #scripts: FleetScripts;
+  readonly #sender: Sender;
+  readonly #calls: FleetDispatcher;
+  readonly #missing: MissingJobs;
+  readonly #refusals = new Refusals();
+  readonly #sweep = new Sweep(() => this.#look());
+  #closed: Failure | null = null;
+
+  constructor(options: QueueOptions) {
+    const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, tell } = options;
+    this.#options = options;
+    this.#protocol = protocol;
+    this.#fleet = new Fleet(options, "server");
+    const { connection, bulk, keys, seal, payloads, id } = this.#fleet;
+    this.#queue = new Queue(queueName(protocol), { connection: connection.client, prefix: keys.prefix });
+    // What is wrong with the connection is seen by whoever needs it.
+    this.#queue.on("error", () => undefined);
+    this.#gate = new FleetGate(connection, keys, {
+      server: id,
+      perTool,
+      perTenant,
+      onRoom: () => this.#sender.tryHeld(),
+    });
+    const mail = { connection, keys, payloads, id };
+    this.#outbox = new Outbox(mail);
+    this.#inbox = new Inbox({
+      ...mail,
+      onMessage: (from, message) => this.#onMessage(from, message),
+      onDamage: (why) => tell("fleet:damage", { why }),
+    });
+    this.#presence = new Presence(this.#fleet, "server", id, () => JSON.stringify({ id, protocol }));
+    const texts = new TextPublisher({ connection: bulk, keys, seal, store: openTextStore(store), codeMaxBytes });
+    this.#scripts = new FleetScripts(texts);
+    this.#calls = new FleetDispatcher({
+      tell,
+      send: (machine, message) => this.#outbox.send(machine, message),
+      dispatch: (call) => this.#sender.add(call),
+      release: (calls) => this.#gate.release(calls.map(({ run }) => `${run}`)),
+      withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
+      notePace: (call, cpuMs) => this.#sender.pace(call).note(1, cpuMs),
+      noteRefusal: ({ job }, refusedForMs) => this.#refusals.note(job.script.name, job.tenant, refusedForMs),
+    });
+    this.#sender = new Sender({
+      server: id,
+      protocol,
+      entropyKey,
+      queue: this.#queue,
+      gate: this.#gate,
+      connection,
+      payloads,
+      scripts: this.#scripts,
+      onSent: (job) => this.#calls.onSent(job),
+    });
+    this.#missing = new MissingJobs(this.#fleet, (job) => this.#queue.toKey(job), (job) => this.#calls.sendAgain(job));
+    this.#roll = new Roll(this.#fleet, protocol, {
+      onJoin: (machine) => tell("fleet:join", { machine }),
+      onLeave: (machine) => {
+        tell("fleet:leave", { machine });
+        this.#calls.onLeave(machine);
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    const { connection } = this.#fleet;
+    const { lostMs } = this.#options;
+    if (!(await connection.ready(lostMs))) throw this.#unusable(`Redis cannot be reached: ${connection.failure}`);
+    await this.#presence.start();
+    this.#inbox.start();
+    this.#roll.start();
+    const untilMs = performance.now() + MACHINE_MS;
+    while (this.#closed === null && this.#roll.serving.length === 0) {
+      await this.#roll.look();
+      if (this.#roll.misfit !== null) throw this.#unusable(this.#roll.misfit);
+      if (performance.now() > untilMs) {
+        throw this.#unusable(`it has had no worker machine for ${MACHINE_MS} ms: start one with glovebox worker`);
+      }
+      await within(LOOK_MS, new Promise(() => undefined));
+    }
+  }
+
+  run(job: Job): void {
+    this.#run(new FleetCall(job, performance.now()));
+  }
+
+  cancel(run: number, code: ErrorCode, message: string): void {
+    this.#calls.end(run, { code, message });
+  }
+
+  inspect(script: ToolScript): Promise<Inspection> {
+    return new Promise((resolve) => {
+      const job = inspectionJob(this.#options.nextRun(), script, resolve);
+      this.#run(new FleetCall(job, performance.now(), true));
+    });
+  }
+
+  forget(key: string): void {
+    this.#scripts.forget(key);
+  }
+
+  refusedForMs(tool: string, tenant: string): number {
+    return this.#refusals.forMs(tool, tenant);
+  }
+
+  stats(): ExecutorStats {
+    const { serving } = this.#roll;
+    const all = [...this.#roll.all.values()];
+    const isUp = this.#fleet.connection.isReady;
+    return {
+      ...sumUpMachines(all),
+      ready: this.#closed === null && isUp && serving.length > 0,
+      spareReady: isUp && serving.length > 1,
+      fleet: {
+        machines: serving.length,
+        slots: serving.reduce((sum, { slots }) => sum + slots, 0),
+        busySlots: serving.reduce((sum, { busySlots }) => sum + busySlots, 0),
+        waitingJobs: this.#missing.waiting,
+        isRedisUp: isUp,
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed !== null) return;
+    this.#closed = { code: "engine_closed", message: "the engine was closed before the call ended" };
+    this.#calls.endAll(this.#closed);
+    this.#sweep.stop();
+    this.#sender.close();
+    this.#roll.close();
+    this.#missing.close();
+    this.#outbox.close();
+    await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate.close()]));
+    await within(CLOSE_MS, this.#queue.close().catch(() => undefined));
+    await within(CLOSE_MS, this.#fleet.close());
+  }
+
+  #run(call: FleetCall): void {
+    const failure = this.#closed ?? this.#lost ?? this.#misfit;
+    if (failure !== null) return call.fail(failure);
+    this.#calls.run(call);
+    this.#sweep.keepOn();
+  }
+
+  /** Nothing comes of calls while Redis is away for so long. */
+  get #lost(): Failure | null {
+    const { lostMs } = this.#options;
+    if (this.#fleet.connection.lostForMs < lostMs) return null;
+    return { code: "executor_lost", message: `the fleet's Redis has not been reached for ${lostMs} ms` };
+  }
+
+  get #misfit(): Failure | null {
+    const { misfit } = this.#roll;
+    return misfit === null ? null : { code: "executor_lost", message: misfit };
+  }
+
+  #unusable(why: string): GloveboxError {
+    return new GloveboxError("executor_lost", `the fleet "${this.#options.fleet}" cannot be used: ${why}`);
+  }
+
+  #onMessage(from: string, message: MachineMessage): void {
+    if (message.kind !== "need") return this.#calls.onMessage(from, message);
+    this.#scripts.answer(message).then(
+      (answer) => this.#outbox.send(from, answer),
+      () => this.#outbox.send(from, { kind: "have", script: message.script }),
+    );
+  }
+
+  /** Ends what is overdue; says whether anything is left. */
+  #look(): boolean {
+    const nowMs = performance.now();
+    const lost = this.#lost;
+    if (lost !== null) this.#calls.endAll(lost);
+    this.#calls.endOverdue(nowMs);
+    this.#missing.look(this.#calls.jobs, nowMs);
+    return this.#calls.size > 0;
+  }
+}

@@ -1,0 +1,81 @@
+import { type MachineInfo, type MemberOptions, readMachines } from "../../fleet/members.ts";
+
+const LOOK_MS = 1_000;
+/** A machine is gone that is missing so often in a row: once may be a Redis that has just started again. */
+const MISSED_MAX = 2;
+
+export interface RollListener {
+  onJoin(machine: string): void;
+  onLeave(machine: string): void;
+}
+
+/** Which machines the fleet has, as one server sees it. */
+export class Roll {
+  readonly #options: MemberOptions;
+  readonly #protocol: number;
+  readonly #listener: RollListener;
+  #machines: ReadonlyMap<string, MachineInfo> = new Map();
+  /** How often in a row those were missing that were there. */
+  readonly #missed = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemberOptions, protocol: number, listener: RollListener) {
+    this.#options = options;
+    this.#protocol = protocol;
+    this.#listener = listener;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.look(), LOOK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  get all(): ReadonlyMap<string, MachineInfo> {
+    return this.#machines;
+  }
+
+  /** Those that understand what this server says. */
+  get serving(): readonly MachineInfo[] {
+    return [...this.#machines.values()].filter(
+      ({ protocols, isReady, isDraining }) => protocols.includes(this.#protocol) && isReady && !isDraining,
+    );
+  }
+
+  /** Why nobody understands this server, where that is so. */
+  get misfit(): string | null {
+    const machines = [...this.#machines.values()];
+    if (machines.length === 0 || machines.some(({ protocols }) => protocols.includes(this.#protocol))) return null;
+    const spoken = [...new Set(machines.flatMap(({ protocols }) => protocols))].toSorted((a, b) => a - b).slice(0, 8);
+    return (
+      `no worker machine of the fleet understands protocol ${this.#protocol}, which this server speaks; ` +
+      `they understand ${spoken.join(", ")}: upgrade the worker machines first`
+    );
+  }
+
+  /** Whether a machine was there when it was last looked for. */
+  has(machine: string): boolean {
+    return this.#machines.has(machine);
+  }
+
+  async look(): Promise<void> {
+    const now = await readMachines(this.#options);
+    if (now === null) return;
+    const before = this.#machines;
+    const machines = new Map(now);
+    for (const [id, info] of before) {
+      if (now.has(id)) continue;
+      const missed = (this.#missed.get(id) ?? 0) + 1;
+      if (missed < MISSED_MAX) {
+        this.#missed.set(id, missed);
+        machines.set(id, info);
+      } else this.#missed.delete(id);
+    }
+    for (const id of now.keys()) this.#missed.delete(id);
+    this.#machines = machines;
+    for (const id of before.keys()) if (!machines.has(id)) this.#listener.onLeave(id);
+    for (const id of machines.keys()) if (!before.has(id)) this.#listener.onJoin(id);
+  }
+}

@@ -1,0 +1,66 @@
+import { hash, randomBytes } from "node:crypto";
+import { BoundedCache } from "../../bounded-cache.ts";
+import { sealConfig } from "../../fleet/config-seal.ts";
+import type { FleetScript, MachineMessage, ServerMessage } from "../../fleet/messages.ts";
+import type { TextPublisher } from "../../fleet/texts.ts";
+import type { ToolScript } from "../../protocol/script.ts";
+
+/** Tools whose keys are remembered. */
+const SCRIPTS_MAX = 10_000;
+const NO_CONFIG = "null";
+
+/** The tools that a server brings to its fleet. */
+export class FleetScripts {
+  readonly #texts: TextPublisher;
+  /** By the keys of registrations, and by those of the fleet. */
+  readonly #keys = new BoundedCache<string>(SCRIPTS_MAX, SCRIPTS_MAX, () => 1);
+  readonly #scripts = new Map<string, ToolScript>();
+  /** A config may be short enough to be found by trying: no digest of it leaves this process unsalted. */
+  readonly #salt = randomBytes(32).toString("hex");
+
+  constructor(texts: TextPublisher) {
+    this.#texts = texts;
+  }
+
+  /** A tool as it travels, once its code is where machines find it. Rejects with a `TextFailure`. */
+  async bring(script: ToolScript): Promise<FleetScript> {
+    const text = await this.#texts.publish(script.text);
+    const key = this.#keyOf(script, text.hash);
+    const { text: _text, config, ...rest } = script;
+    return { ...rest, key, text, hasConfig: config !== NO_CONFIG };
+  }
+
+  /** A tool is gone; calls of it may still run. */
+  forget(key: string): void {
+    const known = this.#keys.get(key);
+    if (known !== undefined) this.#scripts.delete(known);
+  }
+
+  /** What a machine lacks of a tool. */
+  async answer(need: Extract<MachineMessage, { readonly kind: "need" }>): Promise<ServerMessage> {
+    const script = this.#scripts.get(need.script);
+    if (script === undefined) return { kind: "have", script: need.script };
+    if (need.what === "config") {
+      return { kind: "have", script: need.script, config: sealConfig(script.config, need.publicKey, need.script) };
+    }
+    const { hash: lost } = await this.#texts.publish(script.text);
+    // Whatever is there is of no use to it.
+    this.#texts.forget(lost, "damaged");
+    return { kind: "have", script: need.script, text: await this.#texts.publish(script.text) };
+  }
+
+  #keyOf(script: ToolScript, textHash: string): string {
+    const known = this.#keys.get(script.key);
+    if (known !== undefined && this.#scripts.has(known)) return known;
+    const { name, version, runtime, isolation, memoryMb, contract, config } = script;
+    const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
+    const key = hash("sha256", JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, textHash]));
+    this.#keys.set(script.key, key);
+    this.#scripts.set(key, script);
+    for (const oldest of this.#scripts.keys()) {
+      if (this.#scripts.size <= SCRIPTS_MAX) break;
+      this.#scripts.delete(oldest);
+    }
+    return key;
+  }
+}

@@ -1,0 +1,218 @@
+import type { Queue } from "bullmq";
+import type { Claim, FleetGate, Place } from "../../fleet/gate.ts";
+import type { FleetLimits, FleetScript, JobData } from "../../fleet/messages.ts";
+import type { Payloads } from "../../fleet/payloads.ts";
+import { TextFailure } from "../../fleet/text-store/text-failure.ts";
+import { seedOf } from "../../protocol/seed.ts";
+import type { RedisConnection } from "../../redis/connection.ts";
+import { BoundedCache } from "../../bounded-cache.ts";
+import { Pace } from "../pace.ts";
+import type { FleetCall } from "./fleet-call.ts";
+import { FleetJob } from "./fleet-job.ts";
+import { costOf, packJobs, type Placed } from "./packing.ts";
+import type { FleetScripts } from "./scripts.ts";
+
+/** Calls that one round takes, and rounds that are under way at once. */
+const ROUND_MAX = 1_024;
+const ROUNDS_MAX = 4;
+/** Calls that wait for room try again this often, in case a word of it was lost. */
+const RETRY_MS = 1_000;
+const PACES_MAX = 10_000;
+/** What is beside a job in Redis outlives it by so much. */
+const SIDE_MORE_MS = 60_000;
+
+export interface SenderOptions {
+  readonly server: string;
+  readonly protocol: number;
+  readonly entropyKey: string;
+  readonly queue: Queue;
+  readonly gate: FleetGate;
+  readonly connection: RedisConnection;
+  readonly payloads: Payloads;
+  readonly scripts: FleetScripts;
+  /** A job is on its way. */
+  readonly onSent: (job: FleetJob) => void;
+}
+
+/**
+ * Brings calls to the fleet. Those that come in one turn of the event loop are one round: the gate says in which order they go,
+ * and which have to wait for their tool or tenant, and the short ones go together.
+ */
+export class Sender {
+  readonly #options: SenderOptions;
+  #waiting: FleetCall[] = [];
+  /** Calls for which the fleet had no room. */
+  #held: FleetCall[] = [];
+  readonly #paces = new BoundedCache<Pace>(PACES_MAX, PACES_MAX, () => 1);
+  #rounds = 0;
+  #isDue = false;
+  #jobs = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  add(call: FleetCall): void {
+    this.#waiting.push(call);
+    this.#schedule();
+  }
+
+  /** The fleet has room for some of what it had none for. */
+  tryHeld(): void {
+    if (this.#held.length === 0) return;
+    this.#waiting = [...this.#held.splice(0), ...this.#waiting];
+    this.#schedule();
+  }
+
+  /** How long calls of a tool take. */
+  pace({ job }: FleetCall): Pace {
+    const known = this.#paces.get(job.script.key);
+    if (known !== undefined) return known;
+    const pace = new Pace();
+    this.#paces.set(job.script.key, pace);
+    return pace;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.#waiting = [];
+    this.#held = [];
+  }
+
+  #schedule(): void {
+    if (this.#isDue || this.#isClosed) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    // What is handed to the client while there is no Redis could not be taken back.
+    if (this.#rounds >= ROUNDS_MAX || !this.#options.connection.isReady) return;
+    const calls = this.#waiting.splice(0, ROUND_MAX).filter(({ isOver }) => !isOver);
+    if (this.#waiting.length > 0) this.#schedule();
+    if (calls.length === 0) return;
+    this.#rounds++;
+    try {
+      await this.#round(calls);
+    } catch (error) {
+      const why = error instanceof Error ? error.name : "it cannot be told why";
+      for (const call of calls) {
+        if (call.carrier === null) call.fail({ code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
+      }
+    }
+    this.#rounds--;
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  async #round(calls: readonly FleetCall[]): Promise<void> {
+    const { gate, queue } = this.#options;
+    const byId = new Map(calls.map((call) => [`${call.run}`, call]));
+    const { places, held, shift } = await gate.admit(calls.map((call) => this.#claim(call)));
+    this.#hold(held, byId);
+    const placed = places.flatMap((place) => this.#placed(place, byId));
+    const brought = await this.#bring(placed);
+    const jobs = packJobs(placed.filter(({ call }) => !call.isOver && brought.has(call.job.script.key)));
+    if (jobs.length === 0) return;
+    const pipeline = this.#options.connection.client.pipeline();
+    const bulk = jobs.map((members) => {
+      const job = new FleetJob(`${this.#options.server}-${++this.#jobs}`, members.map(({ call }) => call), performance.now());
+      for (const { call } of members) call.carrier = job;
+      const first = members[0];
+      const ttlMs = SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
+      const text = JSON.stringify(this.#write(members, brought));
+      const data = this.#options.payloads.pack(text, job.id, pipeline, ttlMs);
+      this.#options.onSent(job);
+      const priority = first?.priority ?? 1;
+      return { name: "calls", data, opts: { jobId: job.id, priority, removeOnComplete: true, removeOnFail: true } };
+    });
+    // What lies beside a job has to be there before the job is.
+    if (pipeline.length > 0) pipeline.exec().catch(() => undefined);
+    await queue.addBulk(bulk);
+    if (shift > 0) await gate.moveWaiting(queue, shift);
+  }
+
+  #claim(call: FleetCall): Claim {
+    const { tenant, script, priority = 0 } = call.job;
+    return { id: `${call.run}`, tenant, tool: script.name, priority, cost: costOf(this.pace(call)) };
+  }
+
+  #hold(ids: readonly string[], calls: ReadonlyMap<string, FleetCall>): void {
+    for (const id of ids) {
+      const call = calls.get(id);
+      if (call !== undefined) this.#held.push(call);
+    }
+    if (this.#held.length === 0 || this.#isClosed) return;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.tryHeld(), RETRY_MS);
+  }
+
+  #placed({ id, tag, priority }: Place, calls: ReadonlyMap<string, FleetCall>): readonly Placed[] {
+    const call = calls.get(id);
+    return call === undefined ? [] : [{ call, tag, priority, pace: this.pace(call) }];
+  }
+
+  /** Puts the tools' code where machines find it; calls of those for which that fails end. */
+  async #bring(placed: readonly Placed[]): Promise<ReadonlyMap<string, FleetScript>> {
+    const brought = new Map<string, FleetScript>();
+    const scripts = new Map(placed.map(({ call }) => [call.job.script.key, call.job.script]));
+    await Promise.all(
+      Array.from(scripts, async ([key, script]) => {
+        try {
+          brought.set(key, await this.#options.scripts.bring(script));
+        } catch (error) {
+          const failure =
+            error instanceof TextFailure && error.kind === "too_large"
+              ? ({ code: "load_error", message: error.message } as const)
+              : ({ code: "executor_lost", message: "the tool's code could not be brought to the fleet" } as const);
+          for (const { call } of placed) if (call.job.script.key === key) call.fail(failure);
+        }
+      }),
+    );
+    return brought;
+  }
+
+  #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>): JobData {
+    const scripts: FleetScript[] = [];
+    const limits: FleetLimits[] = [];
+    const places = new Map<object, number>();
+    const place = <T extends object>(list: T[], key: object, make: () => T): number => {
+      const known = places.get(key);
+      if (known !== undefined) return known;
+      places.set(key, list.length);
+      return list.push(make()) - 1;
+    };
+    const calls = members.flatMap(({ call }) => {
+      const { job, run, nowMs } = call;
+      const script = brought.get(job.script.key);
+      if (script === undefined) return [];
+      const command = job.command === undefined ? {} : { command: job.command };
+      return {
+        run,
+        script: place(scripts, script, () => script),
+        limits: place(limits, job.limits, () => limitsOf(job.limits)),
+        tenant: job.tenant,
+        callId: job.callId,
+        args: job.args,
+        ...command,
+        seed: seedOf(this.#options.entropyKey, `${run}`),
+        nowMs,
+        stream: job.stream,
+      };
+    });
+    const { protocol: v, server } = this.#options;
+    const tag = Math.min(...members.map((each) => each.tag));
+    const isInspection = members[0]?.call.isInspection === true;
+    return { v, server, tag, scripts, limits, calls, ...(isInspection ? { isInspection } : {}) };
+  }
+}
+
+function limitsOf(limits: FleetLimits): FleetLimits {
+  const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs } = limits;
+  return { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs };
+}

@@ -1,0 +1,38 @@
+import { randomBytes } from "node:crypto";
+import { RedisConnection } from "../redis/connection.ts";
+import { Seal } from "../redis/seal.ts";
+import { FleetKeys } from "./keys.ts";
+import type { MemberOptions } from "./members.ts";
+import { Payloads } from "./payloads.ts";
+
+export interface FleetOptions {
+  readonly url: string;
+  readonly fleet: string;
+  readonly secret?: string | undefined;
+}
+
+/** A member's connections to its fleet, and what it needs to read and write there. */
+export class Fleet implements MemberOptions {
+  /** No other member has or had it. */
+  readonly id: string;
+  readonly connection: RedisConnection;
+  /** For what is large: what is sent on a connection waits behind what was sent before. */
+  readonly bulk: RedisConnection;
+  readonly keys: FleetKeys;
+  readonly seal: Seal;
+  readonly payloads: Payloads;
+
+  /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is none. */
+  constructor({ url, fleet, secret }: FleetOptions, kind: "server" | "machine") {
+    this.id = `${kind}-${randomBytes(8).toString("hex")}`;
+    this.keys = new FleetKeys(fleet);
+    this.seal = Seal.of(secret);
+    this.connection = RedisConnection.open(url, `glovebox:${this.id}`);
+    this.bulk = this.connection.another("bulk");
+    this.payloads = new Payloads(this.connection, this.keys, this.seal);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.connection.close(), this.bulk.close()]);
+  }
+}
