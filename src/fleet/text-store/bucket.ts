@@ -1,0 +1,142 @@
+import { hash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { AwsV4Signer } from "aws4fetch";
+import { TextFailure } from "./text-failure.ts";
+import { collect, fileNameOf, oversized, type TextPlace } from "./text-place.ts";
+
+/** What signs requests to a bucket. It goes into signatures, and nowhere else. */
+export interface BucketCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+export interface BucketOptions {
+  /** `https://host/bucket/prefix`, with nothing behind it. */
+  readonly url: string;
+  readonly region: string;
+  readonly credentials: BucketCredentials;
+  /** Longest time of one request with its answer. */
+  readonly requestMs: number;
+  /** Before the first of the repetitions; twice as long before each next one. */
+  readonly retryMs: number;
+}
+
+const RETRIES = 3;
+const FORBIDDEN = 403;
+const NOT_FOUND = 404;
+const TOO_MANY = 429;
+
+type Method = "GET" | "HEAD" | "PUT";
+type Attempt<Answer> = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly why: string };
+
+/** Texts as objects of a bucket that understands S3. How long they stay is the bucket's lifecycle rule to say. */
+export class Bucket implements TextPlace {
+  readonly #options: BucketOptions;
+
+  constructor(options: BucketOptions) {
+    this.#options = options;
+  }
+
+  keep(key: string): Promise<boolean> {
+    return this.#ask("HEAD", key, null, async ({ ok, status }) => {
+      // Whoever may not list a bucket is not told what is missing in it: putting it there shows whether it may.
+      if (status === NOT_FOUND || status === FORBIDDEN) return false;
+      if (ok) return true;
+      throw refused(status);
+    });
+  }
+
+  put(key: string, stored: string): Promise<void> {
+    return this.#ask("PUT", key, stored, async ({ ok, status }) => {
+      if (!ok) throw refused(status);
+    });
+  }
+
+  get(key: string, bytesMax: number): Promise<string | null> {
+    return this.#ask("GET", key, null, async ({ ok, status, headers, body }) => {
+      if (status === NOT_FOUND) return null;
+      if (!ok) throw refused(status);
+      if (Number(headers.get("content-length")) > bytesMax) throw oversized();
+      return body === null ? "" : collect(body, bytesMax);
+    });
+  }
+
+  async #ask<Answer>(
+    method: Method,
+    key: string,
+    stored: string | null,
+    read: (response: Response) => Promise<Answer>,
+  ): Promise<Answer> {
+    let why = "";
+    for (let retry = 0; retry <= RETRIES; retry += 1) {
+      if (retry > 0) await delay(this.#options.retryMs * 2 ** (retry - 1) * (0.5 + Math.random() / 2));
+      const attempt = await this.#attempt(method, key, stored, read);
+      if (attempt.ok) return attempt.answer;
+      why = attempt.why;
+    }
+    throw new TextFailure("unreachable", `the bucket of executor.store ${why}, after ${RETRIES} repetitions`);
+  }
+
+  async #attempt<Answer>(
+    method: Method,
+    key: string,
+    stored: string | null,
+    read: (response: Response) => Promise<Answer>,
+  ): Promise<Attempt<Answer>> {
+    let body: ReadableStream | null = null;
+    try {
+      const { url, headers } = await this.#sign(method, key, stored ?? "");
+      const response = await fetch(url, {
+        method,
+        headers,
+        body: stored,
+        // What is signed is for one host, and another one could be anywhere.
+        redirect: "manual",
+        signal: AbortSignal.timeout(this.#options.requestMs),
+      });
+      body = response.body;
+      if (isPassing(response.status)) return { ok: false, why: `answers with ${response.status}` };
+      return { ok: true, answer: await read(response) };
+    } catch (error) {
+      if (error instanceof TextFailure) throw error;
+      return { ok: false, why: wordsOf(error) };
+    } finally {
+      // What was not read would hold its connection. What was read to its end, or broke off, has nothing to cancel.
+      await body?.cancel().catch(() => undefined);
+    }
+  }
+
+  #sign(method: Method, key: string, stored: string): Promise<{ readonly url: URL; readonly headers: Headers }> {
+    const { url, region, credentials } = this.#options;
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+    const signer = new AwsV4Signer({
+      method,
+      url: `${url}/${fileNameOf(key)}`,
+      headers: { "X-Amz-Content-Sha256": hash("sha256", stored) },
+      service: "s3",
+      region,
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    });
+    return signer.sign();
+  }
+}
+
+function isPassing(status: number): boolean {
+  return status >= 500 || status === TOO_MANY;
+}
+
+function refused(status: number): TextFailure {
+  return new TextFailure("unreachable", `the bucket of executor.store refuses with ${status}`);
+}
+
+/** `fetch` says in the cause's code what went wrong; its message holds addresses. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return "cannot be reached";
+  if (error.name === "TimeoutError") return "does not answer in time";
+  const { cause } = error;
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  return typeof code === "string" && /^\w{1,64}$/.test(code) ? `cannot be reached (${code})` : "cannot be reached";
+}

@@ -1,0 +1,83 @@
+import { isAbsolute } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Bucket, type BucketCredentials } from "./bucket.ts";
+import { Folder } from "./folder.ts";
+import type { TextPlace } from "./text-place.ts";
+
+export interface StoreOptions {
+  /** Only a bucket needs them. */
+  readonly credentials?: BucketCredentials | undefined;
+  /** Longest wait for a folder, and for one request to a bucket. Default 60,000. */
+  readonly waitMs?: number | undefined;
+  /** Wait before a request to a bucket is repeated for the first time. Default 200. */
+  readonly retryMs?: number | undefined;
+}
+
+const WAIT_DEFAULT_MS = 60_000;
+const RETRY_DEFAULT_MS = 200;
+const REGION_DEFAULT = "us-east-1";
+const BUCKET = /^\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/\w[\w.-]*)*$/;
+const REGION = /^[a-z0-9-]{1,64}$/;
+
+/**
+ * Opens where texts go that are too large for Redis:
+ *
+ * - `/mnt/tools` or `file:///mnt/tools`: a folder that is there on servers and machines alike
+ * - `s3+https://host[:port]/bucket[/prefix][?region=…]`: a bucket, and `s3+http` for one inside a network
+ *
+ * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
+ */
+export function openTextStore(store: string, options: StoreOptions = {}): TextPlace {
+  const { waitMs = WAIT_DEFAULT_MS, retryMs = RETRY_DEFAULT_MS, credentials } = options;
+  if (isAbsolute(store)) return new Folder(store, waitMs);
+  const url = URL.parse(store);
+  switch (url?.protocol) {
+    case "file:":
+      return new Folder(folderOf(url), waitMs);
+    case "s3+https:":
+    case "s3+http:":
+      if (credentials === undefined)
+        throw wrong("is a bucket, and needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment");
+      return new Bucket({ ...placeOf(url), credentials, requestMs: waitMs, retryMs });
+    default:
+      throw wrong("is neither a folder's absolute path nor a file:, s3+https: or s3+http: URL");
+  }
+}
+
+/** The credentials that an environment holds under AWS's names; `undefined` where it holds none. */
+export function readBucketCredentials(
+  env: Readonly<Record<string, string | undefined>>,
+): BucketCredentials | undefined {
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = env;
+  if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) return undefined;
+  return {
+    accessKeyId: AWS_ACCESS_KEY_ID,
+    secretAccessKey: AWS_SECRET_ACCESS_KEY,
+    ...(AWS_SESSION_TOKEN ? { sessionToken: AWS_SESSION_TOKEN } : {}),
+  };
+}
+
+function folderOf(url: URL): string {
+  if (url.search !== "" || url.hash !== "") throw wrong("is a folder, and has something behind its path");
+  try {
+    return fileURLToPath(url);
+  } catch {
+    throw wrong("is a file: URL that names no folder of this machine");
+  }
+}
+
+function placeOf(url: URL): { readonly url: string; readonly region: string } {
+  if (url.username !== "" || url.password !== "") throw wrong("holds credentials: they come from the environment");
+  const path = url.pathname.replace(/\/$/, "");
+  if (url.host === "" || !BUCKET.test(path)) throw wrong("names no bucket: s3+https://host/bucket/prefix");
+  const { region = REGION_DEFAULT, ...more } = Object.fromEntries(url.searchParams);
+  if (!REGION.test(region) || Object.keys(more).length > 0 || url.hash !== "")
+    throw wrong("has something else behind its path than ?region=");
+  const address = `${url.protocol.slice("s3+".length)}//${url.host}${path}`;
+  if (!URL.canParse(address)) throw wrong("names a host that is none");
+  return { url: address, region };
+}
+
+function wrong(why: string): TypeError {
+  return new TypeError(`executor.store ${why}`);
+}

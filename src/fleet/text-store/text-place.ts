@@ -1,0 +1,49 @@
+import { hash } from "node:crypto";
+import { TextFailure } from "./text-failure.ts";
+
+/** Somewhere that servers and machines both reach. What it gives is believed by nobody before it has been verified. */
+export interface TextPlace {
+  /** Whether it has something under this key, which will then stay for a while longer. */
+  keep(key: string): Promise<boolean>;
+  /** Puts it there, in the stead of what there may be. */
+  put(key: string, stored: string): Promise<void>;
+  /** What it has; `null` where it has nothing. Rejects with `damaged` where that is more than `bytesMax`. */
+  get(key: string, bytesMax: number): Promise<string | null>;
+}
+
+/**
+ * What a text is called outside of Redis. It is the key's digest, so that fleets which share a store but no secret do not
+ * write over each other's texts, and nothing of a tool can be read in it.
+ */
+export function fileNameOf(key: string): string {
+  return `${hash("sha256", key)}.text`;
+}
+
+/** The same promise, but never for longer than `ms`. */
+export async function inTime<Value>(ms: number, promise: Promise<Value>, late: string): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TextFailure("unreachable", late)), ms);
+  });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** All of a stream, where that is not more than it may be. */
+export async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw oversized();
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts).toString();
+}
+
+export function oversized(): TextFailure {
+  return new TextFailure("damaged", "what is kept as the tool's code is larger than the code can be");
+}
