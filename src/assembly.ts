@@ -67,6 +67,8 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     prelude,
     entropyKey,
     nextRun,
+    perTool: options.queue.perTool,
+    perTenant: options.queue.perTenant,
     tell: (...told) => events.emit(...told),
   });
   const binaries = new Binaries();

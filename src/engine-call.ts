@@ -123,6 +123,10 @@ export class EngineCall implements Entry, Job {
     return Math.max(0, this.limits.queueMs - this.#queueMs);
   }
 
+  get priority(): number | undefined {
+    return this.options.priority;
+  }
+
   get stream(): boolean {
     return this.options.onLog !== undefined || this.options.onProgress !== undefined;
   }

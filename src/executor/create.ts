@@ -1,6 +1,7 @@
 import type { Prelude } from "../protocol/prelude.ts";
 import type { Executor, ResolvedExecutorOptions, TellExecutorEvent } from "./executor.ts";
 import { ProcessExecutor } from "./process/process-executor.ts";
+import { QueueExecutor } from "./queue/queue-executor.ts";
 import { ThreadsExecutor } from "./threads/threads-executor.ts";
 
 /** What an engine gives every executor. */
@@ -9,6 +10,9 @@ export interface ExecutorHost {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly nextRun: () => number;
+  /** Caps that hold wherever calls run; `Infinity` for none. */
+  readonly perTool: number;
+  readonly perTenant: number;
   readonly tell: TellExecutorEvent;
 }
 
@@ -20,6 +24,6 @@ export function createExecutor(options: ResolvedExecutorOptions, host: ExecutorH
     case "process":
       return new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
     case "queue":
-      throw new Error("not built");
+      return new QueueExecutor({ ...options, ...host });
   }
 }

@@ -93,6 +93,19 @@ export interface ExecutorStats {
   readonly spareReady: boolean;
   readonly quarantined: readonly string[];
   readonly sandbox: SandboxState;
+  /** Of an executor whose isolates are on other machines. */
+  readonly fleet?: FleetStats;
+}
+
+/** What a server knows of its fleet. */
+export interface FleetStats {
+  /** Worker machines that take this server's calls, what they may run at once, and what they do. */
+  readonly machines: number;
+  readonly slots: number;
+  readonly busySlots: number;
+  /** This server's jobs that no machine has taken yet. */
+  readonly waitingJobs: number;
+  readonly isRedisUp: boolean;
 }
 
 /** Whether executor processes stand inside walls of the operating system, and if not, why. */
@@ -124,6 +137,14 @@ export interface ExecutorEvents {
   "executor:recycle": [event: { readonly pid: number; readonly ward: Ward; readonly reason: RecycleReason }];
   /** Executor processes are lost so fast that the next one waits. */
   "executor:delay": [event: { readonly ward: Ward; readonly delayMs: number }];
+  /** A worker machine of the fleet takes calls from now on. */
+  "fleet:join": [event: { readonly machine: string }];
+  /** A worker machine has gone; what it had, others take up. */
+  "fleet:leave": [event: { readonly machine: string }];
+  /** A machine took calls that had waited in the fleet for so long. */
+  "fleet:taken": [event: { readonly size: number; readonly waitMs: number }];
+  /** Something came from the fleet that cannot be read. */
+  "fleet:damage": [event: { readonly why: string }];
   /** A call starts again that lost its executor through no fault of its own, after so many starts. */
   "call:restart": [event: { readonly callId: string; readonly tool: string; readonly attempts: number }];
   /** A tool ended an executor, so it runs apart from now on. `tenant` is whose call did it. */

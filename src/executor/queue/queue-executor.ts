@@ -6,7 +6,7 @@ import { FleetGate } from "../../fleet/gate.ts";
 import { Inbox, Outbox } from "../../fleet/mailbox.ts";
 import { Presence } from "../../fleet/members.ts";
 import { type MachineMessage, PROTOCOL, queueName, type ServerMessage } from "../../fleet/messages.ts";
-import { openTextStore } from "../../fleet/text-store/open.ts";
+import { openTextStore } from "../../fleet/text-store/open-store.ts";
 import { TextPublisher } from "../../fleet/texts.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../protocol/script.ts";

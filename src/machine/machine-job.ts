@@ -1,0 +1,181 @@
+import type { Job as BullJob } from "bullmq";
+import { within } from "../deadline.ts";
+import type { Executor } from "../executor/executor.ts";
+import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../fleet/messages.ts";
+import type { Failure } from "../protocol/messages.ts";
+import type { ToolScript } from "../protocol/script.ts";
+import { MachineCall } from "./machine-call.ts";
+import type { Slots } from "./slots.ts";
+import type { ToolScripts } from "./tool-scripts.ts";
+
+/** How long a server may take to say what has to be known of a job that another machine had begun. */
+const RESUME_MS = 10_000;
+const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not get the tool's code" };
+
+/** What a job needs of its machine. */
+export interface JobHost {
+  readonly executor: Executor;
+  readonly scripts: ToolScripts;
+  readonly slots: Slots;
+  nextRun(): number;
+  /** One object for the same limits: only calls that have the same may go together. */
+  limits(limits: FleetLimits): FleetLimits;
+  send(server: string, message: MachineMessage): void;
+  /** All of its calls have ended. */
+  onEnd(job: MachineJob): void;
+}
+
+/** A job of BullMQ on the machine that has it: calls of one server that came together. */
+export class MachineJob {
+  readonly bull: BullJob;
+  readonly token: string;
+  readonly server: string;
+  readonly start: number;
+  readonly #data: JobData;
+  readonly #host: JobHost;
+  readonly #calls = new Map<number, MachineCall>();
+  readonly #cancelled = new Set<number>();
+  readonly #resumed = Promise.withResolvers<readonly Resumption[] | null>();
+  #waiting = 0;
+  #isBusy = true;
+  #isOver = false;
+  /** Whether its calls have been handed to the executor. */
+  #isBegun = false;
+  #hasEnded = false;
+  readonly #used: string[] = [];
+
+  constructor(bull: BullJob, token: string, data: JobData, host: JobHost) {
+    this.bull = bull;
+    this.token = token;
+    this.server = data.server;
+    this.start = bull.attemptsStarted;
+    this.#data = data;
+    this.#host = host;
+    host.slots.enter();
+  }
+
+  get id(): string {
+    return this.bull.id ?? "";
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** Runs its calls; each is answered by mail. Never rejects. */
+  async begin(): Promise<void> {
+    this.#host.send(this.server, { kind: "taken", job: this.id, start: this.start });
+    const resumptions = this.start > 1 ? await this.#leave() : new Map<number, Resumption>();
+    const calls = this.#data.calls.filter(({ run }) => this.start === 1 || resumptions.has(run));
+    const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();
+    if (this.#isOver) return;
+    for (const data of calls) this.#start(data, scripts[data.script] ?? null, resumptions.get(data.run));
+    this.#isBegun = true;
+    this.#check();
+  }
+
+  /** Its server says which of its calls still are to be run. */
+  resume(calls: readonly Resumption[]): void {
+    this.#resumed.resolve(calls);
+    // A server that hears of a first start too late says the same.
+    if (this.start === 1) for (const run of this.#calls.keys()) this.cancel(run);
+  }
+
+  call(run: number): MachineCall | undefined {
+    return this.#calls.get(run);
+  }
+
+  /** Nobody wants to know any more what comes of a call. */
+  cancel(run: number): void {
+    this.#cancelled.add(run);
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    call.end();
+    this.#host.executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
+  }
+
+  /** Ends all of it without a word: its server is gone, or another machine is to run it. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#resumed.resolve(null);
+    for (const run of this.#calls.keys()) this.cancel(run);
+    this.#check();
+  }
+
+  async #leave(): Promise<ReadonlyMap<number, Resumption>> {
+    let calls: readonly Resumption[] | null = null;
+    await within(
+      RESUME_MS,
+      this.#resumed.promise.then((said) => void (calls = said)),
+    );
+    return new Map((calls ?? []).map((call: Resumption) => [call.run, call]));
+  }
+
+  async #scripts(): Promise<readonly (ToolScript | null)[]> {
+    return Promise.all(
+      this.#data.scripts.map(async (travelled) => {
+        try {
+          const script = await this.#host.scripts.use(this.server, travelled);
+          this.#used.push(script.key);
+          return script;
+        } catch {
+          return null;
+        }
+      }),
+    );
+  }
+
+  #start(data: FleetCallData, script: ToolScript | null, resumption: Resumption | undefined): void {
+    const limits = this.#data.limits[data.limits];
+    if (script === null || limits === undefined) return this.#refuse(data.run, UNREADY);
+    if (this.#cancelled.has(data.run)) return;
+    const tool = { script, limits: this.#host.limits(limits) };
+    const call = new MachineCall(this.#host.nextRun(), tool, data, this.start, resumption, {
+      send: (message) => this.#host.send(this.server, message),
+      onWait: (isWaiting) => this.#noteWait(isWaiting),
+      refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
+      onEnd: () => {
+        this.#calls.delete(data.run);
+        this.#check();
+      },
+    });
+    this.#calls.set(data.run, call);
+    if (this.#data.isInspection !== true) return this.#host.executor.run(call);
+    const sinceMs = performance.now();
+    void this.#host.executor.inspect(script).then((inspection) => {
+      const wallMs = performance.now() - sinceMs;
+      const outcome = { ok: true, json: JSON.stringify(inspection) } as const;
+      call.settle({ outcome, cpuMs: 0, waitedMs: 0, wallMs, heapBytes: 0, attempts: 1, logs: "", dropped: 0 });
+    });
+  }
+
+  #refuse(run: number, failure: Failure): void {
+    const nothing = { cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 0, logs: "", dropped: 0 };
+    const reply = { ok: false, payload: JSON.stringify(failure), ...nothing };
+    this.#host.send(this.server, { kind: "done", run, start: this.start, reply });
+  }
+
+  #noteWait(isWaiting: boolean): void {
+    this.#waiting += isWaiting ? 1 : -1;
+    this.#check();
+  }
+
+  /** Whether it needs a slot, and whether it is over. */
+  #check(): void {
+    const isOpen = !this.#isBegun || this.#calls.size > 0;
+    if (!isOpen || this.#isOver) return this.#end();
+    const isBusy = !this.#isBegun || this.#waiting < this.#calls.size;
+    if (isBusy === this.#isBusy) return;
+    this.#isBusy = isBusy;
+    this.#host.slots.change(isBusy);
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#isOver = true;
+    this.#host.slots.leave(this.#isBusy);
+    for (const key of this.#used) this.#host.scripts.release(key);
+    this.#host.onEnd(this);
+  }
+}

@@ -1,0 +1,66 @@
+import { type MemberOptions, readServers } from "../fleet/members.ts";
+
+const LOOK_MS = 1_000;
+/** A server is gone that is missing for so long, while Redis answers: it may only have lost its connection. */
+const GONE_MS = 10_000;
+/** What was seen so lately is there. */
+const FRESH_MS = 3_000;
+const SERVERS_MAX = 10_000;
+
+/** The servers whose calls a machine runs. */
+export class Owners {
+  readonly #options: MemberOptions;
+  readonly #onGone: (server: string) => void;
+  /** Those that have something here. */
+  readonly #watched: () => Iterable<string>;
+  readonly #seenMs = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+  #lookedMs = performance.now();
+
+  constructor(options: MemberOptions, watched: () => Iterable<string>, onGone: (server: string) => void) {
+    this.#options = options;
+    this.#watched = watched;
+    this.#onGone = onGone;
+    this.#timer = setInterval(() => void this.#look(), LOOK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Whether a server is there whose job has come. `null` where nobody can say. */
+  async isThere(server: string): Promise<boolean | null> {
+    const seenMs = this.#seenMs.get(server);
+    if (seenMs !== undefined && performance.now() - seenMs < FRESH_MS) return true;
+    const there = await readServers(this.#options, [server]);
+    if (there === null) return null;
+    if (there.has(server)) this.#note(server);
+    return there.has(server);
+  }
+
+  async #look(): Promise<void> {
+    const servers = [...new Set(this.#watched())];
+    const there = await readServers(this.#options, servers);
+    const nowMs = performance.now();
+    // While Redis was away nobody could be seen, so that time counts for nobody.
+    const blindMs = nowMs - this.#lookedMs > 2 * LOOK_MS ? nowMs - this.#lookedMs : 0;
+    if (there === null) return;
+    this.#lookedMs = nowMs;
+    for (const server of servers) {
+      if (there.has(server)) this.#note(server);
+      else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs) + blindMs);
+      if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
+      this.#seenMs.delete(server);
+      this.#onGone(server);
+    }
+  }
+
+  #note(server: string): void {
+    this.#seenMs.delete(server);
+    this.#seenMs.set(server, performance.now());
+    for (const oldest of this.#seenMs.keys()) {
+      if (this.#seenMs.size <= SERVERS_MAX) return;
+      this.#seenMs.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { type Job as BullJob, Worker } from "bullmq";
+import { setTimeout as delay } from "node:timers/promises";
+import { within } from "../deadline.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { queueName } from "../fleet/messages.ts";
+import type { Slots } from "./slots.ts";
+
+/** A job whose machine has not said for so long that it still has it is another's to take. */
+const LOCK_MS = 5_000;
+const RENEW_MS = 1_500;
+const STALLED_MS = 2_000;
+/** How often a job may be taken up from a lost machine; its server gives up on it before. */
+const STALLED_MAX = 100;
+/** How long one read waits for a job, in seconds. */
+const BLOCK_S = 2;
+const PAUSE_MS = 200;
+const CLOSE_MS = 3_000;
+
+export interface PullerOptions {
+  readonly fleet: Fleet;
+  readonly protocol: number;
+  readonly slots: Slots;
+  readonly onJob: (job: BullJob, token: string) => void;
+}
+
+/** Takes jobs from the fleet's queue, as many as there are slots for, and holds on to those that this machine has. */
+export class Puller {
+  readonly #options: PullerOptions;
+  readonly #worker: Worker;
+  /** The tokens of the jobs that are ours, by their ids. */
+  readonly #held = new Map<string, string>();
+  readonly #renewing: NodeJS.Timeout;
+  #tokens = 0;
+  #isClosed = false;
+  #pulling: Promise<void> | null = null;
+
+  constructor(options: PullerOptions) {
+    const { fleet, protocol } = options;
+    this.#options = options;
+    // BullMQ's own loop has a fixed number of places; ours come back while calls wait for their server.
+    this.#worker = new Worker(queueName(protocol), null, {
+      connection: fleet.connection.client,
+      prefix: fleet.keys.prefix,
+      name: fleet.id,
+      autorun: false,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_MS,
+      maxStalledCount: STALLED_MAX,
+      drainDelay: BLOCK_S,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    });
+    // What is wrong with the connection is seen by whoever needs it.
+    this.#worker.on("error", () => undefined);
+    this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
+  }
+
+  start(): void {
+    this.#pulling ??= this.#pull();
+  }
+
+  /** A job's calls have ended, or are nobody's any more. */
+  complete(job: BullJob, token: string): void {
+    this.#held.delete(job.id ?? "");
+    // Where another machine has it by now, it is that one's to complete.
+    job.moveToCompleted(null, token, false).catch(() => undefined);
+  }
+
+  /** Lets another machine have a job, at once. */
+  async giveBack(job: BullJob, token: string): Promise<void> {
+    this.#held.delete(job.id ?? "");
+    await within(CLOSE_MS, job.moveToWait(token).catch(() => undefined));
+  }
+
+  /** Takes no more jobs; those that it has stay its own. */
+  stop(): void {
+    this.#isClosed = true;
+    this.#options.slots.wake();
+    void this.#worker.pause(true).catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    this.stop();
+    clearInterval(this.#renewing);
+    await within(CLOSE_MS, this.#worker.close(true).catch(() => undefined));
+    await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
+  }
+
+  async #pull(): Promise<void> {
+    const { slots, fleet } = this.#options;
+    this.#worker.startStalledCheckTimer().catch(() => undefined);
+    while (!this.#isClosed) {
+      await slots.room();
+      if (this.#isClosed) return;
+      const token = `${fleet.id}:${++this.#tokens}`;
+      try {
+        const job = await this.#worker.getNextJob(token, { block: true });
+        if (job !== undefined) this.#take(job, token);
+      } catch {
+        await delay(PAUSE_MS);
+      }
+    }
+  }
+
+  #take(job: BullJob, token: string): void {
+    this.#held.set(job.id ?? "", token);
+    // It came after all, and stays for the next machine.
+    if (this.#isClosed) return void this.giveBack(job, token);
+    this.#options.onJob(job, token);
+  }
+
+  #renew(): void {
+    if (this.#held.size === 0 || !this.#options.fleet.connection.isReady) return;
+    this.#worker.extendJobLocks([...this.#held.keys()], [...this.#held.values()], LOCK_MS).catch(() => undefined);
+  }
+}

@@ -1,0 +1,57 @@
+/** Jobs whose calls all wait for their servers need no slot; with them a machine has no more jobs than this many times its slots. */
+const OPEN_FACTOR = 16;
+
+/** How much a machine runs at once. */
+export class Slots {
+  readonly size: number;
+  #busy = 0;
+  #open = 0;
+  #wake: (() => void) | null = null;
+
+  constructor(size: number) {
+    this.size = size;
+  }
+
+  get busy(): number {
+    return this.#busy;
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  get hasRoom(): boolean {
+    return this.#busy < this.size && this.#open < this.size * OPEN_FACTOR;
+  }
+
+  /** A job has come, which is busy. */
+  enter(): void {
+    this.#open++;
+    this.#busy++;
+  }
+
+  leave(isBusy: boolean): void {
+    this.#open--;
+    if (isBusy) this.#busy--;
+    this.wake();
+  }
+
+  /** A job waits for its server now, or no longer. */
+  change(isBusy: boolean): void {
+    this.#busy += isBusy ? 1 : -1;
+    if (!isBusy) this.wake();
+  }
+
+  /** Resolves when there is room, or somebody calls `wake`. */
+  async room(): Promise<void> {
+    if (this.hasRoom) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}
