@@ -57,6 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "package",
     "engine",
     "debug",
+    "machine",
     "tool",
     "capabilities",
     "broker",

@@ -1,6 +1,7 @@
 import type { RunLimits } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { TextRef } from "./texts.ts";
+import type { Turn } from "./turn.ts";
 
 /**
  * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, mail brings all else. Each
@@ -46,12 +47,18 @@ export interface FleetCallData {
   readonly stream: boolean;
 }
 
+/** The data of a job of BullMQ. */
+export interface JobEnvelope {
+  /** When it is due, for those who change the order and need not know what it is. */
+  readonly turn: Turn;
+  /** A `JobData`: see `Payloads`. */
+  readonly packed: string;
+}
+
 /** A job: calls that go together, or a module that is to be inspected. */
 export interface JobData {
   readonly v: number;
   readonly server: string;
-  /** Its place in the fleet's order. */
-  readonly tag: number;
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];

@@ -12,9 +12,12 @@ export async function readJob(job: BullJob, payloads: Payloads): Promise<JobData
   if (!isObject(data) || typeof data["server"] !== "string") throw new Error("it has no server");
   const { v } = data;
   if (typeof v !== "number" || !UNDERSTOOD.includes(v)) {
-    throw new Error(`it speaks protocol ${String(v).slice(0, 16)}, and this machine understands ${UNDERSTOOD.join(", ")}`);
+    throw new Error(
+      `it speaks protocol ${String(v).slice(0, 16)}, and this machine understands ${UNDERSTOOD.join(", ")}`,
+    );
   }
-  for (const list of ["scripts", "limits", "calls"]) if (!Array.isArray(data[list])) throw new Error(`it has no ${list}`);
+  for (const list of ["scripts", "limits", "calls"])
+    if (!Array.isArray(data[list])) throw new Error(`it has no ${list}`);
   return { ...(data as unknown as JobData), turn: readTurn(envelope.turn) };
 }
 

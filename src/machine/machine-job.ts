@@ -5,6 +5,7 @@ import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } 
 import type { Failure } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import { MachineCall } from "./machine-call.ts";
+import type { Puller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
@@ -25,10 +26,19 @@ export interface JobHost {
   onEnd(job: MachineJob): void;
 }
 
+/** A job as it was pulled. */
+export interface PulledJob {
+  readonly bull: BullJob;
+  readonly token: string;
+  readonly data: JobData;
+  readonly puller: Puller;
+}
+
 /** A job of BullMQ on the machine that has it: calls of one server that came together. */
 export class MachineJob {
   readonly bull: BullJob;
   readonly token: string;
+  readonly puller: Puller;
   readonly server: string;
   readonly start: number;
   readonly #data: JobData;
@@ -44,9 +54,10 @@ export class MachineJob {
   #hasEnded = false;
   readonly #used: string[] = [];
 
-  constructor(bull: BullJob, token: string, data: JobData, host: JobHost) {
+  constructor({ bull, token, data, puller }: PulledJob, host: JobHost) {
     this.bull = bull;
     this.token = token;
+    this.puller = puller;
     this.server = data.server;
     this.start = bull.attemptsStarted;
     this.#data = data;
@@ -58,8 +69,9 @@ export class MachineJob {
     return this.bull.id ?? "";
   }
 
-  get size(): number {
-    return this.#calls.size;
+  /** What its calls are called by their server. */
+  get runs(): readonly number[] {
+    return this.#data.calls.map(({ run }) => run);
   }
 
   /** Runs its calls; each is answered by mail. Never rejects. */

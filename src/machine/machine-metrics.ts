@@ -23,7 +23,11 @@ export class MachineMetrics {
         },
       });
     gauge("machine_slots", "Jobs that may run at once.", ({ slots }) => slots);
-    gauge("machine_busy_slots", "Jobs that run, without those that wait for their server.", ({ busySlots }) => busySlots);
+    gauge(
+      "machine_busy_slots",
+      "Jobs that run, without those that wait for their server.",
+      ({ busySlots }) => busySlots,
+    );
     gauge("machine_calls_in_flight", "Calls that the machine has.", ({ calls }) => calls);
     gauge("machine_redis_up", "Whether Redis is reached.", ({ isRedisUp }) => Number(isRedisUp));
     gauge("executor_rss_bytes", "Resident memory of all executors.", ({ executor }) => executor.rssBytes);

@@ -9,13 +9,7 @@ import type { Answer, Executor, ExecutorStats, ResolvedIsolateOptions } from "..
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { Inbox, Outbox } from "../fleet/mailbox.ts";
 import { Presence } from "../fleet/members.ts";
-import {
-  type FleetLimits,
-  type MachineMessage,
-  PROTOCOL,
-  type ServerMessage,
-  UNDERSTOOD,
-} from "../fleet/messages.ts";
+import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage, UNDERSTOOD } from "../fleet/messages.ts";
 import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-store.ts";
 import { TextReader } from "../fleet/texts.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
@@ -95,7 +89,10 @@ export class Machine implements AsyncDisposable {
   #isDraining = false;
   #closing: Promise<void> | null = null;
 
-  private constructor(options: MachineOptions, executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor) {
+  private constructor(
+    options: MachineOptions,
+    executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor,
+  ) {
     const fleet = new Fleet(options, "machine");
     const { connection, bulk, keys, seal, payloads, id } = fleet;
     this.#fleet = fleet;
@@ -264,15 +261,18 @@ export class Machine implements AsyncDisposable {
     }
     // It was lost to us meanwhile, and has come back: who had it before has no say any more.
     this.#jobs.get(id)?.abandon();
-    const job = new MachineJob({ bull, token, data, puller }, {
-      executor: this.#executor,
-      scripts: this.#scripts,
-      slots: this.#slots,
-      nextRun: () => ++this.#lastRun,
-      limits: (limits) => this.#oneLimits(limits),
-      send: (server, message) => this.#outbox.send(server, message),
-      onEnd: (ended) => this.#onEnd(ended),
-    });
+    const job = new MachineJob(
+      { bull, token, data, puller },
+      {
+        executor: this.#executor,
+        scripts: this.#scripts,
+        slots: this.#slots,
+        nextRun: () => ++this.#lastRun,
+        limits: (limits) => this.#oneLimits(limits),
+        send: (server, message) => this.#outbox.send(server, message),
+        onEnd: (ended) => this.#onEnd(ended),
+      },
+    );
     this.#jobs.set(id, job);
     for (const { run } of data.calls) this.#calls.set(`${data.server} ${run}`, job);
     this.#metrics.noteJob(data.calls.length);

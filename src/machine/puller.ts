@@ -69,7 +69,10 @@ export class Puller {
   /** Lets another machine have a job, at once. */
   async giveBack(job: BullJob, token: string): Promise<void> {
     this.#held.delete(job.id ?? "");
-    await within(CLOSE_MS, job.moveToWait(token).catch(() => undefined));
+    await within(
+      CLOSE_MS,
+      job.moveToWait(token).catch(() => undefined),
+    );
   }
 
   /** Takes no more jobs; those that it has stay its own. */
@@ -82,7 +85,10 @@ export class Puller {
   async close(): Promise<void> {
     this.stop();
     clearInterval(this.#renewing);
-    await within(CLOSE_MS, this.#worker.close(true).catch(() => undefined));
+    await within(
+      CLOSE_MS,
+      this.#worker.close(true).catch(() => undefined),
+    );
     await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
   }
 

@@ -179,7 +179,10 @@ export class FleetDispatcher {
     try {
       call.finish(reply, performance.now());
     } catch (error) {
-      call.fail({ code: "executor_crashed", message: "the worker machine answered with something that cannot be read" });
+      call.fail({
+        code: "executor_crashed",
+        message: "the worker machine answered with something that cannot be read",
+      });
       throw error;
     }
   }

@@ -25,6 +25,9 @@ export function sumUpMachines(
   const sandbox =
     machines.length > 0 && sandboxed === machines.length
       ? ({ kind: "bubblewrap" } as const)
-      : ({ kind: "off", reason: `${machines.length - sandboxed} of ${machines.length} worker machines have none` } as const);
+      : ({
+          kind: "off",
+          reason: `${machines.length - sandboxed} of ${machines.length} worker machines have none`,
+        } as const);
   return { isolates, starts, heapBytes, rssBytes, quarantined: [...quarantined], sandbox };
 }

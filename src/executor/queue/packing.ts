@@ -1,3 +1,4 @@
+import type { Turn } from "../../fleet/turn.ts";
 import type { Pace } from "../pace.ts";
 import type { FleetCall } from "./fleet-call.ts";
 
@@ -13,7 +14,7 @@ const LENGTH_MAX = 256 * 1024;
 /** A call, its place in the fleet's order, and how long its tool's calls take. */
 export interface Placed {
   readonly call: FleetCall;
-  readonly tag: number;
+  readonly turn: Turn;
   /** BullMQ's: lower first. */
   readonly priority: number;
   readonly pace: Pace;

@@ -5,8 +5,15 @@ import { Fleet } from "../../fleet/fleet.ts";
 import { FleetGate } from "../../fleet/gate.ts";
 import { Inbox, Outbox } from "../../fleet/mailbox.ts";
 import { Presence } from "../../fleet/members.ts";
-import { type MachineMessage, PROTOCOL, queueName, type ServerMessage } from "../../fleet/messages.ts";
-import { openTextStore } from "../../fleet/text-store/open-store.ts";
+import {
+  type JobEnvelope,
+  type MachineMessage,
+  PROTOCOL,
+  queueName,
+  type ServerMessage,
+} from "../../fleet/messages.ts";
+import { openTextStore, readBucketCredentials } from "../../fleet/text-store/open-store.ts";
+import { moveWaiting } from "../../fleet/turn.ts";
 import { TextPublisher } from "../../fleet/texts.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../protocol/script.ts";
@@ -25,6 +32,7 @@ import { Sender } from "./sender.ts";
 /** How long a server waits for its fleet to have a machine when it starts. */
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
+const RENEW_MS = 2_000;
 const CLOSE_MS = 2_000;
 
 export interface QueueOptions extends ResolvedFleetOptions {
@@ -48,7 +56,7 @@ export class QueueExecutor implements Executor {
   readonly #options: QueueOptions;
   readonly #protocol: number;
   readonly #fleet: Fleet;
-  readonly #queue: Queue;
+  readonly #queue: Queue<JobEnvelope>;
   readonly #gate: FleetGate;
   readonly #outbox: Outbox<ServerMessage>;
   readonly #inbox: Inbox<MachineMessage>;
@@ -60,6 +68,7 @@ export class QueueExecutor implements Executor {
   readonly #missing: MissingJobs;
   readonly #refusals = new Refusals();
   readonly #sweep = new Sweep(() => this.#look());
+  #renewing: NodeJS.Timeout | undefined;
   #closed: Failure | null = null;
 
   constructor(options: QueueOptions) {
@@ -76,6 +85,7 @@ export class QueueExecutor implements Executor {
       perTool,
       perTenant,
       onRoom: () => this.#sender.tryHeld(),
+      onMove: (base) => void moveWaiting(this.#queue, base, ({ turn }) => turn),
     });
     const mail = { connection, keys, payloads, id };
     this.#outbox = new Outbox(mail);
@@ -85,7 +95,9 @@ export class QueueExecutor implements Executor {
       onDamage: (why) => tell("fleet:damage", { why }),
     });
     this.#presence = new Presence(this.#fleet, "server", id, () => JSON.stringify({ id, protocol }));
-    const texts = new TextPublisher({ connection: bulk, keys, seal, store: openTextStore(store), codeMaxBytes });
+    const credentials = readBucketCredentials(process.env);
+    const place = store === undefined ? undefined : openTextStore(store, { credentials });
+    const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
     this.#scripts = new FleetScripts(texts);
     this.#calls = new FleetDispatcher({
       tell,
@@ -107,7 +119,11 @@ export class QueueExecutor implements Executor {
       scripts: this.#scripts,
       onSent: (job) => this.#calls.onSent(job),
     });
-    this.#missing = new MissingJobs(this.#fleet, (job) => this.#queue.toKey(job), (job) => this.#calls.sendAgain(job));
+    this.#missing = new MissingJobs(
+      this.#fleet,
+      (job) => this.#queue.toKey(job),
+      (job) => this.#calls.sendAgain(job),
+    );
     this.#roll = new Roll(this.#fleet, protocol, {
       onJoin: (machine) => tell("fleet:join", { machine }),
       onLeave: (machine) => {
@@ -124,6 +140,7 @@ export class QueueExecutor implements Executor {
     await this.#presence.start();
     this.#inbox.start();
     this.#roll.start();
+    this.#renewing = setInterval(() => void this.#gate.renew(), RENEW_MS);
     const untilMs = performance.now() + MACHINE_MS;
     while (this.#closed === null && this.#roll.serving.length === 0) {
       await this.#roll.look();
@@ -181,12 +198,16 @@ export class QueueExecutor implements Executor {
     this.#closed = { code: "engine_closed", message: "the engine was closed before the call ended" };
     this.#calls.endAll(this.#closed);
     this.#sweep.stop();
+    clearInterval(this.#renewing);
     this.#sender.close();
     this.#roll.close();
     this.#missing.close();
     this.#outbox.close();
     await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate.close()]));
-    await within(CLOSE_MS, this.#queue.close().catch(() => undefined));
+    await within(
+      CLOSE_MS,
+      this.#queue.close().catch(() => undefined),
+    );
     await within(CLOSE_MS, this.#fleet.close());
   }
 

@@ -54,7 +54,10 @@ export class FleetScripts {
     if (known !== undefined && this.#scripts.has(known)) return known;
     const { name, version, runtime, isolation, memoryMb, contract, config } = script;
     const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
-    const key = hash("sha256", JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, textHash]));
+    const key = hash(
+      "sha256",
+      JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, textHash]),
+    );
     this.#keys.set(script.key, key);
     this.#scripts.set(key, script);
     for (const oldest of this.#scripts.keys()) {

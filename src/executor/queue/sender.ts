@@ -1,6 +1,7 @@
 import type { Queue } from "bullmq";
-import type { Claim, FleetGate, Place } from "../../fleet/gate.ts";
-import type { FleetLimits, FleetScript, JobData } from "../../fleet/messages.ts";
+import type { FleetGate, Place } from "../../fleet/gate.ts";
+import type { Claim } from "../../fleet/gate-caps.ts";
+import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
 import { seedOf } from "../../protocol/seed.ts";
@@ -15,8 +16,6 @@ import type { FleetScripts } from "./scripts.ts";
 /** Calls that one round takes, and rounds that are under way at once. */
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 4;
-/** Calls that wait for room try again this often, in case a word of it was lost. */
-const RETRY_MS = 1_000;
 const PACES_MAX = 10_000;
 /** What is beside a job in Redis outlives it by so much. */
 const SIDE_MORE_MS = 60_000;
@@ -25,7 +24,7 @@ export interface SenderOptions {
   readonly server: string;
   readonly protocol: number;
   readonly entropyKey: string;
-  readonly queue: Queue;
+  readonly queue: Queue<JobEnvelope>;
   readonly gate: FleetGate;
   readonly connection: RedisConnection;
   readonly payloads: Payloads;
@@ -47,7 +46,6 @@ export class Sender {
   #rounds = 0;
   #isDue = false;
   #jobs = 0;
-  #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: SenderOptions) {
@@ -77,7 +75,6 @@ export class Sender {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#retry);
     this.#waiting = [];
     this.#held = [];
   }
@@ -103,7 +100,8 @@ export class Sender {
     } catch (error) {
       const why = error instanceof Error ? error.name : "it cannot be told why";
       for (const call of calls) {
-        if (call.carrier === null) call.fail({ code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
+        if (call.carrier === null)
+          call.fail({ code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
       }
     }
     this.#rounds--;
@@ -113,7 +111,7 @@ export class Sender {
   async #round(calls: readonly FleetCall[]): Promise<void> {
     const { gate, queue } = this.#options;
     const byId = new Map(calls.map((call) => [`${call.run}`, call]));
-    const { places, held, shift } = await gate.admit(calls.map((call) => this.#claim(call)));
+    const { places, held } = await gate.admit(calls.map((call) => this.#claim(call)));
     this.#hold(held, byId);
     const placed = places.flatMap((place) => this.#placed(place, byId));
     const brought = await this.#bring(placed);
@@ -121,20 +119,26 @@ export class Sender {
     if (jobs.length === 0) return;
     const pipeline = this.#options.connection.client.pipeline();
     const bulk = jobs.map((members) => {
-      const job = new FleetJob(`${this.#options.server}-${++this.#jobs}`, members.map(({ call }) => call), performance.now());
+      const job = new FleetJob(
+        `${this.#options.server}-${++this.#jobs}`,
+        members.map(({ call }) => call),
+        performance.now(),
+      );
       for (const { call } of members) call.carrier = job;
       const first = members[0];
-      const ttlMs = SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
+      const ttlMs =
+        SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
       const text = JSON.stringify(this.#write(members, brought));
-      const data = this.#options.payloads.pack(text, job.id, pipeline, ttlMs);
+      const packed = this.#options.payloads.pack(text, job.id, pipeline, ttlMs);
       this.#options.onSent(job);
-      const priority = first?.priority ?? 1;
-      return { name: "calls", data, opts: { jobId: job.id, priority, removeOnComplete: true, removeOnFail: true } };
+      // They are in order, so what is due first comes first.
+      const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
+      const opts = { jobId: job.id, priority: first?.priority ?? 1, removeOnComplete: true, removeOnFail: true };
+      return { name: "calls", data, opts };
     });
     // What lies beside a job has to be there before the job is.
     if (pipeline.length > 0) pipeline.exec().catch(() => undefined);
     await queue.addBulk(bulk);
-    if (shift > 0) await gate.moveWaiting(queue, shift);
   }
 
   #claim(call: FleetCall): Claim {
@@ -147,14 +151,11 @@ export class Sender {
       const call = calls.get(id);
       if (call !== undefined) this.#held.push(call);
     }
-    if (this.#held.length === 0 || this.#isClosed) return;
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.tryHeld(), RETRY_MS);
   }
 
-  #placed({ id, tag, priority }: Place, calls: ReadonlyMap<string, FleetCall>): readonly Placed[] {
+  #placed({ id, turn, priority }: Place, calls: ReadonlyMap<string, FleetCall>): readonly Placed[] {
     const call = calls.get(id);
-    return call === undefined ? [] : [{ call, tag, priority, pace: this.pace(call) }];
+    return call === undefined ? [] : [{ call, turn, priority, pace: this.pace(call) }];
   }
 
   /** Puts the tools' code where machines find it; calls of those for which that fails end. */
@@ -206,9 +207,8 @@ export class Sender {
       };
     });
     const { protocol: v, server } = this.#options;
-    const tag = Math.min(...members.map((each) => each.tag));
     const isInspection = members[0]?.call.isInspection === true;
-    return { v, server, tag, scripts, limits, calls, ...(isInspection ? { isInspection } : {}) };
+    return { v, server, scripts, limits, calls, ...(isInspection ? { isInspection } : {}) };
   }
 }
 

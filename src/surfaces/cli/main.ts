@@ -20,6 +20,7 @@ import { serveCommand } from "./serve.ts";
 import { topCommand } from "./top.ts";
 import { moduleCommand, validateCommand } from "./validate.ts";
 import { versionCommand } from "./version.ts";
+import { workerCommand } from "./worker.ts";
 
 const program = new Command("glovebox")
   .description("Runs tools nobody has to trust.")
@@ -27,6 +28,7 @@ const program = new Command("glovebox")
   .showHelpAfterError("(add --help for all that there is)");
 const commands = [
   serveCommand(),
+  workerCommand(),
   topCommand(),
   keysCommand(),
   mcpCommand(),

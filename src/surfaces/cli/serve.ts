@@ -15,6 +15,7 @@ import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
 import type { Keys } from "../../access/keys.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
+import { StopSignals } from "./stop-signals.ts";
 
 interface Options {
   readonly config?: string;
@@ -34,10 +35,6 @@ const FLAGS = [
   { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];
-
-const STOPPING = ["SIGTERM", "SIGINT"] as const;
-/** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
-const ECHO_MS = 500;
 
 /** `glovebox serve`: tools over HTTP. */
 export function serveCommand(): Command {
@@ -129,25 +126,17 @@ function warn(engine: Engine, keys: Keys): void {
 /** SIGTERM and SIGINT stop, a second one at once; SIGHUP reloads, and stops where it says that the terminal has gone. */
 function onSignals(server: Server, manager: ServiceManager, reload: () => Promise<void>, onStop: () => void): void {
   const wasTerminal = isatty(2);
-  // Whoever read what the service says may be gone: that ends no calls.
-  process.stderr.on("error", () => undefined);
-  let first: { readonly signal: NodeJS.Signals; readonly atMs: number } | null = null;
-  const onStopping = (signal: NodeJS.Signals): void => {
-    const atMs = performance.now();
-    if (first === null) {
-      first = { signal, atMs };
-      onStop();
-      say("glovebox: stopping; once more stops at once");
-      void manager.stopping();
-      void stop(server, manager);
-    } else if (signal !== first.signal || atMs - first.atMs > ECHO_MS) {
-      process.exit(EXIT.INTERRUPTED);
-    }
-  };
-  for (const signal of STOPPING) process.on(signal, onStopping);
+  const signals = new StopSignals(() => {
+    onStop();
+    void manager.stopping();
+    void stop(server, manager).finally(() => {
+      signals[Symbol.dispose]();
+      process.removeAllListeners("SIGHUP");
+    });
+  });
   process.on("SIGHUP", () => {
-    if (wasTerminal && !isatty(2)) onStopping("SIGHUP");
-    else if (first === null) void reload();
+    if (wasTerminal && !isatty(2)) signals.take("SIGHUP");
+    else if (!signals.hasBegun) void reload();
   });
 }
 
@@ -161,5 +150,4 @@ async function stop(server: Server, manager: ServiceManager): Promise<void> {
     process.exitCode = EXIT.FAILED;
   }
   manager[Symbol.dispose]();
-  for (const signal of [...STOPPING, "SIGHUP"]) process.removeAllListeners(signal);
 }
