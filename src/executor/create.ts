@@ -11,8 +11,8 @@ export interface ExecutorHost {
   readonly entropyKey: string;
   readonly nextRun: () => number;
   /** Caps that hold wherever calls run; `Infinity` for none. */
-  readonly perTool: number;
-  readonly perTenant: number;
+  readonly perTool?: number;
+  readonly perTenant?: number;
   readonly tell: TellExecutorEvent;
 }
 
@@ -24,6 +24,6 @@ export function createExecutor(options: ResolvedExecutorOptions, host: ExecutorH
     case "process":
       return new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
     case "queue":
-      return new QueueExecutor({ ...options, ...host });
+      return new QueueExecutor({ perTool: Infinity, perTenant: Infinity, ...options, ...host });
   }
 }

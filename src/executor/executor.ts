@@ -59,6 +59,8 @@ export interface Job {
   onStart?(startMs: number, nowMs: number): void;
   /** It lost its executor after so many starts, and waits for another one. */
   onRestart?(attempts: number): void;
+  /** Whether another executor had begun it: then `plan` says what it was answered there. */
+  readonly isResumed?: boolean;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

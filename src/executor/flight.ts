@@ -36,6 +36,8 @@ export class Flight {
     this.run = job.run;
     this.#adoptedMs = nowMs;
     this.deadlineMs = nowMs + job.waitMs;
+    // What it was answered elsewhere is answered again, in an order that only a message of its own can hold.
+    this.alone = job.isResumed === true;
   }
 
   /** It goes to a worker: its own time begins. */

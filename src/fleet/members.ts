@@ -95,7 +95,7 @@ export async function readMachines(options: MemberOptions): Promise<ReadonlyMap<
   const { connection, keys, seal } = options;
   if (!connection.isReady) return null;
   return answerOf(async () => {
-    const ids = await connection.client.zrange(keys.of("machines"), 0, MACHINES_MAX - 1);
+    const ids = await connection.client.zrange(keys.of("machines"), 0, `${MACHINES_MAX - 1}`);
     const machines = new Map<string, MachineInfo>();
     if (ids.length === 0) return machines;
     const names = ids.map((id) => keys.of("machine", id));

@@ -9,7 +9,7 @@ import type { Answer, Executor, ExecutorStats, ResolvedIsolateOptions } from "..
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { Inbox, Outbox } from "../fleet/mailbox.ts";
 import { Presence } from "../fleet/members.ts";
-import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage, UNDERSTOOD } from "../fleet/messages.ts";
+import { type FleetLimits, type MachineMessage, type ServerMessage, UNDERSTOOD } from "../fleet/messages.ts";
 import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-store.ts";
 import { TextReader } from "../fleet/texts.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
@@ -156,8 +156,6 @@ export class Machine implements AsyncDisposable {
           prelude,
           entropyKey: randomBytes(32).toString("hex"),
           nextRun,
-          perTool: Number.POSITIVE_INFINITY,
-          perTenant: Number.POSITIVE_INFINITY,
           tell,
         },
       ),

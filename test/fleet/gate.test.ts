@@ -187,7 +187,10 @@ test("whoever has nothing more waiting is forgotten, and all of it expires", asy
 });
 
 test("places are always ones that BullMQ has, and in the order of their turns", async () => {
-  const turn = fc.record({ tag: fc.double({ min: 0, max: 2 ** 40, noNaN: true }), level: fc.integer({ min: -10, max: 10 }) });
+  const turn = fc.record({
+    tag: fc.double({ min: 0, max: 2 ** 40, noNaN: true }),
+    level: fc.integer({ min: -10, max: 10 }),
+  });
   fc.assert(
     fc.property(turn, turn, fc.integer({ min: -640, max: 2 ** 40 }), (a, b, base) => {
       const places = [placeOf(a, base), placeOf(b, base)];
@@ -279,7 +282,8 @@ test("never more than a cap is had at once, and all is had in the end, whatever 
       const servers = [0, 1, 2].map(() => new Server(fleet, { perTenant, perTool }));
       for (const each of steps) {
         const server = servers[each.server];
-        if ("tenants" in each) server?.hand(each.tenants.map(([tenant, tool]) => claim({ tenant: `${tenant}`, tool: `${tool}` })));
+        if ("tenants" in each)
+          server?.hand(each.tenants.map(([tenant, tool]) => claim({ tenant: `${tenant}`, tool: `${tool}` })));
         else if ("end" in each) server?.end(each.end);
         else if ("renew" in each) await server?.gate.renew();
         else await server?.settled();

@@ -54,7 +54,6 @@ export interface QueueOptions extends ResolvedFleetOptions {
 export class QueueExecutor implements Executor {
   readonly kind = "queue";
   readonly #options: QueueOptions;
-  readonly #protocol: number;
   readonly #fleet: Fleet;
   readonly #queue: Queue<JobEnvelope>;
   readonly #gate: FleetGate;
@@ -74,7 +73,6 @@ export class QueueExecutor implements Executor {
   constructor(options: QueueOptions) {
     const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, tell } = options;
     this.#options = options;
-    this.#protocol = protocol;
     this.#fleet = new Fleet(options, "server");
     const { connection, bulk, keys, seal, payloads, id } = this.#fleet;
     this.#queue = new Queue(queueName(protocol), { connection: connection.client, prefix: keys.prefix });
@@ -203,7 +201,10 @@ export class QueueExecutor implements Executor {
     this.#roll.close();
     this.#missing.close();
     this.#outbox.close();
-    await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate.close()]));
+    await within(
+      CLOSE_MS,
+      Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate[Symbol.asyncDispose]()]),
+    );
     await within(
       CLOSE_MS,
       this.#queue.close().catch(() => undefined),

@@ -1,0 +1,24 @@
+/** A worker machine in a process of its own: its options are its argument, and it says a line when it is ready. */
+import { resolveExecutorOptions } from "../../../src/executor/options.ts";
+import { startMachine } from "../../../src/machine/machine.ts";
+
+const { url, fleet, secret, slots = 8, workers = 2, isLogged = false } = JSON.parse(process.argv[2] ?? "{}");
+const log = (fields: object, message: string) => {
+  if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
+};
+const machine = await startMachine({
+  url,
+  fleet,
+  secret,
+  slots,
+  workers,
+  executor: resolveExecutorOptions("process"),
+  logger: { info: log, warn: log },
+});
+process.stdout.write(`${machine.stats().id}\n`);
+process.on("SIGTERM", () => {
+  void machine
+    .drain(10_000)
+    .then(() => machine.close())
+    .then(() => process.exit(0));
+});
