@@ -207,6 +207,7 @@ describe("a text in Redis", () => {
     { hash: "a".repeat(64), bytes: -1, place: "redis" },
     { hash: "a".repeat(64), bytes: 2 ** 40, place: "redis" },
     { hash: "a".repeat(64), bytes: Number.NaN, place: "redis" },
+    { hash: "a".repeat(64), bytes: 10, place: "elsewhere" as "redis" },
   ])("is not looked for where its reference is none: %j", async (ref) => {
     await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "no reference");
   });
@@ -413,6 +414,27 @@ describe("a bucket as the store", () => {
     expect(bucket.asked).toEqual(["HEAD", "PUT", "HEAD"]);
     expect([...bucket.objects.keys()]).toEqual([expect.stringMatching(/^\/tools\/code\/[0-9a-f]{64}\.text$/)]);
     expect(await new TextReader(withBucket()).fetch(ref)).toBe(LARGE);
+  });
+
+  test("that does not say what is missing in it is given the text", async () => {
+    bucket.instead.push(fail(403));
+    await new TextPublisher(withBucket()).publish(LARGE);
+    expect(bucket.asked).toEqual(["HEAD", "PUT"]);
+  });
+
+  test("is asked for a text in use when half of its time is over, without packing that again", async () => {
+    let closed = 0;
+    const seal = sealOf("a");
+    const close: TextSeal["close"] = (text, about) => {
+      closed += 1;
+      return seal.close(text, about);
+    };
+    const publisher = new TextPublisher({ ...withBucket(), seal: { ...seal, close } });
+    const ref = await publisher.publish(LARGE);
+    letPass(31 * MINUTE_MS);
+    expect(await publisher.publish(LARGE)).toEqual(ref);
+    await vi.waitFor(() => expect(bucket.asked).toEqual(["HEAD", "PUT", "HEAD"]));
+    expect(closed).toBe(1);
   });
 
   test("is asked once where many want the same text", async () => {
