@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
 import { TextFailure } from "./text-failure.ts";
-import { collect, fileNameOf, oversized, type TextPlace } from "./text-place.ts";
+import { collect, fileNameOf, type TextPlace } from "./text-place.ts";
 
 /** What signs requests to a bucket. It goes into signatures, and nowhere else. */
 export interface BucketCredentials {
@@ -54,10 +54,9 @@ export class Bucket implements TextPlace {
   }
 
   get(key: string, bytesMax: number): Promise<string | null> {
-    return this.#ask("GET", key, null, async ({ ok, status, headers, body }) => {
+    return this.#ask("GET", key, null, async ({ ok, status, body }) => {
       if (status === NOT_FOUND) return null;
       if (!ok) throw refused(status);
-      if (Number(headers.get("content-length")) > bytesMax) throw oversized();
       return body === null ? "" : collect(body, bytesMax);
     });
   }

@@ -54,8 +54,9 @@ export function storedBytesMax({ bytes }: TextRef): number {
 }
 
 /** Whether a reference is one: it comes from elsewhere, and names of files and keys are made of it. */
-export function isTextRef({ hash: name, bytes }: TextRef): boolean {
-  return HASH.test(name) && Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= TEXT_BYTES_MAX;
+export function isTextRef({ hash: name, bytes, place }: TextRef): boolean {
+  const isPlace = place === "redis" || place === "store";
+  return isPlace && HASH.test(name) && Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= TEXT_BYTES_MAX;
 }
 
 /** The text that a reference names, out of what is stored. Rejects with `damaged` whatever is any other. */
