@@ -13,6 +13,7 @@ import { type FleetLimits, type MachineMessage, type ServerMessage, UNDERSTOOD }
 import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-store.ts";
 import { TextReader } from "../fleet/texts.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
+import type { Prelude } from "../protocol/prelude.ts";
 import { bundlePrelude } from "../runtimes/prelude.ts";
 import { readJob } from "./job-data.ts";
 import { machineInfo } from "./machine-info.ts";
@@ -58,16 +59,27 @@ export interface MachineStats {
   readonly executor: ExecutorStats;
 }
 
+/** A worker machine of a fleet. Made by `startMachine`. */
+export interface Machine extends AsyncDisposable {
+  stats(): MachineStats;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  /** Takes no more jobs; resolves when those it has have ended, or `ms` are over: then other machines are given what is left. */
+  drain(ms: number): Promise<void>;
+  /** Ends at once: what it has is given back. Leaves no process, thread or connection behind. */
+  close(): Promise<void>;
+}
+
 /**
  * Starts a worker machine: its executor, and then its work for the fleet. Rejects with a `GloveboxError`, `executor_lost`, where either
  * cannot be used; with a `TypeError` where an option is wrong.
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
-  return Machine.start(options, await bundlePrelude());
+  return FleetMachine.start(options, await bundlePrelude());
 }
 
 /** Runs calls of a fleet's servers in a `process` executor of its own. */
-export class Machine implements AsyncDisposable {
+class FleetMachine implements Machine {
   readonly #fleet: Fleet;
   readonly #executor: Executor;
   readonly #slots: Slots;
@@ -145,10 +157,9 @@ export class Machine implements AsyncDisposable {
     };
   }
 
-  /** @internal Use `startMachine`. */
-  static async start(options: MachineOptions, prelude: Awaited<ReturnType<typeof bundlePrelude>>): Promise<Machine> {
+  static async start(options: MachineOptions, prelude: Prelude): Promise<FleetMachine> {
     const { workers, executor } = options;
-    const machine = new Machine(options, (tell, nextRun) =>
+    const machine = new FleetMachine(options, (tell, nextRun) =>
       createExecutor(
         { ...executor, kind: "process" },
         {
@@ -184,12 +195,10 @@ export class Machine implements AsyncDisposable {
     };
   }
 
-  /** Prometheus text. */
   metrics(): Promise<string> {
     return this.#metrics.text();
   }
 
-  /** Takes no more jobs; resolves when those it has have ended, or `ms` are over: then other machines are given what is left. */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
     for (const puller of this.#pullers) puller.stop();
@@ -198,7 +207,6 @@ export class Machine implements AsyncDisposable {
     await this.#giveBack();
   }
 
-  /** Ends at once: what it has is given back. Leaves no process, thread or connection behind. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -10,8 +10,10 @@ import type {
 } from "../../src/executor/executor.ts";
 import { bundlePrelude } from "../../src/runtimes/prelude.ts";
 import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
+import { QueueExecutor } from "../../src/executor/queue/queue-executor.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/limits.ts";
+import { startFleet, type TestFleet } from "../fleet/fleet.ts";
 import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/protocol/script.ts";
 
 /** An executor under test, with what it told and a way to make jobs for it. */
@@ -40,7 +42,7 @@ interface JobExtra {
   readonly onLog?: (line: string) => void;
 }
 
-export type Kind = "threads" | "process";
+export type Kind = "threads" | "process" | "queue";
 
 /** Processes that never make room. */
 export const NEVER: Recycling = { ageMs: Infinity, calls: Infinity, rssMb: Infinity };
@@ -62,10 +64,13 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
     nextRun,
     tell,
   };
-  const executor =
-    kind === "threads"
-      ? new ThreadsExecutor(common)
-      : new ProcessExecutor({ ...common, rssMaxMb: 2_048, spare: true, recycle: NEVER, sandbox: "auto", ...more });
+  const fleet = kind === "queue" ? await startFleet(3) : null;
+  const executor = ((): Executor => {
+    if (fleet !== null) return new QueueExecutor({ ...common, ...queueOptions(fleet) });
+    if (kind === "threads") return new ThreadsExecutor(common);
+    const main = { rssMaxMb: 2_048, spare: true, recycle: NEVER, sandbox: "auto" } as const;
+    return new ProcessExecutor({ ...common, ...main, ...more });
+  })();
   await executor.start();
   return {
     executor,
@@ -88,7 +93,24 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
       ask,
       onLog: onLog ?? (() => undefined),
     }),
-    [Symbol.asyncDispose]: () => executor.close(),
+    [Symbol.asyncDispose]: async () => {
+      await executor.close();
+      await fleet?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** How a server reaches a test's fleet. */
+export function queueOptions({ url, name }: Pick<TestFleet, "url" | "name">) {
+  const caps = { perTool: Infinity, perTenant: Infinity };
+  return {
+    url,
+    fleet: name,
+    secret: undefined,
+    store: undefined,
+    lostMs: 10_000,
+    codeMaxBytes: 16 * 1024 ** 2,
+    ...caps,
   };
 }
 

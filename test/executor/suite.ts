@@ -110,9 +110,12 @@ export function executorSuite(kind: Kind): void {
         return "done";
       }`;
       const tool = script(body);
-      const innocent = run(tool, { spin: false });
+      // They may be on several machines, and one of them is where the other call goes.
+      const innocent = Array.from({ length: 12 }, () => run(tool, { spin: false }));
       expect(await code(tool, { spin: true }, { limits: { cpuMs: 40 } })).toBe("cpu_limit");
-      expect(await innocent).toMatchObject({ outcome: { ok: true, json: '"done"' }, attempts: 2 });
+      const replies = await Promise.all(innocent);
+      expect(replies.map(({ outcome }) => outcome)).toEqual(innocent.map(() => ({ ok: true, json: '"done"' })));
+      expect(replies.map(({ attempts }) => attempts)).toContain(2);
     });
 
     test("cancels a call that runs", async () => {
@@ -139,7 +142,7 @@ export function executorSuite(kind: Kind): void {
       await ready;
       bench.executor.cancel(job.run, "cancelled", "the test wants it");
       await reply;
-      expect(await output(tool, { last: true })).toBe(true);
+      await expect.poll(() => output(tool, { last: true })).toBe(true);
     });
 
     test("brings a capability's answer to the tool", async () => {
@@ -386,7 +389,10 @@ export function executorSuite(kind: Kind): void {
 
     test("keeps the module of a shared tool", async () => {
       const tool = script("() => ++count", { isolation: "shared", before: "let count = 0;" });
-      expect([await output(tool), await output(tool)]).toEqual([1, 2]);
+      // There is one of it wherever calls run.
+      const outputs: unknown[] = [await output(tool)];
+      await expect.poll(async () => outputs.push(await output(tool)) && outputs).toContain(2);
+      expect(outputs[0]).toBe(1);
     });
 
     test("never shares a module between tenants", async () => {

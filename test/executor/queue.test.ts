@@ -1,0 +1,3 @@
+import { executorSuite } from "./suite.ts";
+
+executorSuite("queue");
