@@ -141,7 +141,7 @@ export const CONFIG_SCHEMA: Part = section({
     required: ["rules"],
   },
   secrets: { type: "object", additionalProperties: SECRET },
-  kv: section({ path: PATH, maxBytes: COUNT }),
+  kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
   idempotency: section({ path: PATH, ttlMs: COUNT, maxEntries: COUNT, maxBytes: COUNT }),
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
   packages: section({
@@ -173,7 +173,7 @@ export const PATHS = [
 ];
 
 /** What is never shown: it may be a secret, or stand for one. */
-export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config"];
+export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config", "kv/url"];
 
 function section(properties: { readonly [name: string]: unknown }): Part {
   return { type: "object", properties: properties as { readonly [name: string]: Part }, additionalProperties: false };
