@@ -257,6 +257,22 @@ describe.each(STORES)("%s", (_store, prepare) => {
       expect(((await ask("list", { limit: 7 })) as Page).keys).toHaveLength(7);
     });
 
+    test("is in the order of UTF-8, which is not that of UTF-16, wherever its pages begin", async () => {
+      const keys = ["\u{1f600}", "\uffff", "b", "a", "B", "\u{10ffff}", "ü", "aa", " ", "a\u{1f600}", "a\uffff"];
+      for (const key of keys) await ask("set", { key, value: 1 });
+      const expected = keys.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
+      for (const limit of [1, 2, 3, 100]) expect(await keysOf(ask, { limit })).toEqual(expected);
+      const [, second = "", third = ""] = expected;
+      expect(await ask("list", { limit: 1, cursor: `${second}\u0001` })).toMatchObject({ keys: [{ key: third }] });
+    });
+
+    test("begins with its prefix where its cursor stands before that, and is empty where it stands behind", async () => {
+      for (const key of ["a", "b1", "b2", "c"]) await ask("set", { key, value: 1 });
+      expect(await ask("list", { prefix: "b", cursor: "a" })).toMatchObject({ keys: [{ key: "b1" }, { key: "b2" }] });
+      expect(await ask("list", { prefix: "b", cursor: "b" })).toMatchObject({ keys: [{ key: "b1" }, { key: "b2" }] });
+      expect(await ask("list", { prefix: "b", cursor: "c" })).toEqual({ keys: [], cursor: null });
+    });
+
     test("goes on behind a key that was deleted meanwhile", async () => {
       for (const key of ["a", "b", "c"]) await ask("set", { key, value: 1 });
       const { cursor } = (await ask("list", { limit: 2 })) as Page;
