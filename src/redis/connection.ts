@@ -1,6 +1,7 @@
 import { Cluster, Redis } from "ioredis";
 import { within } from "../deadline.ts";
 import { type RedisPlace, readRedisUrl } from "./place.ts";
+import { replyOf } from "./reply.ts";
 
 export type RedisClient = Redis | Cluster;
 
@@ -40,7 +41,7 @@ export class RedisConnection implements AsyncDisposable {
       this.#lostSinceMs ??= performance.now();
     });
     this.client.on("error", (error: Error & { readonly code?: unknown }) => {
-      this.#failure = typeof error.code === "string" ? error.code : error.name;
+      this.#failure = typeof error.code === "string" ? error.code : (replyOf(error) ?? error.name);
     });
   }
 
@@ -63,7 +64,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#lostSinceMs === null ? 0 : performance.now() - this.#lostSinceMs;
   }
 
-  /** Why there is none: the code of an error, and nothing of addresses or passwords. */
+  /** Why there is none: the code of an error, or the first word of a reply, and nothing of addresses or passwords. */
   get failure(): string {
     return this.#failure;
   }

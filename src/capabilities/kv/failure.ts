@@ -1,3 +1,4 @@
+import { replyOf } from "../../redis/reply.ts";
 import { ForeignStoreError } from "./layout.ts";
 
 /** Result codes of SQLite, of which the lowest byte says what kind they are. */
@@ -37,6 +38,7 @@ export function describeFailure(error: unknown): StoreError {
 
 /** Replies of Redis, by their first word, upon which a moment later may go well. */
 const PASSING = new Set(["LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"]);
+const REFUSALS = new Set(["NOAUTH", "NOPERM", "WRONGPASS"]);
 
 /** Whether it is worth asking Redis again: it is busy just now, or the connection was lost. */
 export function isPassingInRedis(error: unknown): boolean {
@@ -49,6 +51,11 @@ export function describeRedisFailure(error: unknown): StoreError {
   return new StoreError(`the store ${redisWordsOf(replyOf(error))}`);
 }
 
+/** Why there is no connection to it, by the last word that was heard of it. */
+export function describeUnreachable(word: string): StoreError {
+  return new StoreError(`the store ${redisWordsOf(REFUSALS.has(word) ? word : undefined)}`);
+}
+
 function redisWordsOf(word: string | undefined): string {
   switch (word) {
     case undefined:
@@ -59,21 +66,12 @@ function redisWordsOf(word: string | undefined): string {
       return "cannot be read or written";
     case "WRONGTYPE":
       return BROKEN_IN_REDIS;
-    case "NOAUTH":
-    case "NOPERM":
-    case "WRONGPASS":
-      return "cannot be opened: Redis does not let the engine in";
     default:
+      if (REFUSALS.has(word)) return "cannot be opened: Redis does not let the engine in";
       return PASSING.has(word)
         ? "is in use by others for too long: try again later"
         : `failed with Redis's code ${word}`;
   }
-}
-
-/** The first word of what Redis replied; nothing where it did not reply. */
-function replyOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name !== "ReplyError") return undefined;
-  return /^[A-Z]{1,32}(?= |$)/.exec(error.message)?.[0] ?? "ERR";
 }
 
 function wordsOf(error: unknown): string {

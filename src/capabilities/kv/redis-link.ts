@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RedisClient, RedisConnection } from "../../redis/connection.ts";
-import { describeRedisFailure, isPassingInRedis, StoreError } from "./failure.ts";
+import { describeRedisFailure, describeUnreachable, isPassingInRedis, StoreError } from "./failure.ts";
 import type { Asker } from "./kv-store.ts";
 import type { Script } from "./redis-scripts.ts";
 
@@ -80,7 +80,7 @@ export class RedisLink {
     this.#opening ??= this.#open();
     const connection = await this.#opening;
     if (connection.isReady || (await connection.ready(Math.max(leftMs, 0)))) return connection;
-    throw new StoreError(this.#isClosed ? "the engine has closed" : "the store cannot be reached");
+    throw this.#isClosed ? new StoreError("the engine has closed") : describeUnreachable(connection.failure);
   }
 
   async #open(): Promise<RedisConnection> {

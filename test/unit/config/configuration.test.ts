@@ -134,6 +134,9 @@ describe("a configuration", () => {
     ["whose part has another name", "secrts: { KEY: { value: hush-hush } }"],
     ["beside something wrong", "{ workers: many, secrets: { KEY: { value: hush-hush, origins: [x] } } }"],
     ["with the name of a key", "port: 80\napiKey: hush-hush"],
+    ["in a URL of Redis beside something wrong", "kv: { url: 'redis://:hush-hush@host', maxBytes: many }"],
+    ["in a URL of Redis in another place", "kv: 'redis://:hush-hush@host'"],
+    ["in a URL of Redis that is no text", "kv: { url: { password: hush-hush } }"],
   ])("shows nothing of what may be a secret %s", async (_, text) => {
     expect(await problemOf(text)).not.toContain("hush");
   });
@@ -141,13 +144,16 @@ describe("a configuration", () => {
   test("with nothing that may be a secret is shown as it is in force", async () => {
     const settings = await readConfiguration(
       fileOf(
-        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]",
+        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]\n" +
+          "kv: { url: 'redis://:hush-hush@host' }",
       ),
     );
     const shown = effectiveValues(settings);
     expect(JSON.stringify(shown)).not.toContain("hush");
     expect(shown.find(({ setting }) => setting === "secrets.KEY.value")).toMatchObject({ value: "(not shown)" });
     expect(shown.find(({ setting }) => setting === "tools.0.config")).toMatchObject({ value: "(not shown)" });
+    expect(shown.find(({ setting }) => setting === "kv.url")).toMatchObject({ value: "(not shown)" });
+    expect(shown.filter(({ setting }) => setting.startsWith("kv."))).toHaveLength(1);
   });
 });
 

@@ -93,14 +93,14 @@ describe("the connection", () => {
     expect(await invoke("get", { key: "k" })).toBeNull();
   });
 
-  test("with a wrong password shows nothing of it", async () => {
+  test("that is refused says so, and shows nothing of the password", async () => {
     const own = await start();
     await using admin = RedisConnection.open(own.url, "admin");
     await admin.client.config("SET", "requirepass", "right-and-long");
     const invoke = callOf(openRedisKv(own.url.replace("//", "//:hush-hush@")));
-    const message = await messageOf(invoke("get", { key: "k" }));
-    expect(message).toMatch(/^StoreError: the store cannot be (?:opened|reached)/);
-    expect(message).not.toMatch(/hush|127/);
+    expect(await messageOf(invoke("get", { key: "k" }))).toBe(
+      "StoreError: the store cannot be opened: Redis does not let the engine in",
+    );
   });
 
   test("that is lost with an answer under way costs no write and makes none twice", async () => {
