@@ -177,6 +177,14 @@ describe.each(STORES)("%s", (_store, prepare) => {
       for (let at = 0; at < 1_000; at++) await few("set", { key: `m${at}`, value: 1 });
       await expect(few("set", { key: "more", value: 1 })).rejects.toThrow("full");
     });
+
+    test("makes room together with others for one that needs the place of many", async () => {
+      const few = callOf(open(), { quotaBytes: 64 * 250 });
+      const keys = Array.from({ length: 250 }, (_, at) => `k${at}`);
+      await Promise.all(keys.map((key) => few("set", { key, value: 1, ttlMs: 300 })));
+      for (const key of keys) await gone(few, key);
+      expect(await few("set", { key: "large", value: "x".repeat(64 * 240) })).toBe(251);
+    });
   });
 
   describe("compare and set", () => {

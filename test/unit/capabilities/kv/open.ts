@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Capability } from "../../../../src/capabilities/capability.ts";
 import { createKv } from "../../../../src/capabilities/kv/kv.ts";
-import { type RedisServer, startRedis } from "../../../redis-server.ts";
+import { type RedisServer, type RedisServerOptions, startRedis } from "../../../redis-server.ts";
 
 export const MIB = 1024 * 1024;
 
@@ -79,4 +79,19 @@ export async function temporaryFile(name = "kv.sqlite"): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "glovebox-kv-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return join(folder, name);
+}
+
+/** A server of the test's own. */
+export async function startOwnRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const own = await startRedis(options);
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  return own;
+}
+
+/** How something ends, with the name of its error. */
+export async function messageOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "it went well",
+    (error: unknown) => `${(error as Error).name}: ${(error as Error).message}`,
+  );
 }

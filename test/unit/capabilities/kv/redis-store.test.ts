@@ -1,11 +1,9 @@
-import { type AddressInfo, createServer, connect, type Socket } from "node:net";
-import { once } from "node:events";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Asker, NewEntry } from "../../../../src/capabilities/kv/kv-store.ts";
 import { RedisKvStore } from "../../../../src/capabilities/kv/redis-store.ts";
 import { RedisConnection } from "../../../../src/redis/connection.ts";
-import { type RedisServer, type RedisServerOptions, startRedis } from "../../../redis-server.ts";
-import { callOf, type Invoke, MIB, openRedisKv } from "./open.ts";
+import { type RedisServer, startRedis } from "../../../redis-server.ts";
+import { callOf, type Invoke, messageOf, MIB, openRedisKv, startOwnRedis } from "./open.ts";
 
 const NOBODY: Asker = { signal: new AbortController().signal };
 const LONG_MS = 3_600_000;
@@ -25,13 +23,6 @@ beforeEach(async () => {
   await peek.client.flushall();
 });
 
-/** A server of the test's own. */
-async function start(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const own = await startRedis(options);
-  onTestFinished(() => own[Symbol.asyncDispose]());
-  return own;
-}
-
 function openStore(url = server.url): RedisKvStore {
   const store = new RedisKvStore({ url });
   onTestFinished(() => store.close());
@@ -48,100 +39,6 @@ async function keyOf(part: string): Promise<string> {
   expect(keys).toHaveLength(1);
   return keys[0] ?? "";
 }
-
-async function messageOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
-    () => "it went well",
-    (error: unknown) => `${(error as Error).name}: ${(error as Error).message}`,
-  );
-}
-
-async function connections(): Promise<number> {
-  const list = String(await peek.client.call("CLIENT", "LIST"));
-  return list.split("\n").filter((line) => line.includes("name=glovebox:kv ")).length;
-}
-
-describe("the connection", () => {
-  test("is opened by whoever first asks, and closed with the engine", async () => {
-    const kv = openRedisKv(server.url);
-    const invoke = callOf(kv);
-    expect(await connections()).toBe(0);
-    await Promise.all([invoke("get", { key: "k" }), invoke("get", { key: "k" })]);
-    expect(await connections()).toBe(1);
-    await kv.close?.();
-    await vi.waitUntil(async () => (await connections()) === 0);
-    await expect(invoke("get", { key: "k" })).rejects.toThrow("the engine has closed");
-  });
-
-  test("is made again when Redis is back, with everything that was acknowledged", async () => {
-    const own = await start();
-    const invoke = callOf(openRedisKv(own.url));
-    await invoke("set", { key: "k", value: { a: 1 } });
-    await own.stop();
-    await own.start();
-    expect(await invoke("getEntry", { key: "k" })).toEqual({ value: { a: 1 }, version: 1, expiresAt: null });
-    expect(await invoke("set", { key: "k", value: 2 })).toBe(2);
-  });
-
-  test("that cannot be had fails in words without an address, and nobody has to start the engine again", async () => {
-    const own = await start();
-    await own.stop();
-    const invoke = callOf(openRedisKv(own.url));
-    expect(await messageOf(invoke("set", { key: "k", value: 1 }))).toBe("StoreError: the store cannot be reached");
-    await own.start();
-    await vi.waitUntil(async () => (await messageOf(invoke("get", { key: "k" }))) === "it went well", 20_000);
-    expect(await invoke("get", { key: "k" })).toBeNull();
-  });
-
-  test("that is refused says so, and shows nothing of the password", async () => {
-    const own = await start();
-    await using admin = RedisConnection.open(own.url, "admin");
-    await admin.client.config("SET", "requirepass", "right-and-long");
-    const invoke = callOf(openRedisKv(own.url.replace("//", "//:hush-hush@")));
-    expect(await messageOf(invoke("get", { key: "k" }))).toBe(
-      "StoreError: the store cannot be opened: Redis does not let the engine in",
-    );
-  });
-
-  test("that is lost with an answer under way costs no write and makes none twice", async () => {
-    const { url, loseNextAnswer, lost } = await unreliable(server.port);
-    const invoke = callOf(openRedisKv(url));
-    await invoke("get", { key: "n" });
-    for (let at = 1; at <= 5; at++) {
-      loseNextAnswer();
-      const condition = at === 1 ? { ifAbsent: true } : { ifVersion: at - 1 };
-      expect(await invoke("set", { key: "n", value: at, ...condition })).toBe(at);
-    }
-    loseNextAnswer();
-    expect(await invoke("delete", { key: "n", ifVersion: 5 })).toBe(true);
-    expect(lost()).toBe(6);
-  });
-
-  test("over which nothing comes is waited for no longer than two seconds, and what follows is served", async () => {
-    const invoke = callOf(openRedisKv(server.url));
-    await invoke("set", { key: "k", value: 1 });
-    await peek.client.call("CLIENT", "PAUSE", "60000", "WRITE");
-    onTestFinished(() => void peek.client.call("CLIENT", "UNPAUSE"));
-    const messages = await Promise.all([1, 2, 3].map(() => messageOf(invoke("get", { key: "k" }))));
-    expect(new Set(messages)).toEqual(
-      new Set(["StoreError: the store does not answer in time: what was asked may be done or not"]),
-    );
-    await peek.client.call("CLIENT", "UNPAUSE");
-    expect(await invoke("get", { key: "k" })).toBe(1);
-  });
-
-  test("that comes after a call has ended writes nothing for it", async () => {
-    const own = await start();
-    await own.stop();
-    const ending = new AbortController();
-    const kv = openRedisKv(own.url);
-    const writing = messageOf(callOf(kv, { signal: ending.signal })("set", { key: "k", value: 1 }));
-    ending.abort();
-    await own.start();
-    expect(await writing).toMatch(/^StoreError: the (?:call has ended|store cannot be reached)$/);
-    expect(await callOf(kv)("get", { key: "k" })).toBeNull();
-  });
-});
 
 test("two engines have one store, and each sees at once what the other did", async () => {
   const [one, other] = [callOf(openRedisKv(server.url)), callOf(openRedisKv(server.url))];
@@ -196,7 +93,6 @@ describe("what has expired", () => {
   test("goes by itself where nothing stays, and the last version goes later", async () => {
     const invoke = callOf(openRedisKv(server.url));
     for (const key of ["a", "b"]) await invoke("set", { key, value: 1, ttlMs: 20 });
-    await vi.waitUntil(async () => (await peek.client.keys("*:{values,heads,order,expiry}")).length === 0);
     await vi.waitUntil(() => read(invoke, "b"));
     expect(await peek.client.keys("*:heads")).toEqual([]);
     expect(await peek.client.pttl(await keyOf("version"))).toBeGreaterThan(24 * 3_600_000);
@@ -273,7 +169,7 @@ describe("a write with a name", () => {
 
 describe("a Redis that fails", () => {
   test("says that there is no room where its memory is at its end, and takes entries again when some have gone", async () => {
-    const own = await start({ args: ["--maxmemory", "4mb"] });
+    const own = await startOwnRedis({ args: ["--maxmemory", "4mb"] });
     const invoke = callOf(openRedisKv(own.url), { quotaBytes: 64 * MIB });
     const value = "x".repeat(200_000);
     let message = "it went well";
@@ -306,7 +202,7 @@ describe("a Redis that fails", () => {
 });
 
 test("a cluster holds it, each namespace in one slot", async () => {
-  const own = await start({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] });
+  const own = await startOwnRedis({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] });
   await using admin = RedisConnection.open(own.url, "admin");
   await admin.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
   const kv = openRedisKv(own.url.replace("redis:", "redis+cluster:"));
@@ -324,34 +220,4 @@ async function setInstead(part: string): Promise<void> {
   const key = await keyOf(part);
   await peek.client.del(key);
   await peek.client.set(key, "something else");
-}
-
-/** A way to a server on which answers get lost. */
-async function unreliable(port: number) {
-  const sockets = new Set<Socket>();
-  let isArmed = false;
-  let losses = 0;
-  const proxy = createServer((client) => {
-    const upstream = connect(port, "127.0.0.1");
-    for (const socket of [client, upstream]) sockets.add(socket.on("error", () => undefined));
-    client.on("data", (data) => upstream.write(data)).on("close", () => upstream.destroy());
-    upstream.on("close", () => client.destroy());
-    upstream.on("data", (data) => {
-      if (!isArmed) return client.write(data);
-      isArmed = false;
-      losses++;
-      return client.destroy();
-    });
-  }).listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    proxy.close();
-  });
-  const { port: own } = proxy.address() as AddressInfo;
-  return {
-    url: `redis://127.0.0.1:${own}`,
-    loseNextAnswer: () => void (isArmed = true),
-    lost: () => losses,
-  };
 }
