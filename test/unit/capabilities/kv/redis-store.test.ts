@@ -48,7 +48,9 @@ test("two engines have one store, and each sees at once what the other did", asy
 
 test("a quota is held where two engines write at once", async () => {
   const invokes = [1, 2].map(() => callOf(openRedisKv(server.url), { quotaBytes: 64 * 20 }));
-  const writing = Array.from({ length: 200 }, (_, at) => invokes[at % 2]?.("set", { key: `k${at}`, value: at }));
+  const writing = invokes.flatMap((invoke, of) =>
+    Array.from({ length: 100 }, (_, at) => invoke("set", { key: `k${of}-${at}`, value: at })),
+  );
   const outcomes = await Promise.allSettled(writing);
   expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(20);
   expect(await peek.client.hget(await keyOf("heads"), "")).toBe(`${64 * 20}`);
