@@ -88,6 +88,8 @@ export class FleetGate implements AsyncDisposable {
   async admit(claims: readonly Claim[]): Promise<Admission> {
     const entries = claims.map((claim) => this.#book.enter(claim));
     if (!this.#connection.isReady || this.#late > 0 || this.#isClosed) return this.#holdAll(entries);
+    // What has ended in this tick makes room for what comes in it.
+    void this.#sendEnded();
     const held: string[] = [];
     const asked: Entry[] = [];
     for (const entry of entries)
