@@ -3,7 +3,7 @@ import { Queue, Worker } from "bullmq";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { FleetGate, type Place } from "../../src/fleet/gate.ts";
-import type { Claim } from "../../src/fleet/gate-caps.ts";
+import { type Claim, shortName } from "../../src/fleet/gate-caps.ts";
 import { FleetKeys } from "../../src/fleet/keys.ts";
 import { moveWaiting, noteTaken, orderKeys, placeOf, type Turn } from "../../src/fleet/turn.ts";
 import { RedisConnection } from "../../src/redis/connection.ts";
@@ -358,10 +358,48 @@ test("what is held gets its turn by its age, at whichever server it is, and newe
     const server = [a, b, c].find(({ running }) => running.length > 0);
     begun.push(server?.running[0]?.id ?? "");
     server?.end(0);
-    // It comes just when there is room, and yet is behind those that wait.
-    if (turn === 0) c.hand([claim({ id: "newest" })]);
   }
   expect(begun).toEqual(["first", "second", "third", "fourth"]);
+});
+
+test("room that somebody waits for is not given to who comes new, as long as the one that waits asks for it", async () => {
+  await using fleet = new Fleet();
+  const caps = { perTenant: Infinity, perTool: 2 };
+  const [a, b, c] = [fleet.gate(caps), fleet.gate(caps), fleet.gate(caps)];
+  const [first, second, waiting, fresh] = [claim(), claim(), claim(), claim()];
+  await a.admit([first, second]);
+  expect((await b.admit([waiting])).held).toEqual([waiting.id]);
+  a.release([first.id]);
+  await vi.waitUntil(async () => (await fleet.leases()) === 1);
+  expect((await c.admit([fresh])).held).toEqual([fresh.id]);
+  a.release([second.id]);
+  await vi.waitUntil(async () => (await fleet.leases()) === 0);
+  const [late] = claims(1);
+  // There is room for both that wait, and for nobody else.
+  expect((await a.admit(late === undefined ? [] : [late])).places).toEqual([]);
+  await vi.waitUntil(async () => (await b.admit([waiting])).places.length === 1);
+  await vi.waitUntil(async () => (await c.admit([fresh])).places.length === 1);
+});
+
+test("who has come to its turn at one cap keeps it while another holds it", async () => {
+  await using fleet = new Fleet();
+  const caps = { perTenant: 1, perTool: 1 };
+  const [a, b, c] = [fleet.gate(caps), fleet.gate(caps), fleet.gate(caps)];
+  const both = claim({ tenant: "t", tool: "x" });
+  const [ofTool, ofTenant] = [claim({ tenant: "u", tool: "x" }), claim({ tenant: "t", tool: "y" })];
+  await a.admit([ofTool]);
+  expect((await b.admit([both])).held).toEqual([both.id]);
+  await c.admit([ofTenant]);
+  a.release([ofTool.id]);
+  await vi.waitUntil(async () => (await fleet.leases()) === 2);
+  await vi.waitUntil(async () => {
+    await b.admit([both]);
+    const waits = fleet.keys.of("gate", "tenant", shortName("t"), "waits");
+    return (await connection.client.exists(waits)) === 1;
+  });
+  expect((await a.admit([claim({ tenant: "v", tool: "x" })])).places).toEqual([]);
+  c.release([ofTenant.id]);
+  await vi.waitUntil(async () => (await b.admit([both])).places.length === 1);
 });
 
 test("a call that needs room at two caps is not starved by calls that need one of them", async () => {
@@ -475,7 +513,7 @@ test("while Redis is away all is held, and gets its places when it is back", asy
 }, 40_000);
 
 test("on a cluster it is the same", async () => {
-  await using own = await startRedis({ args: ["--cluster-enabled", "yes"] });
+  await using own = await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] });
   await using node = RedisConnection.open(own.url, "node");
   await node.ready(5_000);
   await node.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
@@ -530,13 +568,16 @@ test("when places come near their end the base moves, once, and one server is to
   await using fleet = new Fleet();
   const onMove = vi.fn();
   const [a, b] = [fleet.gate({ onMove }), fleet.gate({ onMove })];
-  await age(fleet, 1_600_000);
-  const { places } = await a.admit(claims(2));
+  await age(fleet, 1_572_000);
+  // Only for its low priority is it so far behind.
+  await a.admit(claims(1));
+  expect(onMove).not.toHaveBeenCalled();
+  const { places } = await a.admit(claims(2, { tenant: "low", priority: -10 }));
   await b.admit(claims(2));
-  expect(onMove.mock.calls).toEqual([[1_600_000 - 640]]);
-  // The place of a turn is the same for who was told and who was not.
+  expect(onMove.mock.calls).toEqual([[1_572_000 - 640]]);
+  // The places are of the same base for who was told and who was not.
   expect((await b.admit(claims(1, { tenant: "other" }))).places[0]?.priority).toBeLessThan(1_000);
-  expect(places.map(({ turn }) => turn.tag)).toEqual([1_600_000, 1_600_001]);
+  expect(places.map(({ turn }) => turn.tag)).toEqual([1_572_000, 1_572_001]);
 });
 
 test("where the server that was told to move what waits is lost, another is told", async () => {
@@ -558,7 +599,7 @@ interface Data {
   readonly turn: Turn;
 }
 
-test("what waits in BullMQ's queue is moved while machines take jobs: each once, and all in their turn", async () => {
+test("what waits in BullMQ's queue is moved while machines take jobs: each is taken once, and then all in their turn", async () => {
   await using fleet = new Fleet();
   const options = { connection: { url: redis.url }, prefix: fleet.keys.prefix };
   const queue = new Queue<Data>("calls", options);
@@ -575,30 +616,35 @@ test("what waits in BullMQ's queue is moved while machines take jobs: each once,
       })),
     );
   };
-  const taken: string[] = [];
+  const taken: { readonly id: string; readonly tag: number }[] = [];
   const take = async (count: number): Promise<void> => {
     for (let each = 0; each < count; each++) {
       const job = await machine.getNextJob("token", { block: false });
       if (job === undefined) return;
-      taken.push(job.id ?? "");
+      taken.push({ id: job.id ?? "", tag: job.data.turn.tag });
       await noteTaken(connection.client, fleet.keys, [job.data.turn]);
       await job.moveToCompleted("done", "token", false);
     }
   };
-  await age(fleet, 1_572_600);
-  const [old, young] = [claims(700, { tenant: "old" }), claims(50, { tenant: "young" })];
-  await add(old);
+  await age(fleet, 1_571_500);
+  const [first, second] = [claims(600, { tenant: "old" }), claims(200, { tenant: "old" })];
+  const young = claims(50, { tenant: "young" });
+  await add(first);
   await take(1);
-  expect(bases).toHaveLength(1);
+  expect(bases).toEqual([]);
+  await add(second);
   const [base = 0] = bases;
+  expect(base).toBeGreaterThan(0);
   await add(young);
-  await Promise.all([moveWaiting(queue, base, ({ turn }) => turn), take(100)]);
+  await Promise.all([moveWaiting(queue, base, ({ turn }) => turn), take(60)]);
   await moveWaiting(queue, base, ({ turn }) => turn);
   expect(await moveWaiting(queue, base, ({ turn }) => turn)).toBe(0);
   for (const job of await queue.getPrioritized()) expect(job.priority).toBe(placeOf(job.data.turn, base));
+  const before = taken.length;
   await take(1_000);
-  expect([...taken].sort()).toEqual([...old, ...young].map(({ id }) => id).sort());
-  expect(taken.filter((id) => old.some((each) => each.id === id))).toEqual(old.map(({ id }) => id));
+  const tags = taken.slice(before).map(({ tag }) => tag);
+  expect(tags).toEqual([...tags].sort((a, b) => a - b));
+  expect(taken.map(({ id }) => id).sort()).toEqual([...first, ...second, ...young].map(({ id }) => id).sort());
   await machine.close();
   await queue.close();
 });
