@@ -83,6 +83,7 @@ const ENGINE_FILES = [
   "events.ts",
   "execute-options.ts",
   "explanation.ts",
+  "fleet-metrics.ts",
   "idempotency.ts",
   "log.ts",
   "metrics.ts",
