@@ -12,7 +12,7 @@ const FILE_MAX_BYTES = 1024 * 1024;
 /** Longer lines are not shown. */
 const EXCERPT_MAX = 160;
 /** Where secrets may stand. */
-const SECRET_PARTS: readonly string[] = ["secrets", "keys", "tools"];
+const SECRET_PARTS: readonly string[] = ["secrets", "keys", "tools", "idempotency"];
 /** What may be shown: of what has no such name nobody knows what it is. */
 const SHOWN_PARTS = new Set(Object.keys(CONFIG_SCHEMA.properties ?? {}).filter((name) => !SECRET_PARTS.includes(name)));
 

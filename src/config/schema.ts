@@ -3,6 +3,7 @@ import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import { SANDBOX_MODES, type EngineOptions } from "../options.ts";
 import { NAMES } from "../limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../protocol/script.ts";
+import { SECRET_LEAST } from "../redis/seal.ts";
 import type { ToolLocation } from "../tool/definition.ts";
 
 /** What a configuration says: an engine's options, as far as they are data, and those of the service around it. */
@@ -142,7 +143,15 @@ export const CONFIG_SCHEMA: Part = section({
   },
   secrets: { type: "object", additionalProperties: SECRET },
   kv: section({ path: PATH, maxBytes: COUNT }),
-  idempotency: section({ path: PATH, ttlMs: COUNT, maxEntries: COUNT, maxBytes: COUNT }),
+  idempotency: section({
+    path: PATH,
+    url: { description: "Redis that keeps results, for several machines", ...PATH },
+    fleet: { description: "which engines have results in common", ...PATH },
+    secret: { description: "what results are sealed with in Redis", type: "string", minLength: SECRET_LEAST },
+    ttlMs: COUNT,
+    maxEntries: COUNT,
+    maxBytes: COUNT,
+  }),
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
   packages: section({
     origins: TEXTS,
@@ -173,7 +182,13 @@ export const PATHS = [
 ];
 
 /** What is never shown: it may be a secret, or stand for one. */
-export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config"];
+export const HIDDEN: readonly string[] = [
+  "secrets/*/value",
+  "keys/*/hash",
+  "tools/*/config",
+  "idempotency/url",
+  "idempotency/secret",
+];
 
 function section(properties: { readonly [name: string]: unknown }): Part {
   return { type: "object", properties: properties as { readonly [name: string]: Part }, additionalProperties: false };
