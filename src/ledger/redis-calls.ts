@@ -30,7 +30,7 @@ export class RedisCalls {
     this.#runner = new RedisRunner(connection);
     // A tag that no fleet's own keys have, so that a cluster may keep them elsewhere.
     this.#prefix = `{glovebox:${fleet}:ledger}`;
-    this.#books = ["holders", "expiring", "books", "calls", "bytes"].map((name) => `${this.#prefix}:${name}`);
+    this.#books = ["holders", "begun", "ended", "books", "calls", "bytes"].map((name) => `${this.#prefix}:${name}`);
     this.#room = [Math.min(room.ttlMs, YEAR_MS), Math.min(room.maxEntries, MOST), Math.min(room.maxBytes, MOST)];
     this.#seal = seal;
   }
@@ -60,14 +60,19 @@ export class RedisCalls {
     await this.#run("release", digest, [holder], "later", nowMs);
   }
 
-  /** Says that a process is there, and takes some of what has expired out of Redis. */
+  /** Says that a process is there. */
   async see(owner: string, nowMs?: number): Promise<void> {
-    await this.#run("see", "", [owner, "stays"], "now", nowMs);
+    await this.#run("see", "", [owner], "now", nowMs);
   }
 
   /** A process ends: what it has begun and not settled has ended with it. */
   async leave(owner: string): Promise<void> {
-    await this.#run("see", "", [owner, "leaves"], "now");
+    await this.#run("leave", "", [owner], "now");
+  }
+
+  /** Takes some of what has expired out of the books; Redis itself forgets it sooner or later. */
+  async sweep(nowMs?: number): Promise<void> {
+    await this.#run("sweep", "", [], "now", nowMs);
   }
 
   #run(

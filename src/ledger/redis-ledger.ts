@@ -25,7 +25,11 @@ export class RedisLedger implements CallLedger {
   /** Of what is ours to run, by which claim it is. */
   readonly #holders = new Map<string, string>();
   readonly #patience = new Patience(LOOK_FIRST_MS);
-  readonly #presence = new Presence(async () => (await this.#open()).calls.see(this.#owner));
+  readonly #presence = new Presence(async () => {
+    const { calls } = await this.#open();
+    await calls.see(this.#owner);
+    await calls.sweep();
+  });
   #opening: Promise<Opened> | null = null;
   #isClosed = false;
 

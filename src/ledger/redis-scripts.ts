@@ -16,17 +16,17 @@ export interface RedisScript {
 /**
  * What is in Redis, below a prefix:
  *
- * - `call:DIGEST`, a hash. It has a `holder` until it has ended, and then perhaps a `result`.
+ * - `call:DIGEST`, a hash. It has a `holder` until it has ended; then it has a `mark`, and perhaps a `result`.
  * - `holders`: when each process that holds calls was last seen. What stands before the colon of a call's holder is one.
- * - `expiring`: the marks of all calls, by the time from which they are no longer known. A mark is
- *   `DIGEST:NUMBER:TENANT:BYTES`, without tenant and bytes until the call has ended: it says what to take from the books, even
- *   where the call itself has expired.
+ * - `begun` and `ended`: from when on calls are no longer known. Of those that have begun it has the digests, of those that have
+ *   ended the marks: `DIGEST:NUMBER:TENANT:BYTES` says what to take from the books even where the call itself has expired.
  * - The books of what has ended: `books` has the sums, `calls` and `bytes` those of each tenant, and `tenant:TENANT` the marks
  *   of its calls, in the order in which they ended.
  */
 const SHARED = `
-local HOLDERS, EXPIRING, BOOKS, CALLS, BYTES, CALL = unpack(KEYS)
+local HOLDERS, BEGUN, ENDED, BOOKS, CALLS, BYTES, CALL = unpack(KEYS)
 local PREFIX, now = ARGV[1], tonumber(ARGV[2])
+local DIGEST = string.match(CALL, '%x*$')
 if now == nil then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -42,20 +42,19 @@ local function is_there(holder)
   return seen and math.abs(now - seen) <= ${HOLDER_LOST_MS}
 end
 
-local function call_of(mark)
-  return PREFIX .. ':call:' .. string.match(mark, '^%x+')
+-- Forgets a call that has begun.
+local function drop(digest)
+  redis.call('UNLINK', PREFIX .. ':call:' .. digest)
+  redis.call('ZREM', BEGUN, digest)
 end
 
-local function next_mark(tenant, bytes)
-  local number = redis.call('HINCRBY', BOOKS, 'number', 1)
-  return string.match(CALL, '%x+$') .. ':' .. number .. ':' .. tenant .. ':' .. bytes, number
-end
-
+-- Forgets a call that has ended, and nothing that was begun in its place since.
 local function forget(mark)
-  local tenant, bytes = string.match(mark, '^%x+:%d+:(%x*):(%d+)$')
-  if redis.call('HGET', call_of(mark), 'mark') == mark then redis.call('UNLINK', call_of(mark)) end
-  if tenant ~= '' then redis.call('ZREM', PREFIX .. ':tenant:' .. tenant, mark) end
-  if redis.call('ZREM', EXPIRING, mark) == 0 or tenant == '' then return end
+  local digest, tenant, bytes = string.match(mark, '^(%x+):%d+:(%x+):(%d+)$')
+  local call = PREFIX .. ':call:' .. digest
+  if redis.call('HGET', call, 'mark') == mark then redis.call('UNLINK', call) end
+  redis.call('ZREM', PREFIX .. ':tenant:' .. tenant, mark)
+  if redis.call('ZREM', ENDED, mark) == 0 then return end
   if tonumber(redis.call('ZINCRBY', CALLS, -1, tenant)) <= 0 then
     redis.call('ZREM', CALLS, tenant)
     redis.call('ZREM', BYTES, tenant)
@@ -66,21 +65,17 @@ local function forget(mark)
   redis.call('HINCRBY', BOOKS, 'bytes', -bytes)
 end
 
--- What runs beyond its time is looked at again later, so that it is not in the way of the rest.
-local function sweep()
-  for _, mark in ipairs(redis.call('ZRANGEBYSCORE', EXPIRING, '-inf', now, 'LIMIT', 0, ${SWEPT_MAX})) do
-    local known = redis.call('HMGET', call_of(mark), 'mark', 'holder')
-    if known[1] == mark and known[2] and is_there(known[2]) then
-      redis.call('ZADD', EXPIRING, now + ${HOLDER_LOST_MS}, mark)
-    else
-      forget(mark)
-    end
-  end
+local function expired(key)
+  return ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, ${SWEPT_MAX}))
+end
+
+local function sweep_ended()
+  for _, mark in expired(ENDED) do forget(mark) end
 end
 
 -- The books outlive whatever is in them.
 local function keep_books(ttl)
-  for _, key in ipairs({ HOLDERS, EXPIRING, BOOKS, CALLS, BYTES }) do
+  for _, key in ipairs({ HOLDERS, BEGUN, ENDED, BOOKS, CALLS, BYTES }) do
     redis.call('PEXPIRE', key, ttl + ${LASTING_MS})
   end
 end
@@ -104,16 +99,16 @@ if known[1] then
     if has_ended then return { 'ended' } end
     if known[3] ~= '1' then return { 'lost' } end
   end
-  forget(known[5])
-  redis.call('UNLINK', CALL)
+  if has_ended then forget(known[5]) end
+  drop(DIGEST)
 end
-sweep()
-local mark, expires = next_mark('', 0), now + ttl
+sweep_ended()
+local expires = now + ttl
 redis.call('ZADD', HOLDERS, now, owner_of(holder))
-redis.call('HSET', CALL, 'asked', asked, 'holder', holder, 'may_repeat', may_repeat, 'expires', expires, 'mark', mark,
+redis.call('HSET', CALL, 'asked', asked, 'holder', holder, 'may_repeat', may_repeat, 'expires', expires,
   'tenant', tenant, 'ttl', ttl, 'max_calls', max_calls, 'max_bytes', max_bytes)
 redis.call('PEXPIRE', CALL, ttl + ${LASTING_MS})
-redis.call('ZADD', EXPIRING, expires, mark)
+redis.call('ZADD', BEGUN, expires, DIGEST)
 keep_books(ttl)
 return { 'mine' }
 `;
@@ -121,9 +116,9 @@ return { 'mine' }
 /** ARGV: holder, the length of the result before it was sealed, and the result, or nothing. Answers whether it was the holder's. */
 const SETTLE = `
 local holder, length, result = ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local known = redis.call('HMGET', CALL, 'holder', 'mark', 'tenant', 'ttl', 'max_calls', 'max_bytes')
+local known = redis.call('HMGET', CALL, 'holder', 'tenant', 'ttl', 'max_calls', 'max_bytes')
 if known[1] ~= holder then return 0 end
-local tenant, ttl, max_calls, max_bytes = known[3], tonumber(known[4]), tonumber(known[5]), tonumber(known[6])
+local tenant, ttl, max_calls, max_bytes = known[2], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
 
 local function weight_of(one)
   return math.max((redis.call('ZSCORE', CALLS, one) or 0) / max_calls, (redis.call('ZSCORE', BYTES, one) or 0) / max_bytes)
@@ -147,17 +142,18 @@ local function make_room(bytes)
   end
 end
 
-sweep()
+sweep_ended()
 local fits = result ~= '' and length <= max_bytes * ${RESULT_SHARE}
 local is_kept = make_room(${CALL_BYTES} + (fits and #result or 0)) and fits
 local bytes, expires = ${CALL_BYTES} + (is_kept and #result or 0), now + ttl
-redis.call('ZREM', EXPIRING, known[2])
-local mark, number = next_mark(tenant, bytes)
+local number = redis.call('HINCRBY', BOOKS, 'number', 1)
+local mark = DIGEST .. ':' .. number .. ':' .. tenant .. ':' .. bytes
+redis.call('ZREM', BEGUN, DIGEST)
 redis.call('HDEL', CALL, 'holder', 'may_repeat', 'tenant', 'ttl', 'max_calls', 'max_bytes')
 redis.call('HSET', CALL, 'expires', expires, 'mark', mark)
 if is_kept then redis.call('HSET', CALL, 'result', result) end
 redis.call('PEXPIRE', CALL, ttl)
-redis.call('ZADD', EXPIRING, expires, mark)
+redis.call('ZADD', ENDED, expires, mark)
 redis.call('ZADD', PREFIX .. ':tenant:' .. tenant, number, mark)
 redis.call('PEXPIRE', PREFIX .. ':tenant:' .. tenant, ttl + ${LASTING_MS})
 redis.call('ZINCRBY', CALLS, 1, tenant)
@@ -170,24 +166,32 @@ return 1
 
 /** ARGV: holder. */
 const RELEASE = `
-local known = redis.call('HMGET', CALL, 'holder', 'mark')
-if known[1] ~= ARGV[3] then return 0 end
-forget(known[2])
-redis.call('UNLINK', CALL)
-return 1
+if redis.call('HGET', CALL, 'holder') == ARGV[3] then drop(DIGEST) end
 `;
 
-/** ARGV: the holder's process, and whether it is there or leaves. */
+/** ARGV: the holder's process. */
 const SEE = `
-if ARGV[4] == 'leaves' then
-  redis.call('ZREM', HOLDERS, ARGV[3])
-  return 1
-end
 redis.call('ZREMRANGEBYSCORE', HOLDERS, '-inf', '(' .. now - ${HOLDER_LOST_MS})
 redis.call('ZADD', HOLDERS, now, ARGV[3])
 redis.call('PEXPIRE', HOLDERS, ${LASTING_MS})
-sweep()
-return 1
+`;
+
+/** ARGV: the holder's process. */
+const LEAVE = `
+redis.call('ZREM', HOLDERS, ARGV[3])
+`;
+
+/** What runs beyond its time is looked at again later, so that it is not in the way of the rest. */
+const SWEEP = `
+sweep_ended()
+for _, digest in expired(BEGUN) do
+  local holder = redis.call('HGET', PREFIX .. ':call:' .. digest, 'holder')
+  if holder and is_there(holder) then
+    redis.call('ZADD', BEGUN, now + ${HOLDER_LOST_MS}, digest)
+  else
+    drop(digest)
+  end
+end
 `;
 
 export const LEDGER_SCRIPTS = {
@@ -195,6 +199,8 @@ export const LEDGER_SCRIPTS = {
   settle: scriptOf(SETTLE),
   release: scriptOf(RELEASE),
   see: scriptOf(SEE),
+  leave: scriptOf(LEAVE),
+  sweep: scriptOf(SWEEP),
 } as const;
 
 function scriptOf(body: string): RedisScript {
