@@ -3,6 +3,8 @@ import type { RedisConnection } from "../redis/connection.ts";
 import type { RedisScript } from "./redis-scripts.ts";
 
 const DEADLINE_MS = 2_000;
+/** How long a connection is waited for: what is sent afterwards still has some time. */
+const READY_MS = 1_500;
 /** What may wait for Redis at once, and what a script takes besides its arguments. */
 const WAITING_MAX_BYTES = 64 * 1024 * 1024;
 const SCRIPT_BYTES = 1_024;
@@ -76,7 +78,7 @@ export class RedisRunner {
   /** All who ask while there is no connection wait for the same one. */
   #isReady(): Promise<boolean> | true {
     if (this.#connection.isReady) return true;
-    this.#readying ??= this.#connection.ready(DEADLINE_MS / 2).finally(() => {
+    this.#readying ??= this.#connection.ready(READY_MS).finally(() => {
       this.#readying = null;
     });
     return this.#readying;

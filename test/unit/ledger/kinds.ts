@@ -109,7 +109,7 @@ function openRedis(connections: readonly RedisConnection[], fleet: string, room:
   const key = (name: string) => `{glovebox:${fleet}:ledger}:${name}`;
   let claims = 0;
   const sumsOf = async (name: string): Promise<number> => {
-    const scored = await client.zrange(key(name), 0, -1, "WITHSCORES");
+    const scored = await client.zrange(key(name), "0", "-1", "WITHSCORES");
     return scored.filter((_, at) => at % 2 === 1).reduce((sum, each) => sum + Number(each), 0);
   };
   return {
@@ -134,7 +134,7 @@ function openRedis(connections: readonly RedisConnection[], fleet: string, room:
       };
     },
     books: async () => {
-      const marks = await client.zrange(key("ended"), 0, -1);
+      const marks = await client.zrange(key("ended"), "0", "-1");
       const hashes = await client.keys(key("call:*").replace(/[{}]/g, "\\$&"));
       const sizes = marks.map((mark) => Number(mark.split(":").at(-1)));
       const [calls, bytes] = await client.hmget(key("books"), "calls", "bytes");
