@@ -259,7 +259,9 @@ function checkRedisUrl(name: string, url: unknown): void {
   try {
     readRedisUrl(String(url));
   } catch (error) {
-    throw new TypeError(`${name}: ${error instanceof Error ? error.message : "it cannot be read"}`, { cause: error });
+    throw new TypeError(`${name} cannot be used: ${error instanceof Error ? error.message : "it cannot be read"}`, {
+      cause: error,
+    });
   }
 }
 

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEngine, defineCapability, type Engine } from "../../src/index.ts";
 import type { IdempotencyOptions } from "../../src/options.ts";
+import { freePort } from "../redis-server.ts";
 import { type KeyedStore, type KeyedStores, STORES, temporaryFolder } from "./keyed-stores.ts";
 
 const PROGRAM = fileURLToPath(new URL("programs/keyed.ts", import.meta.url));
@@ -291,6 +292,20 @@ describe("a call with a key is refused, and not made,", () => {
     expect(orders()).toBe(0);
     await rm(store);
     expect((await order(engine, "k")).success).toBe(true);
+  });
+
+  test("where the Redis is not there, without saying where that is", async () => {
+    const port = await freePort();
+    const { engine, orders } = await openShop({ url: `redis://127.0.0.1:${port}` });
+    const { error } = await order(engine, "k");
+    expect(error).toMatchObject({
+      code: "store_failed",
+      retryable: true,
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
+    expect(error?.message).not.toMatch(/127|\d{4}/);
+    expect(orders()).toBe(0);
+    expect((await engine.execute({ name: "order", arguments: { item: "tea" } })).success).toBe(true);
   });
 
   test("where the engine has closed", async () => {

@@ -134,6 +134,8 @@ describe("a configuration", () => {
     ["whose part has another name", "secrts: { KEY: { value: hush-hush } }"],
     ["beside something wrong", "{ workers: many, secrets: { KEY: { value: hush-hush, origins: [x] } } }"],
     ["with the name of a key", "port: 80\napiKey: hush-hush"],
+    ["beside a Redis", "idempotency: { url: redis://user:hush-hush@host, ttlMs: many }"],
+    ["that is too short", "idempotency: { url: redis://host, secret: hush }"],
   ])("shows nothing of what may be a secret %s", async (_, text) => {
     expect(await problemOf(text)).not.toContain("hush");
   });
@@ -141,13 +143,14 @@ describe("a configuration", () => {
   test("with nothing that may be a secret is shown as it is in force", async () => {
     const settings = await readConfiguration(
       fileOf(
-        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]",
+        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]\n" +
+          "idempotency: { url: redis://user:hush-hush@host, secret: hush-hush-hush-hush }",
       ),
     );
     const shown = effectiveValues(settings);
     expect(JSON.stringify(shown)).not.toContain("hush");
-    expect(shown.find(({ setting }) => setting === "secrets.KEY.value")).toMatchObject({ value: "(not shown)" });
-    expect(shown.find(({ setting }) => setting === "tools.0.config")).toMatchObject({ value: "(not shown)" });
+    for (const hidden of ["secrets.KEY.value", "tools.0.config", "idempotency.url", "idempotency.secret"])
+      expect(shown.find(({ setting }) => setting === hidden)).toMatchObject({ value: "(not shown)" });
   });
 });
 
