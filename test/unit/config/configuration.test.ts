@@ -135,6 +135,8 @@ describe("a configuration", () => {
     ["beside something wrong", "{ workers: many, secrets: { KEY: { value: hush-hush, origins: [x] } } }"],
     ["with the name of a key", "port: 80\napiKey: hush-hush"],
     ["beside a Redis", "idempotency: { url: redis://user:hush-hush@host, ttlMs: many }"],
+    ["in place of a Redis", "idempotency: redis://user:hush-hush@host"],
+    ["in the name of a Redis", "idempotency: { url:redis://user:hush-hush@host }"],
     ["that is too short", "idempotency: { url: redis://host, secret: hush }"],
   ])("shows nothing of what may be a secret %s", async (_, text) => {
     expect(await problemOf(text)).not.toContain("hush");
