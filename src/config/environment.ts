@@ -1,5 +1,6 @@
 import { ConfigError } from "./config-error.ts";
 import type { Override } from "./configuration.ts";
+import { HIDDEN } from "./schema.ts";
 import { nearest, readText, SETTINGS } from "./names.ts";
 
 /** Names that are no setting's: where the configuration is, and a lone administrator's key. */
@@ -28,6 +29,11 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Overri
     }
   });
 }
+
+/** Variables of which no tool shall hear, whatever it may see of the environment: what they say is, or has in it, never shown. */
+export const HIDDEN_VARIABLES: readonly string[] = SETTINGS.filter(({ path }) =>
+  HIDDEN.some((place) => `${place}/`.startsWith(`${path.join("/")}/`)),
+).map(({ variable }) => variable);
 
 function isServiceLink(name: string, text: string): boolean {
   return SERVICE_LINK.test(name) || (name === "GLOVEBOX_PORT" && /^(?:tcp|udp):\/\//.test(text));

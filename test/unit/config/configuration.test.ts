@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigError } from "../../../src/config/config-error.ts";
 import { type Override, readConfiguration } from "../../../src/config/configuration.ts";
 import { effectiveValues } from "../../../src/config/effective.ts";
-import { readEnvironment } from "../../../src/config/environment.ts";
+import { HIDDEN_VARIABLES, readEnvironment } from "../../../src/config/environment.ts";
 import { nearest, SETTINGS } from "../../../src/config/names.ts";
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
 
@@ -162,6 +162,13 @@ describe("the environment", () => {
     expect(new Set(variables).size).toBe(variables.length);
     expect(variables).toEqual(expect.arrayContaining(["GLOVEBOX_LOG_LEVEL", "GLOVEBOX_LIMITS__WALL_MS"]));
     for (const variable of variables) expect(variable).toMatch(/^GLOVEBOX(?:_{1,2}[A-Z]+)+$/);
+  });
+
+  test("has variables that are never shown, and those that have such in them", () => {
+    expect(HIDDEN_VARIABLES).toEqual(
+      expect.arrayContaining(["GLOVEBOX_SECRETS", "GLOVEBOX_IDEMPOTENCY", "GLOVEBOX_IDEMPOTENCY__URL"]),
+    );
+    expect(HIDDEN_VARIABLES).not.toContain("GLOVEBOX_IDEMPOTENCY__TTL_MS");
   });
 
   test("says lists with commas or as JSON, and what has parts as JSON", () => {
