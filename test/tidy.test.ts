@@ -35,6 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "capabilities",
     "contracts",
     "ledger",
+    "redis",
     "package",
     "redis",
     "runtimes",
@@ -46,7 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   debug: ["root", "protocol", "guest", "worker", "runtimes", "executor", "broker", "engine"],
   ecosystems: ["index", "root", "capabilities", "contracts", "package", "tool", "broker", "engine"],
   testing: ["index", "root", "contracts", "engine", "ecosystems"],
-  config: ["root", "protocol", "capabilities", "package", "tool", "access", "engine"],
+  config: ["root", "protocol", "capabilities", "redis", "package", "tool", "access", "engine"],
   index: ["root", "protocol", "capabilities", "contracts", "package", "tool", "executor", "broker", "engine", "config"],
   access: ["root", "contracts", "tool", "engine"],
   surfaces: [
