@@ -9,6 +9,9 @@ import { moveWaiting, noteTaken, orderKeys, placeOf, type Turn } from "../../src
 import { RedisConnection } from "../../src/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
+/** For what comes by itself, on a machine that may have much else to do. */
+const soon = { timeout: 15_000, interval: 5 };
+
 let redis: RedisServer;
 let connection: RedisConnection;
 
@@ -47,7 +50,7 @@ class Fleet implements AsyncDisposable {
     await vi.waitUntil(async () => {
       const heard = await connection.client.call("PUBSUB", "CHANNELS", pattern.replaceAll(/[{}]/g, "?"));
       return Array.isArray(heard) && heard.length === this.#gates.length;
-    });
+    }, soon);
   }
 
   async leases(): Promise<number> {
@@ -300,13 +303,10 @@ test("never more than a cap is had at once, and all is had in the end, whatever 
         expect(most(servers, ({ tool }) => tool)).toBeLessThanOrEqual(perTool);
       }
       for (const server of servers) await server.settled();
-      await vi.waitUntil(
-        () => {
-          for (const server of servers) if (server.running.length > 0) server.end(0);
-          return servers.every(({ held, running }) => held === 0 && running.length === 0);
-        },
-        { timeout: 20_000, interval: 5 },
-      );
+      await vi.waitUntil(() => {
+        for (const server of servers) if (server.running.length > 0) server.end(0);
+        return servers.every(({ held, running }) => held === 0 && running.length === 0);
+      }, soon);
     },
   );
   await fc.assert(property, { numRuns: 20 });
@@ -334,7 +334,7 @@ test("who waits for room is sent word of it, and nobody is where nobody waits", 
   await b.settled();
   expect(b.held).toBe(1);
   a.end(0);
-  await vi.waitUntil(() => b.running.length === 1, { timeout: 5_000 });
+  await vi.waitUntil(() => b.running.length === 1, soon);
   expect(messages).toEqual([fleet.keys.of("gate", "room", "s1")]);
 });
 
@@ -354,7 +354,7 @@ test("what is held gets its turn by its age, at whichever server it is, and newe
     await server.settled();
   }
   for (let turn = 0; turn < 4; turn++) {
-    await vi.waitUntil(() => [a, b, c].some(({ running }) => running.length > 0), { timeout: 5_000, interval: 2 });
+    await vi.waitUntil(() => [a, b, c].some(({ running }) => running.length > 0), soon);
     const server = [a, b, c].find(({ running }) => running.length > 0);
     begun.push(server?.running[0]?.id ?? "");
     server?.end(0);
@@ -366,40 +366,41 @@ test("room that somebody waits for is not given to who comes new, as long as the
   await using fleet = new Fleet();
   const caps = { perTenant: Infinity, perTool: 2 };
   const [a, b, c] = [fleet.gate(caps), fleet.gate(caps), fleet.gate(caps)];
+  await fleet.listening();
   const [first, second, waiting, fresh] = [claim(), claim(), claim(), claim()];
   await a.admit([first, second]);
   expect((await b.admit([waiting])).held).toEqual([waiting.id]);
   a.release([first.id]);
-  await vi.waitUntil(async () => (await fleet.leases()) === 1);
+  await vi.waitUntil(async () => (await fleet.leases()) === 1, soon);
   expect((await c.admit([fresh])).held).toEqual([fresh.id]);
   a.release([second.id]);
-  await vi.waitUntil(async () => (await fleet.leases()) === 0);
-  const [late] = claims(1);
+  await vi.waitUntil(async () => (await fleet.leases()) === 0, soon);
   // There is room for both that wait, and for nobody else.
-  expect((await a.admit(late === undefined ? [] : [late])).places).toEqual([]);
-  await vi.waitUntil(async () => (await b.admit([waiting])).places.length === 1);
-  await vi.waitUntil(async () => (await c.admit([fresh])).places.length === 1);
+  expect((await a.admit(claims(1))).places).toEqual([]);
+  await vi.waitUntil(async () => (await b.admit([waiting])).places.length === 1, soon);
+  await vi.waitUntil(async () => (await c.admit([fresh])).places.length === 1, soon);
 });
 
 test("who has come to its turn at one cap keeps it while another holds it", async () => {
   await using fleet = new Fleet();
   const caps = { perTenant: 1, perTool: 1 };
   const [a, b, c] = [fleet.gate(caps), fleet.gate(caps), fleet.gate(caps)];
+  await fleet.listening();
   const both = claim({ tenant: "t", tool: "x" });
   const [ofTool, ofTenant] = [claim({ tenant: "u", tool: "x" }), claim({ tenant: "t", tool: "y" })];
   await a.admit([ofTool]);
   expect((await b.admit([both])).held).toEqual([both.id]);
   await c.admit([ofTenant]);
   a.release([ofTool.id]);
-  await vi.waitUntil(async () => (await fleet.leases()) === 2);
+  await vi.waitUntil(async () => (await fleet.leases()) === 2, soon);
   await vi.waitUntil(async () => {
     await b.admit([both]);
     const waits = fleet.keys.of("gate", "tenant", shortName("t"), "waits");
     return (await connection.client.exists(waits)) === 1;
-  });
+  }, soon);
   expect((await a.admit([claim({ tenant: "v", tool: "x" })])).places).toEqual([]);
   c.release([ofTenant.id]);
-  await vi.waitUntil(async () => (await b.admit([both])).places.length === 1);
+  await vi.waitUntil(async () => (await b.admit([both])).places.length === 1, soon);
 });
 
 test("a call that needs room at two caps is not starved by calls that need one of them", async () => {
@@ -417,14 +418,11 @@ test("a call that needs room at two caps is not starved by calls that need one o
   await Promise.all([a.settled(), b.settled()]);
   both.hand([claim({ tenant: "t", tool: "x" })]);
   await both.settled();
-  await vi.waitUntil(
-    () => {
-      more();
-      for (const server of [a, b]) if (server.running.length > 0) server.end(0);
-      return both.running.length === 1;
-    },
-    { timeout: 20_000, interval: 5 },
-  );
+  await vi.waitUntil(() => {
+    more();
+    for (const server of [a, b]) if (server.running.length > 0) server.end(0);
+    return both.running.length === 1;
+  }, soon);
   expect(a.order.length + b.order.length).toBeLessThan(handed);
 }, 40_000);
 
@@ -444,7 +442,7 @@ test("leases and turns of a server that is lost expire, and nobody has to be tol
   kept.hand([claim(), claim()]);
   const renewing = setInterval(() => void kept.gate.renew(), 1_000);
   // The lease of the lost one ends; that of the other is renewed, and stays.
-  await vi.waitUntil(() => kept.running.length === 2, { timeout: 20_000 });
+  await vi.waitUntil(() => kept.running.length === 2, soon);
   clearInterval(renewing);
   expect(kept.held).toBe(1);
   expect(await fleet.leases()).toBe(2);
@@ -462,7 +460,7 @@ test("what is held may be given up, and others get its turn", async () => {
   await c.settled();
   b.release([waiting.id]);
   a.release([running.id]);
-  await vi.waitUntil(() => c.running.length === 1, { timeout: 5_000 });
+  await vi.waitUntil(() => c.running.length === 1, soon);
   expect(await connection.client.keys(fleet.keys.of("gate", "*", "waits"))).toEqual([]);
 });
 
@@ -507,7 +505,7 @@ test("while Redis is away all is held, and gets its places when it is back", asy
   await server.settled();
   expect(server.held).toBe(5);
   await own.start();
-  await vi.waitUntil(() => server.running.length === 3, { timeout: 20_000 });
+  await vi.waitUntil(() => server.running.length === 3, soon);
   expect(server.held).toBe(2);
   await server.gate[Symbol.asyncDispose]();
 }, 40_000);
@@ -517,10 +515,7 @@ test("on a cluster it is the same", async () => {
   await using node = RedisConnection.open(own.url, "node");
   await node.ready(5_000);
   await node.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-  await vi.waitUntil(
-    async () => String(await node.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
-    10_000,
-  );
+  await vi.waitUntil(async () => String(await node.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"), soon);
   await using link = RedisConnection.open(own.url.replace("redis:", "redis+cluster:"), "cluster");
   await link.ready(10_000);
   await using fleet = new Fleet();
@@ -533,7 +528,7 @@ test("on a cluster it is the same", async () => {
   await a?.gate.renew();
   await noteTaken(link.client, fleet.keys, [{ tag: 5, level: 0 }]);
   a?.end(0);
-  await vi.waitUntil(() => b?.running.length === 1, { timeout: 5_000 });
+  await vi.waitUntil(() => b?.running.length === 1, soon);
   for (const server of [a, b]) await server?.gate[Symbol.asyncDispose]();
 });
 
@@ -551,7 +546,7 @@ test("an answer that comes too late leaves no leases behind", async () => {
   expect((await gate.admit(asked)).held).toEqual(asked.map(({ id }) => id));
   // Nothing more is asked until it is known what came of the first.
   expect((await gate.admit(asked)).held).toHaveLength(2);
-  await vi.waitUntil(async () => (await gate.admit(asked)).places.length === 2, { timeout: 10_000, interval: 200 });
+  await vi.waitUntil(async () => (await gate.admit(asked)).places.length === 2, soon);
   expect(onRoom).toHaveBeenCalled();
   const [leases = ""] = await other.client.keys(fleet.keys.of("gate", "*", "leases"));
   expect(await other.client.zcard(leases)).toBe(2);
