@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
 import { MACHINE_DEFAULTS, SERVICE_DEFAULTS } from "../../src/config/effective.ts";
 import { createEngine } from "../../src/index.ts";
-import { fleetOf, read, SECRET, unknownIn } from "./fleet-files.ts";
+import { fleetMetrics, fleetOf, read, SECRET, seriesOf, unknownIn } from "./fleet-files.ts";
+import { promtool } from "./promtool.ts";
 
 const UID = 10_001;
 const REDIS_URL = "redis://:hush@redis.example:6379";
@@ -186,4 +187,21 @@ describe("the manifest for Kubernetes", () => {
       made.map((name) => ["External", name]),
     );
   });
+});
+
+test("the adapter makes metrics for autoscaling of those that a fleet shows", async () => {
+  const { externalRules } = parse(read("prometheus/adapter.yaml")) as {
+    readonly externalRules: readonly { readonly seriesQuery: string; readonly metricsQuery: string }[];
+  };
+  const shown = fleetMetrics.flatMap(seriesOf);
+  const rules = externalRules.map(({ seriesQuery, metricsQuery }, index) => {
+    const series = /^\{__name__="(\w+)",namespace!=""\}$/.exec(seriesQuery)?.[1] ?? "";
+    expect(shown).toContain(series);
+    const expr = metricsQuery.replaceAll("<<.Series>>", series).replaceAll("<<.LabelMatchers>>", 'namespace="a"');
+    return { record: `query_${index}`, expr };
+  });
+  const file = join(folder, "adapter-rules.yaml");
+  writeFileSync(file, stringify({ groups: [{ name: "adapter", rules }] }));
+  const { code, said } = await promtool(["check", "rules", file]);
+  expect([code, said]).toEqual([0, expect.stringContaining(`${rules.length} rules found`)]);
 });

@@ -11,6 +11,7 @@ import { serveCommand } from "../../src/surfaces/cli/serve.ts";
 import { workerCommand } from "../../src/surfaces/cli/worker.ts";
 
 export const DEPLOY = fileURLToPath(new URL("../../fixtures/deploy", import.meta.url));
+const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 export const SECRET = "0123456789abcdef0123456789abcdef";
 
 export const read = (name: string): string => readFileSync(join(DEPLOY, name), "utf8");
@@ -27,4 +28,21 @@ export async function fleetOf(file: string | undefined, env: NodeJS.ProcessEnv) 
   const { values } = await readConfiguration(file, readEnvironment(env));
   const { executor, workers } = resolveOptions(engineOptions(values));
   return { executor, values, machine: machineSettings(values.machine, workers) };
+}
+
+export interface Metric {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** What only servers and worker machines of a fleet show, by the README. */
+export const fleetMetrics: readonly Metric[] = [
+  ...(README.split("<!-- fleet-metrics -->")[1]?.split("<!-- /fleet-metrics -->")[0] ?? "").matchAll(
+    /^\| `(\w+)` +\| (\w+)/gm,
+  ),
+].map(([, name = "", type = ""]) => ({ name, type }));
+
+/** The names under which a metric can be asked for. */
+export function seriesOf({ name, type }: Metric): readonly string[] {
+  return type === "histogram" ? ["bucket", "sum", "count"].map((part) => `${name}_${part}`) : [name];
 }
