@@ -63,7 +63,9 @@ export class Meter {
 
   async #read(): Promise<Reading> {
     const text = await this.#client.info("cpu", "stats", "commandstats");
-    const numbers = new Map([...text.matchAll(/^(\w+):([\d.]+)/gm)].map(([, name, value]) => [name ?? "", Number(value)]));
+    const numbers = new Map(
+      [...text.matchAll(/^(\w+):([\d.]+)/gm)].map(([, name, value]) => [name ?? "", Number(value)]),
+    );
     const commands = new Map(
       [...text.matchAll(/^cmdstat_([\w|]+):calls=\d+,usec=(\d+)/gm)].map(([, name, us]) => [name ?? "", Number(us)]),
     );

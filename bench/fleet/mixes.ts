@@ -33,6 +33,8 @@ export interface Fleet {
   readonly tenants: number;
   /** Short calls that go together at most. */
   readonly batchMax: number;
+  /** Ticks of a server that may be on their way to one Redis at once; what comes meanwhile waits, and goes together. */
+  readonly gatesAtOnce: number;
   /** One way between any of them and Redis. */
   readonly networkMs: number;
   /** What a server does of each call by itself: validation, policy, events, the journal. */
@@ -81,6 +83,7 @@ export function fleetOf(machines: number, shards = 1): Fleet {
     shards,
     tenants: 2_000,
     batchMax: 64,
+    gatesAtOnce: Infinity,
     networkMs: 0.15,
     serverCallUs: 10,
     beatMs: 1_000,

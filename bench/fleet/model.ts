@@ -12,23 +12,45 @@ const ASK_LEGS = 4;
 const MS_PER_SECOND = 1e3;
 const US_PER_SECOND = 1e6;
 
+/** How much goes together: it depends on the load, and is what decides how far a Redis goes. */
+export interface Sharing {
+  /** Of jobs of short calls; all other jobs are one call. */
+  readonly callsPerJob: number;
+  /** Jobs whose places a server asks for at once. */
+  readonly jobsPerGate: number;
+  /** What one process has to say to another in one turn of its event loop. */
+  readonly messagesPerEntry: number;
+}
+
+/** So many short calls in a job, and nothing else together: the most that such jobs can cost. */
+export function nothingShared(callsPerJob: number): Sharing {
+  return { callsPerJob, jobsPerGate: 1, messagesPerEntry: 1 };
+}
+
 /** How often each operation happens for one job, and how large it is. */
 export type Demand = readonly { readonly operation: OperationName; readonly times: number; readonly size: number }[];
 
 /**
- * What a job of so many calls of one kind asks of Redis where it and the machines are busy: nobody is woken, and nobody
- * looks in vain. Its messages travel alone, which is the most that they can cost.
+ * What a job of one kind of calls asks of Redis where it and the machines are busy: nobody is woken, and nobody looks in
+ * vain.
  */
-export function demandOf(kind: CallKind, calls: number, fleet: Fleet): Demand {
+export function demandOf(
+  kind: CallKind,
+  fleet: Fleet,
+  { callsPerJob, jobsPerGate, messagesPerEntry }: Sharing,
+): Demand {
+  const calls = kind.isShort ? callsPerJob : 1;
   const serviceMs = kind.serviceMs * calls;
+  const mail = (messages: number, kb: number) =>
+    ({ operation: "mail", times: messages / messagesPerEntry, size: kb * messagesPerEntry }) as const;
   return [
-    { operation: "gate", times: 1, size: calls },
+    { operation: "gate", times: 1 / jobsPerGate, size: calls * jobsPerGate },
     { operation: "add", times: 1, size: calls * kind.inKb },
     { operation: "take", times: 1, size: calls * kind.inKb },
     { operation: "note", times: 1, size: 0 },
-    { operation: "mail", times: 1, size: TAKEN_KB },
-    { operation: "mail", times: 2 * kind.asks * calls, size: ASK_KB },
-    { operation: "mail", times: 1, size: calls * kind.outKb },
+    mail(1, TAKEN_KB),
+    mail(2 * kind.asks * calls, ASK_KB),
+    mail(1, calls * kind.outKb),
     { operation: "renew", times: Math.floor(serviceMs / fleet.renewMs), size: 0 },
     { operation: "finish", times: 1, size: calls * kind.inKb },
   ];
@@ -48,7 +70,7 @@ export function redisUsByOperation(costs: Costs, demand: Demand): Readonly<Recor
   return Object.fromEntries(entries) as Record<OperationName, number>;
 }
 
-/** What one call costs on the average, where `callsPerJob` short ones share a job and others have their own. */
+/** What one call costs on the average. */
 export interface CallCost {
   readonly redisUs: number;
   readonly wireBytes: number;
@@ -79,11 +101,11 @@ export function serverShare(operation: OperationName): number {
   return SERVER_SIDE[operation];
 }
 
-export function callCost(costs: Costs, mix: Mix, fleet: Fleet, callsPerJob: number): CallCost {
+export function callCost(costs: Costs, mix: Mix, fleet: Fleet, sharing: Sharing): CallCost {
   let total: CallCost = { redisUs: 0, wireBytes: 0, serverUs: 0, machineUs: 0, slotMs: 0, jobs: 0 };
   for (const kind of mix.kinds) {
-    const calls = kind.isShort ? callsPerJob : 1;
-    const demand = demandOf(kind, calls, fleet);
+    const calls = kind.isShort ? sharing.callsPerJob : 1;
+    const demand = demandOf(kind, fleet, sharing);
     const share = kind.share / calls;
     const client = (serverSide: boolean) =>
       demand.reduce((us, { operation, times, size }) => {
@@ -119,8 +141,8 @@ export interface Bounds extends Readonly<Record<Stage, number>> {
   readonly callsPerSecond: number;
 }
 
-export function boundsOf(costs: Costs, mix: Mix, fleet: Fleet, callsPerJob: number): Bounds {
-  const cost = callCost(costs, mix, fleet, callsPerJob);
+export function boundsOf(costs: Costs, mix: Mix, fleet: Fleet, sharing: Sharing): Bounds {
+  const cost = callCost(costs, mix, fleet, sharing);
   const stages: Readonly<Record<Stage, number>> = {
     redis: (fleet.shards * US_PER_SECOND * Math.max(0, 1 - idleShare(costs, fleet))) / cost.redisUs,
     slots: (fleet.machines * mix.slots * MS_PER_SECOND) / cost.slotMs,
@@ -133,8 +155,8 @@ export function boundsOf(costs: Costs, mix: Mix, fleet: Fleet, callsPerJob: numb
 }
 
 /** With how many machines one Redis is busy all the time; what the fleet's being there costs is left out. */
-export function machinesPerRedis(costs: Costs, mix: Mix, fleet: Fleet, callsPerJob: number): number {
-  const cost = callCost(costs, mix, fleet, callsPerJob);
+export function machinesPerRedis(costs: Costs, mix: Mix, fleet: Fleet, sharing: Sharing): number {
+  const cost = callCost(costs, mix, fleet, sharing);
   const machine = Math.min((mix.slots * MS_PER_SECOND) / cost.slotMs, US_PER_SECOND / cost.machineUs);
   return US_PER_SECOND / cost.redisUs / machine;
 }

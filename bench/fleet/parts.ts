@@ -21,6 +21,16 @@ interface Job {
   readonly inKb: number;
 }
 
+/** How much went together. */
+export interface Tally {
+  gates: number;
+  jobs: number;
+  shortJobs: number;
+  shortCalls: number;
+  messages: number;
+  entries: number;
+}
+
 /** What all parts know. */
 export interface World {
   readonly timeline: Timeline;
@@ -29,6 +39,7 @@ export interface World {
   readonly slots: number;
   /** A job's calls have begun to run. */
   readonly onStart: (calls: readonly Call[]) => void;
+  readonly tally: Tally;
   /** So many slots more are busy, or fewer. */
   readonly onSlots: (change: number) => void;
 }
@@ -133,6 +144,8 @@ class Member {
     for (const [to, entries] of this.#outbox) {
       for (const [redis, { kb, heard }] of entries) {
         const endMs = at(this.world.costs.mail.clientUs, kb) * MS_PER_US * serverShare("mail");
+        this.world.tally.entries++;
+        this.world.tally.messages += heard.length;
         this.loop.charge(endMs);
         redis.ask("mail", kb, () =>
           to.loop.post(endMs, () => {
@@ -159,7 +172,8 @@ class Member {
 }
 
 export class Server extends Member {
-  #ready = new Map<Redis, Call[]>();
+  readonly #ready = new Map<Redis, Call[]>();
+  readonly #gates = new Map<Redis, number>();
 
   accept(call: Call): void {
     this.loop.post(this.world.fleet.serverCallUs * MS_PER_US, () => {
@@ -169,13 +183,30 @@ export class Server extends Member {
 
   protected override onTurnEnd(): void {
     for (const [redis, calls] of this.#ready) {
+      const open = this.#gates.get(redis) ?? 0;
+      if (open >= this.world.fleet.gatesAtOnce) continue;
+      this.#gates.set(redis, open + 1);
+      this.#ready.delete(redis);
       const jobs = jobsOf(calls, this.world.fleet.batchMax);
       const addMs = jobs.reduce((sum, { inKb }) => sum + this.clientMs("add", inKb), 0);
       this.loop.charge(this.clientMs("gate", calls.length) + addMs);
-      redis.ask("gate", calls.length, () => redis.addAll(jobs));
+      this.#count(jobs);
+      redis.ask("gate", calls.length, () => {
+        redis.addAll(jobs);
+        this.#gates.set(redis, (this.#gates.get(redis) ?? 0) - 1);
+        if (this.#ready.has(redis)) this.loop.post(0, () => {});
+      });
     }
-    this.#ready = new Map();
     super.onTurnEnd();
+  }
+
+  #count(jobs: readonly Job[]): void {
+    const { tally } = this.world;
+    tally.gates++;
+    tally.jobs += jobs.length;
+    const short = jobs.filter(({ calls }) => calls[0]?.kind.isShort ?? false);
+    tally.shortJobs += short.length;
+    tally.shortCalls += short.reduce((sum, { calls }) => sum + calls.length, 0);
   }
 }
 

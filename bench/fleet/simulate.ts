@@ -3,13 +3,13 @@ import { randomFrom } from "../open-loop.ts";
 import { percentile } from "../statistics.ts";
 import type { Costs } from "./costs.ts";
 import type { CallKind, Fleet, Mix } from "./mixes.ts";
-import { type Call, Machine, Redis, Server, type World } from "./parts.ts";
+import type { Sharing } from "./model.ts";
+import { type Call, Machine, Redis, Server, type Tally, type World } from "./parts.ts";
 import { Timeline } from "./timeline.ts";
 
 /** `closed`: so many callers, each of whom has its next burst when the last one has its answers. `open`: at random. */
 export type Load =
-  | { readonly kind: "closed"; readonly callers: number }
-  | { readonly kind: "open"; readonly callsPerSecond: number };
+  { readonly kind: "closed"; readonly callers: number } | { readonly kind: "open"; readonly callsPerSecond: number };
 
 export interface Settings {
   readonly fleet: Fleet;
@@ -25,7 +25,7 @@ export interface Settings {
 /** What was counted between the warm-up and the last arrival; shares are of the time. */
 export interface Outcome {
   readonly callsPerSecond: number;
-  readonly callsPerJob: number;
+  readonly sharing: Sharing;
   /** From a call's arrival at its server until a machine runs it. */
   readonly waitP50Ms: number;
   readonly waitP99Ms: number;
@@ -43,6 +43,8 @@ export interface Outcome {
 }
 
 const MS_PER_SECOND = 1e3;
+/** Callers begin within this time: those who begin as one would go on as one for long. */
+const BEGIN_MS = 1_000;
 
 export function simulate(settings: Settings): Outcome {
   return new Run(settings).outcome();
@@ -56,6 +58,17 @@ interface Reading {
   readonly serversMs: number;
   readonly machinesMs: number;
   readonly slotsMs: number;
+  readonly tally: Readonly<Tally>;
+}
+
+function sharingBetween(start: Tally, end: Tally): Sharing {
+  const ratio = (of: keyof Tally, to: keyof Tally) =>
+    end[to] === start[to] ? 1 : (end[of] - start[of]) / (end[to] - start[to]);
+  return {
+    callsPerJob: ratio("shortCalls", "shortJobs"),
+    jobsPerGate: ratio("jobs", "gates"),
+    messagesPerEntry: ratio("messages", "entries"),
+  };
 }
 
 class Run {
@@ -67,8 +80,7 @@ class Run {
   readonly #machines: readonly Machine[];
   readonly #shardOfTenant: readonly number[];
   readonly #waitsMs: number[] = [];
-  #jobs = 0;
-  #jobCalls = 0;
+  readonly #tally: Tally = { gates: 0, jobs: 0, shortJobs: 0, shortCalls: 0, messages: 0, entries: 0 };
   #entered = 0;
   #settled = 0;
   #settledTwice = 0;
@@ -87,6 +99,7 @@ class Run {
       costs,
       fleet,
       slots: mix.slots,
+      tally: this.#tally,
       onStart: (calls) => this.#onStart(calls),
       onSlots: (change) => this.#onSlots(change),
     };
@@ -115,7 +128,7 @@ class Run {
     const { load, mix } = this.#settings;
     switch (load.kind) {
       case "closed":
-        for (let nth = 0; nth < load.callers; nth++) this.#repeat();
+        for (let nth = 0; nth < load.callers; nth++) this.#timeline.at(this.#random() * BEGIN_MS, () => this.#repeat());
         break;
       case "open":
         this.#arrive((mix.burst * MS_PER_SECOND) / load.callsPerSecond);
@@ -178,11 +191,9 @@ class Run {
     const { nowMs } = this.#timeline;
     const fromMs = this.#start.atMs;
     const toMs = this.#end?.atMs ?? Infinity;
-    const counted = calls.filter(({ arrivedMs }) => arrivedMs >= fromMs && arrivedMs < toMs);
-    for (const { arrivedMs } of counted) this.#waitsMs.push(nowMs - arrivedMs);
-    if (counted.length === 0) return;
-    this.#jobs++;
-    this.#jobCalls += calls.length;
+    for (const { arrivedMs } of calls) {
+      if (arrivedMs >= fromMs && arrivedMs < toMs) this.#waitsMs.push(nowMs - arrivedMs);
+    }
   }
 
   #onSlots(change: number): void {
@@ -213,6 +224,7 @@ class Run {
       serversMs: busy(this.#servers),
       machinesMs: busy(this.#machines),
       slotsMs: this.#slotsMs,
+      tally: { ...this.#tally },
     };
   }
 
@@ -223,7 +235,7 @@ class Run {
     const waits = Float64Array.from(this.#waitsMs).sort();
     return {
       callsPerSecond: ((end.settled - start.settled) * MS_PER_SECOND) / ms,
-      callsPerJob: this.#jobCalls / this.#jobs,
+      sharing: sharingBetween(start.tally, end.tally),
       waitP50Ms: percentile(waits, 0.5),
       waitP99Ms: percentile(waits, 0.99),
       waitMeanMs: waits.reduce((sum, each) => sum + each, 0) / waits.length,
