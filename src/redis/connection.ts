@@ -22,6 +22,18 @@ const REDIRECTIONS = 1_000;
 const REDIRECTION_PAUSE_MS = 100;
 const MOVED_PAUSE_MS = 10;
 
+const IN_CLUSTER = {
+  clusterRetryStrategy: retryStrategy,
+  slotsRefreshTimeout: CONNECT_MS,
+  maxRedirections: REDIRECTIONS,
+  retryDelayOnFailover: REDIRECTION_PAUSE_MS,
+  retryDelayOnClusterDown: REDIRECTION_PAUSE_MS,
+  retryDelayOnTryAgain: REDIRECTION_PAUSE_MS,
+  retryDelayOnMoved: MOVED_PAUSE_MS,
+  // Certificates are for names, so names go to the sockets as they are.
+  dnsLookup: (host, done) => done(null, host),
+} satisfies ClusterOptions;
+
 /**
  * A connection to Redis that mends itself. What is asked while there is none waits for the next one, so whoever asks needs a
  * deadline of its own; `isReady` says whether it is worth asking at all.
@@ -116,7 +128,7 @@ export class RedisConnection implements AsyncDisposable {
   async #watch(cluster: Cluster): Promise<void> {
     const { signal } = this.#closed;
     cluster.on("node error", (error: unknown) => {
-      if (!this.isReady) this.#failure = failureOf(error);
+      this.#failure = failureOf(error);
     });
     while (!signal.aborted) {
       const askedMs = performance.now();
@@ -168,22 +180,9 @@ function connect(place: RedisPlace, connectionName: string): RedisClient {
     // A master that has become a replica keeps its connections. What it refused is not sent again: it may be part of a transaction.
     reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
   };
-  return place.kind === "cluster" ? new Cluster([...place.nodes], inCluster(options)) : new Redis(options);
-}
-
-function inCluster(redisOptions: NonNullable<ClusterOptions["redisOptions"]>) {
-  return {
-    redisOptions,
-    clusterRetryStrategy: retryStrategy,
-    slotsRefreshTimeout: CONNECT_MS,
-    maxRedirections: REDIRECTIONS,
-    retryDelayOnFailover: REDIRECTION_PAUSE_MS,
-    retryDelayOnClusterDown: REDIRECTION_PAUSE_MS,
-    retryDelayOnTryAgain: REDIRECTION_PAUSE_MS,
-    retryDelayOnMoved: MOVED_PAUSE_MS,
-    // Certificates are for names, so names go to the sockets as they are.
-    dnsLookup: (host, done) => done(null, host),
-  } satisfies ClusterOptions;
+  return place.kind === "cluster"
+    ? new Cluster([...place.nodes], { ...IN_CLUSTER, redisOptions: options })
+    : new Redis(options);
 }
 
 function retryStrategy(times: number): number {

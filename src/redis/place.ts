@@ -81,7 +81,8 @@ function readHosts(text: string, port: number): { host: string; port: number }[]
     const number = given === undefined ? port : Number(given);
     const v6 = found?.["v6"];
     const host = v6 ?? found?.["name"];
-    if (host === undefined || (v6 !== undefined && !isIPv6(v6)) || number < 1 || number > 65_535) throw wrong("has a host that is none");
+    if (host === undefined || (v6 !== undefined && !isIPv6(v6)) || number < 1 || number > 65_535)
+      throw wrong("has a host that is none");
     return { host, port: number };
   });
 }

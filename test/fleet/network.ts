@@ -1,5 +1,6 @@
 /** Networks of a test's own: hosts in network namespaces, behind one bridge, whose cables can be pulled out. Linux and root only. */
 import { type ChildProcess, execFile, execFileSync, spawn, type SpawnOptions } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -15,7 +16,8 @@ const NETWORKS = 512;
 const HOSTS_MAX = 99;
 const UP_MS = 5_000;
 /** The states of a bridge's port: one that is disabled drops what comes and goes, and tells neither side. */
-const [DISABLED, FORWARDING] = ["0", "3"];
+const DISABLED = "0";
+const FORWARDING = "3";
 
 export interface NetworkHost {
   readonly name: string;
@@ -80,9 +82,9 @@ async function addHost(id: string, name: string, index: number, net: string): Pr
   await inside("neighbour", "replace", gateway, "lladdr", macOf(gateway), "dev", "eth0", "nud", "permanent");
   await run("ip", ["neighbour", "replace", address, "lladdr", macOf(address), "dev", id, "nud", "permanent"]);
   const become = async (state: string): Promise<void> => {
-    await run("ip", ["link", "set", port, "type", "bridge_slave", "state", state]);
+    await run("bridge", ["link", "set", "dev", port, "state", state]);
   };
-  await untilForwarding(port);
+  await untilUp(port);
   return {
     name,
     address,
@@ -91,15 +93,16 @@ async function addHost(id: string, name: string, index: number, net: string): Pr
       const [program = "", ...before] = within;
       return spawn(program, [...before, command, ...args], options);
     },
-    cut: () => become(DISABLED ?? ""),
-    mend: () => become(FORWARDING ?? ""),
+    cut: () => become(DISABLED),
+    mend: () => become(FORWARDING),
   };
 }
 
-async function untilForwarding(port: string): Promise<void> {
+/** A port that has just come up is told so once more, up to a second later, and would forget that it was cut. */
+async function untilUp(port: string): Promise<void> {
   const untilMs = performance.now() + UP_MS;
-  while (!(await run("bridge", ["link", "show", "dev", port])).stdout.includes("state forwarding")) {
-    if (performance.now() > untilMs) throw new Error("the bridge does not forward");
+  while ((await readFile(`/sys/class/net/${port}/operstate`, "utf8")).trim() !== "up") {
+    if (performance.now() > untilMs) throw new Error("the link does not come up");
     await delay(20);
   }
 }
@@ -116,7 +119,7 @@ export function canUseNetworks(): string | null {
     ip("link", "add", id, "type", "bridge");
     ip("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", port);
     ip("link", "set", port, "master", id, "up");
-    execFileSync("bridge", ["link", "show", "dev", port], { stdio: "pipe" });
+    execFileSync("bridge", ["link", "set", "dev", port, "state", DISABLED], { stdio: "pipe" });
     return null;
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";

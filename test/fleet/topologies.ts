@@ -118,7 +118,14 @@ export async function startCluster(replicas = 0): Promise<RedisCluster> {
   await using stack = new AsyncDisposableStack();
   const nodes: RedisServer[] = [];
   for (let index = 0; index < MASTERS * (replicas + 1); index++) {
-    const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", `${await freePort()}`];
+    const args = [
+      "--cluster-enabled",
+      "yes",
+      "--cluster-node-timeout",
+      "2000",
+      "--cluster-port",
+      `${await freePort()}`,
+    ];
     nodes.push(stack.use(await startRedis({ args })));
   }
   const hosts = nodes.map(({ port }) => `${HOST}:${port}`);
@@ -132,7 +139,10 @@ export async function startCluster(replicas = 0): Promise<RedisCluster> {
   for (const { port } of nodes)
     await until("the replicas have what their masters have", async () => {
       const said = await ask(port, ["INFO", "replication"]);
-      return said.includes(replicas === 0 ? "role:master" : `connected_slaves:${replicas}`) || said.includes("link_status:up");
+      return (
+        said.includes(replicas === 0 ? "role:master" : `connected_slaves:${replicas}`) ||
+        said.includes("link_status:up")
+      );
     });
   const owned = stack.move();
   return {
@@ -166,7 +176,14 @@ function ofSlot(lines: string, slot: number): string {
 /** What a server answers to one command, on a connection of its own; lists come as their items with commas between. */
 async function ask(port: number, [command = "", ...args]: readonly string[], password = ""): Promise<string> {
   const auth = password === "" ? {} : { password };
-  const client = new Redis({ host: HOST, port, ...auth, retryStrategy: null, commandTimeout: 1_000, lazyConnect: true });
+  const client = new Redis({
+    host: HOST,
+    port,
+    ...auth,
+    retryStrategy: null,
+    commandTimeout: 1_000,
+    lazyConnect: true,
+  });
   client.on("error", () => undefined);
   try {
     return String(await client.call(command, ...args));
