@@ -55,9 +55,7 @@ export class RedisConnection implements AsyncDisposable {
     const client = connect(place, name);
     this.client = client;
     client.on("close", () => this.#lose());
-    client.on("error", (error: unknown) => {
-      this.#failure = failureOf(error);
-    });
+    client.on("error", (error: unknown) => this.#note(error));
     if (client instanceof Cluster) void this.#watch(client);
     else client.on("ready", () => this.#find());
   }
@@ -127,9 +125,7 @@ export class RedisConnection implements AsyncDisposable {
   /** The client of a cluster is ready as long as it reaches any node. Whether the one that counts answers, only asking it tells. */
   async #watch(cluster: Cluster): Promise<void> {
     const { signal } = this.#closed;
-    cluster.on("node error", (error: unknown) => {
-      this.#failure = failureOf(error);
-    });
+    cluster.on("node error", (error: unknown) => this.#note(error));
     while (!signal.aborted) {
       const askedMs = performance.now();
       const isThere = cluster.status === "ready" && (await this.#look(cluster));
@@ -146,12 +142,16 @@ export class RedisConnection implements AsyncDisposable {
       () => {
         answered = true;
       },
-      (error: unknown) => {
-        this.#failure = failureOf(error);
-      },
+      (error: unknown) => this.#note(error),
     );
     await within(LOOK_MS, asked);
     return answered;
+  }
+
+  /** A refused password ends what waits with the error of the command that carried it: whoever gets that must not read it there. */
+  #note(error: unknown): void {
+    this.#failure = failureOf(error);
+    if (error instanceof Error) Reflect.deleteProperty(error, "command");
   }
 
   #find(): void {

@@ -6,13 +6,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { RedisConnection } from "../../src/redis/connection.ts";
 
 const EVERY_MS = 50;
-const FIRST_MS = 5_000;
 
 const [, , url = ""] = process.argv;
 const connection = RedisConnection.open(url, "watcher");
 process.stdin.resume().once("close", () => process.exit());
 
-await connection.ready(FIRST_MS);
+// Until it is there, or has a code that says why it is not.
+while (!(await connection.ready(EVERY_MS)) && connection.failure.includes(" "));
 let said = "";
 let isAsking = false;
 for (;;) {
