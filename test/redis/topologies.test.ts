@@ -45,7 +45,7 @@ describe("a connection by sentinels", { timeout: 90_000 }, () => {
 
   test("says why there is none where no sentinel is, and ends what waits when it is closed", async () => {
     const connection = RedisConnection.open(`redis+sentinel://127.0.0.1:${await freePort()}/main`, "test");
-    await expect.poll(() => connection.failure, soon).toBe("ECONNREFUSED");
+    await expect.poll(() => connection.failure, soon).toBe("UNREACHABLE");
     const asked = connection.client.get(KEY);
     await Promise.all([connection.close(), expect(asked).rejects.toThrow()]);
   });
@@ -104,7 +104,7 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
 
   test("rejects what waits for a cluster that is not there when it is closed", async () => {
     const connection = RedisConnection.open(`redis+cluster://127.0.0.1:${await freePort()}`, "test");
-    await expect.poll(() => connection.failure, soon).toBe("ECONNREFUSED");
+    await expect.poll(() => connection.failure, soon).toBe("UNREACHABLE");
     const asked = connection.client.get(KEY);
     await Promise.all([connection.close(), expect(asked).rejects.toThrow()]);
   });
