@@ -1,5 +1,5 @@
 import type { MachineInfo } from "../fleet/members.ts";
-import type { MachineStats } from "./machine.ts";
+import type { MachineStats } from "./machine-stats.ts";
 
 /** Tools that a machine names in what it says of itself every second. */
 const TOOLS_MAX = 200;

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from "prom-client";
 import type { ExecutorEvents, TellExecutorEvent } from "../executor/executor.ts";
-import type { MachineStats } from "./machine.ts";
+import type { MachineStats } from "./machine-stats.ts";
 
 /** Prometheus metrics of one worker machine. Those of its executor have the names that they have in an engine. */
 export class MachineMetrics {

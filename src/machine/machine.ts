@@ -3,7 +3,7 @@ import type { Registry } from "prom-client";
 import { within } from "../deadline.ts";
 import { GloveboxError } from "../errors.ts";
 import { createExecutor } from "../executor/create.ts";
-import type { Executor, ExecutorStats, ResolvedIsolateOptions } from "../executor/executor.ts";
+import type { Executor, ResolvedIsolateOptions } from "../executor/executor.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { Inbox, Outbox } from "../fleet/mailbox.ts";
 import { Presence } from "../fleet/members.ts";
@@ -15,6 +15,7 @@ import { bundlePrelude } from "../runtimes/prelude.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
+import type { MachineStats } from "./machine-stats.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
 import { Puller, type PullerOptions } from "./puller.ts";
 import { Slots } from "./slots.ts";
@@ -35,19 +36,6 @@ export interface MachineOptions extends FleetOptions {
   /** Where the machine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
-}
-
-export interface MachineStats {
-  readonly id: string;
-  /** Whether calls can run here now. */
-  readonly isReady: boolean;
-  readonly isDraining: boolean;
-  readonly isRedisUp: boolean;
-  readonly slots: number;
-  readonly busySlots: number;
-  /** Calls that it has. */
-  readonly calls: number;
-  readonly executor: ExecutorStats;
 }
 
 /** A worker machine of a fleet. Made by `startMachine`. */

@@ -16,7 +16,7 @@ export class FleetCall {
   readonly isInspection: boolean;
   readonly #sinceMs: number;
   deadlineMs: number;
-  /** The job of BullMQ that brings it to a machine, once it is sent. */
+  /** What brings it to a machine, once it is sent. */
   carrier: FleetJob | null = null;
   /** Whether it waits for the fleet to have room for its tool or tenant. */
   isHeld = false;

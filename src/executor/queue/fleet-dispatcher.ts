@@ -51,7 +51,8 @@ export class FleetDispatcher {
 
   onSent(job: FleetJob): void {
     this.#jobs.set(job.id, job);
-    this.#host.tell("dispatch:batch", { size: job.calls.length });
+    const size = this.#openCalls(job).filter(({ isInspection }) => !isInspection).length;
+    if (size > 0) this.#host.tell("dispatch:batch", { size });
   }
 
   /** Ends a call now; its machine is told, and what it still says is ignored. */
@@ -107,14 +108,14 @@ export class FleetDispatcher {
     for (const job of this.#jobs.values()) {
       if (job.machine !== machine || job.isLost) continue;
       job.isLost = true;
-      for (const call of openCalls(job)) call.lose(nowMs);
+      for (const call of this.#openCalls(job)) call.lose(nowMs);
     }
   }
 
   /** A job is no longer in Redis, and nobody has said what came of it: its calls go once more. */
   sendAgain(job: FleetJob): void {
     this.#jobs.delete(job.id);
-    for (const call of openCalls(job)) {
+    for (const call of this.#openCalls(job)) {
       call.carrier = null;
       if (call.lose(performance.now()) >= LOSSES_MAX) {
         const message = `the call was sent ${LOSSES_MAX} times, and was lost each time`;
@@ -135,7 +136,7 @@ export class FleetDispatcher {
     }
     const nowMs = performance.now();
     const isFirst = job.start === 0;
-    const calls = openCalls(job);
+    const calls = this.#openCalls(job);
     const before = job.machine;
     if (before !== null && before !== machine) {
       for (const call of calls) this.#host.send(before, { kind: "cancel", run: call.run });
@@ -144,8 +145,7 @@ export class FleetDispatcher {
     job.start = start;
     job.isLost = false;
     job.seenMs = nowMs;
-    if (isFirst) this.#host.tell("fleet:taken", { size: job.calls.length, waitMs: nowMs - job.sentMs });
-    else this.#host.tell("fleet:resume", { size: calls.length });
+    this.#tellTaken(job, calls, isFirst, nowMs);
     for (const call of calls) {
       if (!isFirst) this.#tellRestart(call, call.attempts);
       call.take(nowMs);
@@ -156,7 +156,14 @@ export class FleetDispatcher {
       return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
     }
     // It has begun with all of them.
-    for (const { run, isOver } of job.calls) if (isOver) this.#host.send(machine, { kind: "cancel", run });
+    for (const run of job.runs) if (!this.#calls.has(run)) this.#host.send(machine, { kind: "cancel", run });
+  }
+
+  #tellTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {
+    const size = calls.filter(({ isInspection }) => !isInspection).length;
+    if (size === 0) return;
+    if (isFirst) this.#host.tell("fleet:taken", { size, waitMs: nowMs - job.sentMs });
+    else this.#host.tell("fleet:resume", { size });
   }
 
   #tellRestart({ job, isInspection }: FleetCall, attempts: number): void {
@@ -194,13 +201,16 @@ export class FleetDispatcher {
     const job = call.carrier;
     if (job === null) return;
     // Why it ended may depend on where it was, so it keeps its carrier.
-    if (openCalls(job).some(({ run }) => run !== call.run)) return;
+    if (this.#openCalls(job).some(({ run }) => run !== call.run)) return;
     this.#jobs.delete(job.id);
     if (job.machine === null) this.#host.withdraw(job);
   }
-}
 
-/** The calls that a job still has to bring. */
-function openCalls(job: FleetJob): readonly FleetCall[] {
-  return job.calls.filter(({ isOver, carrier }) => !isOver && carrier === job);
+  /** The calls that a job still has to bring. */
+  #openCalls(job: FleetJob): readonly FleetCall[] {
+    return job.runs.flatMap((run) => {
+      const call = this.#calls.get(run);
+      return call?.carrier === job ? [call] : [];
+    });
+  }
 }

@@ -1,9 +1,8 @@
-import type { FleetCall } from "./fleet-call.ts";
-
 /** A job of BullMQ, as its server knows it. */
 export class FleetJob {
   readonly id: string;
-  readonly calls: readonly FleetCall[];
+  /** The calls that it brings, by their numbers. */
+  readonly runs: readonly number[];
   readonly sentMs: number;
   /** The machine that began it last, and for the how manieth time: none that began it earlier is heard. */
   machine: string | null = null;
@@ -15,9 +14,9 @@ export class FleetJob {
   /** Whether it was missing in Redis when it was last looked for. */
   isMissing = false;
 
-  constructor(id: string, calls: readonly FleetCall[], nowMs: number) {
+  constructor(id: string, runs: readonly number[], nowMs: number) {
     this.id = id;
-    this.calls = calls;
+    this.runs = runs;
     this.sentMs = nowMs;
     this.seenMs = nowMs;
   }

@@ -121,7 +121,7 @@ export class Sender {
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
-        members.map(({ call }) => call),
+        members.map(({ call }) => call.run),
         performance.now(),
       );
       for (const { call } of members) call.carrier = job;

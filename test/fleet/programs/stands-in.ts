@@ -1,5 +1,6 @@
 /** Runs a machine that only says what is asked of it, as `glovebox worker` runs one. */
-import type { Machine, MachineStats } from "../../../src/machine/machine.ts";
+import type { Machine } from "../../../src/machine/machine.ts";
+import type { MachineStats } from "../../../src/machine/machine-stats.ts";
 import { runWorker } from "../../../src/surfaces/cli/worker-service.ts";
 
 const [behaviour = "", drainMs = "100"] = process.argv.slice(2);

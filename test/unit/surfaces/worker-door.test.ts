@@ -1,7 +1,8 @@
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWorkerDoor, type WorkerDoor } from "../../../src/surfaces/http/worker-door.ts";
-import type { Machine, MachineStats } from "../../../src/machine/machine.ts";
+import type { Machine } from "../../../src/machine/machine.ts";
+import type { MachineStats } from "../../../src/machine/machine-stats.ts";
 
 const READY: MachineStats = {
   id: "m1",
