@@ -17,6 +17,8 @@ export interface RedisServer extends AsyncDisposable {
   start(): Promise<void>;
   /** Ends it: with SIGTERM it writes what it has, with SIGKILL it does not. */
   stop(signal?: NodeJS.Signals): Promise<void>;
+  /** Sends it a signal and waits for nothing: SIGSTOP makes it silent with all its sockets open, SIGCONT lets it go on. */
+  signal(signal: NodeJS.Signals): void;
 }
 
 export interface RedisServerOptions {
@@ -60,6 +62,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
       ending.kill(signal);
       await ended;
     },
+    signal: (signal) => void child?.kill(signal),
     [Symbol.asyncDispose]: async () => {
       await server.stop("SIGKILL");
       await rm(dir, { recursive: true, force: true });

@@ -1,5 +1,7 @@
-import { Cluster, Redis } from "ioredis";
+import { setTimeout as delay } from "node:timers/promises";
+import { Cluster, type ClusterOptions, Redis } from "ioredis";
 import { within } from "../deadline.ts";
+import { failureOf } from "./failure.ts";
 import { type RedisPlace, readRedisUrl } from "./place.ts";
 
 export type RedisClient = Redis | Cluster;
@@ -9,7 +11,28 @@ const CONNECT_MS = 3_000;
 const SILENT_MS = 8_000;
 const RETRY_LEAST_MS = 50;
 const RETRY_MOST_MS = 1_000;
+/** How long what waits is given to end, and then the socket. */
 const CLOSE_MS = 1_000;
+const SOCKET_CLOSE_MS = 500;
+/** A cluster is asked for the key so often, and has so long to answer. */
+const LOOK_EVERY_MS = 1_000;
+const LOOK_MS = 2_500;
+/** A command to a cluster goes to so many nodes one after another, with these pauses: about as long as a failover takes at most. */
+const REDIRECTIONS = 1_000;
+const REDIRECTION_PAUSE_MS = 100;
+const MOVED_PAUSE_MS = 10;
+
+const IN_CLUSTER = {
+  clusterRetryStrategy: retryStrategy,
+  slotsRefreshTimeout: CONNECT_MS,
+  maxRedirections: REDIRECTIONS,
+  retryDelayOnFailover: REDIRECTION_PAUSE_MS,
+  retryDelayOnClusterDown: REDIRECTION_PAUSE_MS,
+  retryDelayOnTryAgain: REDIRECTION_PAUSE_MS,
+  retryDelayOnMoved: MOVED_PAUSE_MS,
+  // Certificates are for names, so names go to the sockets as they are.
+  dnsLookup: (host, done) => done(null, host),
+} satisfies ClusterOptions;
 
 /**
  * A connection to Redis that mends itself. What is asked while there is none waits for the next one, so whoever asks needs a
@@ -18,33 +41,36 @@ const CLOSE_MS = 1_000;
 export class RedisConnection implements AsyncDisposable {
   readonly #place: RedisPlace;
   readonly #name: string;
+  readonly #key: string;
+  readonly #closed = new AbortController();
+  readonly #waiting = new Set<() => void>();
   readonly client: RedisClient;
   #lostSinceMs: number | null = performance.now();
   #failure = "it has not been reached yet";
 
-  private constructor(place: RedisPlace, name: string) {
+  private constructor(place: RedisPlace, name: string, key: string) {
     this.#place = place;
     this.#name = name;
-    this.client = connect(place, name);
-    this.client.on("ready", () => {
-      this.#lostSinceMs = null;
-    });
-    this.client.on("close", () => {
-      this.#lostSinceMs ??= performance.now();
-    });
-    this.client.on("error", (error: Error & { readonly code?: unknown }) => {
-      this.#failure = typeof error.code === "string" ? error.code : error.name;
-    });
+    this.#key = key;
+    const client = connect(place, name);
+    this.client = client;
+    client.on("close", () => this.#lose());
+    client.on("error", (error: unknown) => this.#note(error));
+    if (client instanceof Cluster) void this.#watch(client);
+    else client.on("ready", () => this.#find());
   }
 
-  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is none. */
-  static open(url: string, name: string): RedisConnection {
-    return new RedisConnection(readRedisUrl(url), name);
+  /**
+   * Begins to connect. `name` is what the server shows of it. Of a cluster it is the node with `key` that counts: give a key
+   * with the hash tag of those that are used. Throws a `TypeError` where the URL is none.
+   */
+  static open(url: string, name: string, key = "{glovebox}"): RedisConnection {
+    return new RedisConnection(readRedisUrl(url), name, key);
   }
 
   /** Another connection to the same place, for commands that block. */
   another(name: string): RedisConnection {
-    return new RedisConnection(this.#place, `${this.#name}:${name}`);
+    return new RedisConnection(this.#place, `${this.#name}:${name}`, this.#key);
   }
 
   get isReady(): boolean {
@@ -63,22 +89,79 @@ export class RedisConnection implements AsyncDisposable {
 
   /** Resolves once there is one, or when `ms` are over; answers whether there is. */
   async ready(ms: number): Promise<boolean> {
-    if (!this.isReady) await within(ms, new Promise((resolve) => this.client.once("ready", resolve)));
+    if (this.isReady) return true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    await within(ms, promise);
+    this.#waiting.delete(resolve);
     return this.isReady;
   }
 
   /** Ends it. What still waits for an answer is rejected. */
   async close(): Promise<void> {
-    if (this.isReady)
+    const { client } = this;
+    this.#closed.abort();
+    const ended = new Promise((resolve) => client.once("end", resolve));
+    if (client.status === "ready")
       await within(
         CLOSE_MS,
-        this.client.quit().catch(() => undefined),
+        client.quit().catch(() => undefined),
       );
-    this.client.disconnect();
+    if (client.status !== "end") {
+      // Between two attempts there is no socket whose end would reject what waits, and a client that never began needs none.
+      if (client.status === "reconnecting") client.status = "wait";
+      client.disconnect();
+      await within(CLOSE_MS, ended);
+      // That of a cluster's client goes back to `close` with its last node, and what is asked of it then would wait for ever.
+      client.status = "end";
+    }
+    this.#lose();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** The client of a cluster is ready as long as it reaches any node. Whether the one that counts answers, only asking it tells. */
+  async #watch(cluster: Cluster): Promise<void> {
+    const { signal } = this.#closed;
+    cluster.on("node error", (error: unknown) => this.#note(error));
+    while (!signal.aborted) {
+      const askedMs = performance.now();
+      const isThere = cluster.status === "ready" && (await this.#look(cluster));
+      if (signal.aborted) return;
+      if (isThere) this.#find();
+      else this.#lose(askedMs);
+      await delay(isThere ? LOOK_EVERY_MS : RETRY_LEAST_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  async #look(cluster: Cluster): Promise<boolean> {
+    let answered = false;
+    const asked = cluster.exists(this.#key).then(
+      () => {
+        answered = true;
+      },
+      (error: unknown) => this.#note(error),
+    );
+    await within(LOOK_MS, asked);
+    return answered;
+  }
+
+  /** A refused password ends what waits with the error of the command that carried it: whoever gets that must not read it there. */
+  #note(error: unknown): void {
+    this.#failure = failureOf(error);
+    if (error instanceof Error) Reflect.deleteProperty(error, "command");
+  }
+
+  #find(): void {
+    this.#lostSinceMs = null;
+    this.#failure = "it was closed";
+    for (const resolve of this.#waiting) resolve();
+  }
+
+  #lose(sinceMs = performance.now()): void {
+    this.#lostSinceMs ??= sinceMs;
   }
 }
 
@@ -87,18 +170,19 @@ function connect(place: RedisPlace, connectionName: string): RedisClient {
     ...place.options,
     connectionName,
     connectTimeout: CONNECT_MS,
+    disconnectTimeout: SOCKET_CLOSE_MS,
+    sentinelCommandTimeout: CONNECT_MS,
     socketTimeout: SILENT_MS,
     keepAlive: CONNECT_MS,
     // What waits is resent when there is a connection again: its sender says when that is too late.
     maxRetriesPerRequest: null,
     retryStrategy,
+    // A master that has become a replica keeps its connections. What it refused is not sent again: it may be part of a transaction.
+    reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
   };
-  if (place.kind !== "cluster") return new Redis(options);
-  return new Cluster([...place.nodes], {
-    redisOptions: options,
-    clusterRetryStrategy: retryStrategy,
-    slotsRefreshTimeout: CONNECT_MS,
-  });
+  return place.kind === "cluster"
+    ? new Cluster([...place.nodes], { ...IN_CLUSTER, redisOptions: options })
+    : new Redis(options);
 }
 
 function retryStrategy(times: number): number {

@@ -1,9 +1,20 @@
+import { isIPv6 } from "node:net";
 import type { RedisOptions } from "ioredis";
 
 /** What of a client's options a URL says. */
 type Access = Pick<
   RedisOptions,
-  "host" | "port" | "db" | "username" | "password" | "tls" | "sentinels" | "name" | "enableTLSForSentinelMode"
+  | "host"
+  | "port"
+  | "db"
+  | "username"
+  | "password"
+  | "tls"
+  | "sentinels"
+  | "name"
+  | "sentinelPassword"
+  | "sentinelTLS"
+  | "enableTLSForSentinelMode"
 >;
 
 /** Where Redis is: a single server, one that sentinels name, or a cluster. */
@@ -26,9 +37,13 @@ const SENTINEL_PORT = 26_379;
 /**
  * Reads where Redis is:
  *
- * - `redis://[[user]:password@]host[:port][/db]`, and `rediss://` with TLS
- * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`
+ * - `redis://[[user]:password@]host[:port][/db]`
+ * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`; where they
+ *   ask for a password, it is the same one
  * - `redis+cluster://[[user]:password@]host[:port][,…]`: a cluster, by any of its nodes
+ *
+ * and each with `rediss` for TLS to all of them: certificates are checked against what Node.js trusts (`NODE_EXTRA_CA_CERTS`
+ * names the file of an authority of one's own).
  *
  * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
  */
@@ -46,12 +61,11 @@ export function readRedisUrl(url: string): RedisPlace {
   if (isSentinel) {
     const [name = "", db = "", ...more] = path.split("/");
     if (name === "" || more.length > 0) throw wrong("does not say which master: redis+sentinel://host/name");
-    const sentinelTls = scheme.startsWith("rediss") ? { enableTLSForSentinelMode: true } : {};
-    const sentinels = nodes.map((node) => ({ ...node }));
-    return {
-      kind: "sentinel",
-      options: { ...options, ...sentinelTls, sentinels, name: decode(name), db: readDatabase(db) },
-    };
+    // The client needs both: the one for what it asks of sentinels, the other for the master that they name.
+    const sentinelTls = "tls" in tls ? { sentinelTLS: tls.tls, enableTLSForSentinelMode: true } : {};
+    const sentinelPassword = options.password === undefined ? {} : { sentinelPassword: options.password };
+    const master = { sentinels: [...nodes], name: decode(name), db: readDatabase(db) };
+    return { kind: "sentinel", options: { ...options, ...sentinelTls, ...sentinelPassword, ...master } };
   }
   const [node, second] = nodes;
   if (node === undefined || second !== undefined) throw wrong("has several hosts, and its scheme has one");
@@ -65,8 +79,10 @@ function readHosts(text: string, port: number): { host: string; port: number }[]
     const found = HOST.exec(each)?.groups;
     const given = found?.["port"];
     const number = given === undefined ? port : Number(given);
-    const host = found?.["v6"] ?? found?.["name"];
-    if (host === undefined || number < 1 || number > 65_535) throw wrong("has a host that is none");
+    const v6 = found?.["v6"];
+    const host = v6 ?? found?.["name"];
+    if (host === undefined || (v6 !== undefined && !isIPv6(v6)) || number < 1 || number > 65_535)
+      throw wrong("has a host that is none");
     return { host, port: number };
   });
 }
