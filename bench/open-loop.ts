@@ -72,7 +72,7 @@ export async function offer(
 }
 
 /** Mulberry32: numbers from 0 to below 1 that look random and follow from the seed. */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -179,7 +179,7 @@ export const ERRORS = {
     http: 503,
     retryable: true,
     blame: "operator",
-    advice: "Mend what `idempotency.path` names: the message says what is wrong with it.",
+    advice: "Mend what `idempotency.path` or `.url` names: the message says what is wrong with it.",
   },
   executor_crashed: {
     type: "ExecutorCrashedError",

@@ -3,8 +3,7 @@ import { StoreError } from "./capabilities/kv/failure.ts";
 import { CALL_ID_MAX } from "./arguments.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
-import type { Claim, KeyedCall } from "./ledger/calls.ts";
-import { Ledger, type LedgerOptions } from "./ledger/ledger.ts";
+import type { CallLedger, Claim, KeyedCall } from "./ledger/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
 
 /** When a call that another process runs is worth asking for again. */
@@ -34,14 +33,14 @@ type Run = (options: ExecuteOptions) => Promise<ToolResult>;
  * here, afterwards from the ledger. It is cancelled when all of them are.
  */
 export class Idempotency {
-  readonly #ledger: Ledger;
+  readonly #ledger: CallLedger;
   readonly #mayRepeat: (tool: string) => boolean;
   readonly #running = new Map<string, Running>();
   #isClosed = false;
 
   /** `mayRepeat`: whether calls of a tool may be made twice where nobody knows what came of the first. */
-  constructor(options: LedgerOptions, mayRepeat: (tool: string) => boolean) {
-    this.#ledger = new Ledger(options);
+  constructor(ledger: CallLedger, mayRepeat: (tool: string) => boolean) {
+    this.#ledger = ledger;
     this.#mayRepeat = mayRepeat;
   }
 

@@ -22,6 +22,9 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("executor:lost", (event) => logger.warn(event, "an executor was lost and replaced"));
   events.on("executor:recycle", (event) => logger.info(event, "an executor process makes room for a fresh one"));
   events.on("executor:delay", (event) => logger.warn(event, "executors are lost so fast that the next one waits"));
+  events.on("fleet:join", (event) => logger.info(event, "a worker machine of the fleet takes calls"));
+  events.on("fleet:leave", (event) => logger.warn(event, "a worker machine of the fleet is gone"));
+  events.on("fleet:damage", (event) => logger.warn(event, "something came from the fleet that cannot be read"));
   events.on("call:restart", (event) => logger.info(event, "a call starts again that lost its executor"));
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool ended an executor and runs apart from now on"));
   events.on("tool:refuse", (event) => logger.warn(event, "a tool is refused for a while to whom it ended executors"));

@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from "prom-client";
 import { ERRORS } from "./errors.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats, RecycleReason, RestartReason } from "./executor/executor.ts";
+import { registerFleetMetrics } from "./fleet-metrics.ts";
 import type { SchedulerStats } from "./schedule/scheduler.ts";
 import { registerTallies, Tally } from "./tally.ts";
 
@@ -103,6 +104,9 @@ export class Metrics {
     const batch = { name: "glovebox_dispatch_batch_size", help: "Calls that went to a worker together." };
     registerTallies(registry, batch, () => [[{}, this.#batch]]);
     registerGauges(registers, sources, (tool) => this.#label(tool));
+    if (sources.executor().fleet !== undefined) {
+      registerFleetMetrics(registry, events, () => sources.executor().fleet);
+    }
     this.#subscribe(events);
   }
 

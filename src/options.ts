@@ -7,7 +7,7 @@ import type { AuditTarget } from "./audit.ts";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
 import { IN_MEMORY } from "./capabilities/kv/layout.ts";
-import type { StoreOptions } from "./capabilities/kv/store.ts";
+import type { KvStoreOptions } from "./capabilities/kv/kv.ts";
 import type { LedgerOptions } from "./ledger/ledger.ts";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
@@ -16,6 +16,8 @@ import { resolveExecutorOptions } from "./executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "./package/options.ts";
+import { readRedisUrl } from "./redis/place.ts";
+import { SECRET_LEAST } from "./redis/seal.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
 
 export { EXECUTOR_KINDS, FLEET_DEFAULT, SANDBOX_MODES } from "./executor/options.ts";
@@ -31,8 +33,13 @@ export interface QueueOptions {
   readonly perTenant?: number;
 }
 
-/** Where the `kv` of tools is kept. */
+/** Where the `kv` of tools is kept: in a file, or in Redis. */
 export interface KvOptions {
+  /**
+   * Redis or Valkey, instead of a file, for engines on several machines: `redis://host:6379`. What it may grow to is its own
+   * `maxmemory`.
+   */
+  readonly url?: string;
   /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
   readonly path?: string;
   /** What the file may grow to. Default 8 GiB. */
@@ -46,6 +53,15 @@ export interface IdempotencyOptions {
    * they are, keys and arguments as digests. Default `:memory:`: for as long as the engine lives.
    */
   readonly path?: string;
+  /**
+   * A Redis instead, for engines on several machines: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`.
+   * It is reached when it is first used.
+   */
+  readonly url?: string;
+  /** Which engines have one in common, of those that use the same Redis. Default `default`. */
+  readonly fleet?: string;
+  /** At least 16 characters, the same for all: results are sealed with it before they go to Redis. */
+  readonly secret?: string;
   /** How long the end of a call is remembered. Default 600,000. */
   readonly ttlMs?: number;
   /** Calls that are remembered. Of more, the oldest of the tenant that has most are forgotten. Default 10,000. */
@@ -99,7 +115,7 @@ export interface ResolvedOptions {
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
   readonly stateDir: string;
-  readonly kv: StoreOptions;
+  readonly kv: KvStoreOptions;
   readonly idempotency: LedgerOptions;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
@@ -147,8 +163,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
 /** Options that are objects of the engine's own, by what each may have. */
 const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
-  kv: ["path", "maxBytes"],
-  idempotency: ["path", "ttlMs", "maxEntries", "maxBytes"],
+  kv: ["url", "path", "maxBytes"],
+  idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
@@ -190,20 +206,61 @@ function checkDuration(name: string, value: unknown): void {
 /** Where state is kept where nobody says so. */
 export const STATE_DIR = ".glovebox";
 
-function resolveKv({ path, maxBytes }: KvOptions, stateDir: string): StoreOptions {
+function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {
+  if (url !== undefined) {
+    if (path === undefined && maxBytes === undefined) return { url: resolveRedisUrl("kv.url", url) };
+    throw new TypeError("kv.url stands for itself: kv.path and kv.maxBytes are of a file");
+  }
   return {
     path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
     maxBytes: count("kv.maxBytes", maxBytes, 8 * 1024 ** 3, 1024 ** 2),
   };
 }
 
-function resolveIdempotency({ path = IN_MEMORY, ttlMs, maxEntries, maxBytes }: IdempotencyOptions): LedgerOptions {
-  return {
-    path: resolvePath("idempotency.path", path),
+/** The URL may hold a password, so no message shows it. */
+function resolveRedisUrl(name: string, url: unknown): string {
+  if (typeof url !== "string") throw new TypeError(`${name} is a URL of Redis`);
+  try {
+    readRedisUrl(url);
+  } catch (error) {
+    throw new TypeError(`${name}: ${(error as Error).message}`, { cause: error });
+  }
+  return url;
+}
+
+/** What may be part of a key's name in Redis. */
+const FLEET = /^[A-Za-z0-9._-]{1,64}$/;
+
+function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
+  const { path, url, fleet, secret, ttlMs, maxEntries, maxBytes } = options;
+  const room = {
     ttlMs: count("idempotency.ttlMs", ttlMs, 10 * 60 * 1_000, 1),
     maxEntries: count("idempotency.maxEntries", maxEntries, 10_000, 1),
     maxBytes: count("idempotency.maxBytes", maxBytes, 64 * 1024 ** 2, 1024 ** 2),
   };
+  if (url === undefined) {
+    if (fleet !== undefined || secret !== undefined)
+      throw new TypeError("idempotency.fleet and idempotency.secret are for a Redis, and there is no idempotency.url");
+    return { kind: "sqlite", path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
+  }
+  if (path !== undefined) throw new TypeError("idempotency has a path or a url, and not both");
+  checkRedisUrl("idempotency.url", url);
+  if (fleet !== undefined && (typeof fleet !== "string" || !FLEET.test(fleet)))
+    throw new TypeError("idempotency.fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore");
+  if (secret !== undefined && (typeof secret !== "string" || secret.length < SECRET_LEAST))
+    throw new TypeError(`idempotency.secret has at least ${SECRET_LEAST} characters`);
+  return { kind: "redis", url, fleet: fleet ?? "default", secret, ...room };
+}
+
+/** What is wrong with it is told without any of it: it may hold a password. */
+function checkRedisUrl(name: string, url: unknown): void {
+  try {
+    readRedisUrl(String(url));
+  } catch (error) {
+    throw new TypeError(`${name} cannot be used: ${error instanceof Error ? error.message : "it cannot be read"}`, {
+      cause: error,
+    });
+  }
 }
 
 function resolvePath(name: string, path: unknown): string {

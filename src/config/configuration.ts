@@ -112,11 +112,13 @@ function unescape(key: string): string {
   return key.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** What stands among the secrets, the keys, what tools are given and what reaches a fleet may be a secret, and is not shown. */
+/** What stands among the secrets, the keys, what tools are given, what reaches a fleet or says where a Redis is, is not shown. */
 function discreet(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
   if (pointer.startsWith("/executor/")) return keyword === "additionalProperties" ? violation : unseen(violation);
+  if (pointer === "/kv" || pointer === "/kv/url") return unseen(violation);
+  if (pointer.startsWith("/idempotency")) return discreetOfRedis(violation);
   if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
   if (keyword === "additionalProperties") {
     // A text that is broken may have made a name of it.
@@ -126,6 +128,16 @@ function discreet(violation: Violation): Violation {
   }
   if (keyword !== "minProperties" && keyword !== "maxProperties") return unseen(violation);
   return { ...violation, message: `${pointer} must have origins, and one of value, env and file` };
+}
+
+/** The place of a Redis has a password, and a secret beside it; a text that is broken may have made a name of either. */
+function discreetOfRedis(violation: Violation): Violation {
+  const { pointer, keyword } = violation;
+  if (keyword !== "additionalProperties") return unseen(violation);
+  const around = pointer.slice(0, pointer.lastIndexOf("/"));
+  const known = Object.keys(CONFIG_SCHEMA.properties?.["idempotency"]?.properties ?? {});
+  const message = `${around} has a property that is none of ${known.join(", ")}`;
+  return { ...violation, pointer: around, keyword: "propertyNames", message };
 }
 
 /** Says which name may be meant, where that can be told, instead of all that there are. */

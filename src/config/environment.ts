@@ -1,5 +1,6 @@
 import { ConfigError } from "./config-error.ts";
 import type { Override } from "./configuration.ts";
+import { HIDDEN, URLS } from "./schema.ts";
 import { nearest, readText, type Setting, settingAt, SETTINGS } from "./names.ts";
 
 /** Names that are no setting's: where the configuration is, and a lone administrator's key. */
@@ -7,8 +8,6 @@ const OTHERS: readonly string[] = ["GLOVEBOX_CONFIG", "GLOVEBOX_KEY"];
 const FLEET_SECRET = "GLOVEBOX_FLEET_SECRET";
 /** Every setting by its variable; servers and worker machines have one name for their fleet's secret. */
 const VARIABLES: readonly Setting[] = [...SETTINGS, { ...settingAt("executor/secret"), variable: FLEET_SECRET }];
-/** Names that may hold the secret of a fleet, or the password of its Redis. */
-const FLEET_NAMES = [FLEET_SECRET, "GLOVEBOX_EXECUTOR__SECRET", "GLOVEBOX_EXECUTOR__URL", "GLOVEBOX_EXECUTOR"];
 /** What Kubernetes tells a pod of a service called `glovebox`, in names that look like ours. */
 const SERVICE_LINK = /^GLOVEBOX_(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)\w*)$/;
 
@@ -34,10 +33,10 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Overri
   });
 }
 
-/** Takes what only a fleet shall know out of the environment once it has been read: what is not there, nobody finds. */
-export function forgetFleet(environment: NodeJS.ProcessEnv): void {
-  for (const name of FLEET_NAMES) delete environment[name];
-}
+/** Variables of which no tool shall hear, whatever it may see of the environment: what they say is, or has in it, never shown. */
+export const HIDDEN_VARIABLES: readonly string[] = VARIABLES.filter(({ path }) =>
+  [...HIDDEN, ...URLS].some((place) => `${place}/`.startsWith(`${path.join("/")}/`)),
+).map(({ variable }) => variable);
 
 function isServiceLink(name: string, text: string): boolean {
   return SERVICE_LINK.test(name) || (name === "GLOVEBOX_PORT" && /^(?:tcp|udp):\/\//.test(text));

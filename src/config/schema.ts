@@ -3,6 +3,7 @@ import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import { type EngineOptions, EXECUTOR_KINDS, SANDBOX_MODES } from "../options.ts";
 import { NAMES } from "../limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../protocol/script.ts";
+import { SECRET_LEAST } from "../redis/seal.ts";
 import type { ToolLocation } from "../tool/definition.ts";
 
 /** What a configuration says: an engine's options, as far as they are data, and those of the service around it. */
@@ -167,8 +168,16 @@ export const CONFIG_SCHEMA: Part = section({
     required: ["rules"],
   },
   secrets: { type: "object", additionalProperties: SECRET },
-  kv: section({ path: PATH, maxBytes: COUNT }),
-  idempotency: section({ path: PATH, ttlMs: COUNT, maxEntries: COUNT, maxBytes: COUNT }),
+  kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
+  idempotency: section({
+    path: PATH,
+    url: { description: "Redis that keeps results, for several machines", ...PATH },
+    fleet: { description: "which engines have results in common", ...PATH },
+    secret: { description: "what results are sealed with in Redis", type: "string", minLength: SECRET_LEAST },
+    ttlMs: COUNT,
+    maxEntries: COUNT,
+    maxBytes: COUNT,
+  }),
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
   packages: section({
     origins: TEXTS,
@@ -200,10 +209,16 @@ export const PATHS = [
 ];
 
 /** What is never shown: it may be a secret, or stand for one. */
-export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config", "executor/secret"];
+export const HIDDEN: readonly string[] = [
+  "secrets/*/value",
+  "keys/*/hash",
+  "tools/*/config",
+  "executor/secret",
+  "idempotency/secret",
+];
 
 /** What is shown without the user and the password in it. */
-export const URLS: readonly string[] = ["executor/url", "executor/store"];
+export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url"];
 
 function section(properties: { readonly [name: string]: unknown }): Part {
   return { type: "object", properties: properties as { readonly [name: string]: Part }, additionalProperties: false };

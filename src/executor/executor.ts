@@ -145,6 +145,8 @@ export interface ExecutorEvents {
   "fleet:leave": [event: { readonly machine: string }];
   /** A machine took calls that had waited in the fleet for so long. */
   "fleet:taken": [event: { readonly size: number; readonly waitMs: number }];
+  /** Another machine took up calls whose machine was lost. */
+  "fleet:resume": [event: { readonly size: number }];
   /** Something came from the fleet that cannot be read. */
   "fleet:damage": [event: { readonly why: string }];
   /** A call starts again that lost its executor through no fault of its own, after so many starts. */

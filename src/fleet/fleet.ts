@@ -27,7 +27,7 @@ export class Fleet implements MemberOptions {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
     this.keys = new FleetKeys(fleet);
     this.seal = Seal.of(secret);
-    this.connection = RedisConnection.open(url, `glovebox:${this.id}`);
+    this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
     this.bulk = this.connection.another("bulk");
     this.payloads = new Payloads(this.connection, this.keys, this.seal);
   }

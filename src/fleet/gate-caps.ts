@@ -42,9 +42,9 @@ export class Cap {
   /** For how many claims it is worth asking: all until it has held one, then as many as there is said to be room for. */
   tries = Infinity;
 
-  constructor(name: readonly string[], limit: number, keys: FleetKeys) {
-    this.leases = keys.of("gate", ...name, "leases");
-    this.waits = keys.of("gate", ...name, "waits");
+  constructor(leases: string, waits: string, limit: number) {
+    this.leases = leases;
+    this.waits = waits;
     this.limit = limit;
   }
 
@@ -66,6 +66,8 @@ export class Cap {
 /** A claim that is asked for, has leases, or is held back. */
 export interface Entry {
   readonly claim: Claim;
+  /** Its tenant's name, as Redis knows it. */
+  readonly tenant: string;
   readonly ofTenant: Cap | null;
   readonly ofTool: Cap | null;
   isHeld: boolean;
@@ -110,9 +112,11 @@ export class CapBook {
   enter(claim: Claim): Entry {
     const known = this.#entries.get(claim.id);
     if (known !== undefined) return known;
-    const ofTenant = this.#cap("tenant", claim.tenant, this.#limits.perTenant);
-    const ofTool = this.#cap("tool", claim.tool, this.#limits.perTool);
-    const entry = { claim, ofTenant, ofTool, isHeld: false, heldBy: 0, sinceUs: null };
+    const { perTenant, perTool } = this.#limits;
+    const tenant = shortName(claim.tenant);
+    const ofTenant = perTenant === Infinity ? null : this.#cap("tenant", tenant, perTenant);
+    const ofTool = perTool === Infinity ? null : this.#cap("tool", shortName(claim.tool), perTool);
+    const entry = { claim, tenant, ofTenant, ofTool, isHeld: false, heldBy: 0, sinceUs: null };
     this.#entries.set(claim.id, entry);
     return entry;
   }
@@ -167,12 +171,14 @@ export class CapBook {
     }
   }
 
-  #cap(kind: string, name: string, limit: number): Cap | null {
-    if (limit === Infinity) return null;
-    const made = new Cap([kind, shortName(name)], limit, this.#keys);
-    const cap = this.#caps.get(made.leases) ?? made;
+  #cap(kind: string, name: string, limit: number): Cap {
+    const leases = this.#keys.of("gate", kind, name, "leases");
+    let cap = this.#caps.get(leases);
+    if (cap === undefined) {
+      cap = new Cap(leases, this.#keys.of("gate", kind, name, "waits"), limit);
+      this.#caps.set(leases, cap);
+    }
     cap.users++;
-    this.#caps.set(cap.leases, cap);
     return cap;
   }
 }

@@ -22,6 +22,13 @@ export const LEASE_MS = 10_000;
 /** How long a server keeps its turn at a cap without asking again. It asks every second. */
 const WAITER_MS = 3_500;
 
+/** One command for many values, in parts: Lua's stack is bounded. */
+const MANY = `
+local function many(command, key, values)
+  for i = 1, #values, 1000 do redis.call(command, key, unpack(values, i, math.min(i + 999, #values))) end
+end
+`;
+
 /**
  * The order, in KEYS[1] and KEYS[2]. `v` is the virtual time, `base` what place 0 stands for; the sorted set has the tag that
  * each tenant's next job gets, where that is later than `v`. Numbers are written in full, because a tag has a fraction.
@@ -71,7 +78,7 @@ end
  * numbers of its two caps, since when it waits, and which caps have held it (1 its tenant's, 2 its tool's).
  * Answers base, whether to move what waits, the time; for each claim its tag as text, or as a number which caps hold it now.
  */
-export const ADMIT = new Script(`${ORDER}${TELL}
+export const ADMIT = new Script(`${ORDER}${TELL}${MANY}
 local server, channel, capCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local at = 3
 local caps = {}
@@ -79,7 +86,7 @@ for i = 1, capCount do
   local leases, waits = KEYS[1 + 2 * i], KEYS[2 + 2 * i]
   call('ZREMRANGEBYSCORE', leases, '-inf', nowMs)
   local cap = { leases = leases, waits = waits, free = tonumber(ARGV[at + 1]) - call('ZCARD', leases),
-    since = tonumber(ARGV[at + 2]) or (ARGV[at + 2] == 'now' and nowUs or nil), others = {} }
+    since = tonumber(ARGV[at + 2]) or (ARGV[at + 2] == 'now' and nowUs or nil), others = {}, added = {} }
   for _, waiter in ipairs(waitersAt(waits, nowMs)) do
     if waiter.server == server then cap.mine = waiter.since else cap.others[#cap.others + 1] = waiter end
   end
@@ -95,8 +102,8 @@ local function hasRoom(cap, since)
   return free >= 1
 end
 local function lease(cap, id)
-  call('ZADD', cap.leases, nowMs + ${LEASE_MS}, server .. ':' .. id)
-  call('PEXPIRE', cap.leases, ${LEASE_MS})
+  cap.added[#cap.added + 1] = nowMs + ${LEASE_MS}
+  cap.added[#cap.added + 1] = server .. ':' .. id
   cap.free = cap.free - 1
 end
 local nextTag, lastPlace = {}, base
@@ -129,6 +136,8 @@ for i = at + 1, #ARGV, width do
   end
 end
 for _, cap in ipairs(caps) do
+  many('ZADD', cap.leases, cap.added)
+  if #cap.added > 0 then call('PEXPIRE', cap.leases, ${LEASE_MS}) end
   if cap.since then wait(cap.waits, server, cap.since, nowMs)
   elseif cap.mine then call('HDEL', cap.waits, server) end
   if cap.mine and cap.free > 0 and #cap.others > 0 and (cap.since or math.huge) > cap.mine then
@@ -136,7 +145,12 @@ for _, cap in ipairs(caps) do
     tell(channel, cap.leases, cap.free, cap.others, server)
   end
 end
-for tenant, tag in pairs(nextTag) do call('ZADD', KEYS[2], text(tag), tenant) end
+local tags = {}
+for tenant, tag in pairs(nextTag) do
+  tags[#tags + 1] = text(tag)
+  tags[#tags + 1] = tenant
+end
+many('ZADD', KEYS[2], tags)
 local moved = math.floor(v) - ${REACH}
 if lastPlace - base > ${MOVE_BEYOND} and moved - base >= ${MOVE_LEAST} then
   base = moved
@@ -154,12 +168,14 @@ export const RELEASE = new Script(`
 local call = redis.call
 local clock = call('TIME')
 local nowMs = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
-${TELL}
+${TELL}${MANY}
 local server, channel, at = ARGV[1], ARGV[2], 3
 for i = 1, #KEYS, 2 do
   local leases, waits, limit, since, count = KEYS[i], KEYS[i + 1], tonumber(ARGV[at]), ARGV[at + 1], tonumber(ARGV[at + 2])
   at = at + 3
-  for k = at, at + count - 1 do call('ZREM', leases, server .. ':' .. ARGV[k]) end
+  local ended = {}
+  for k = at, at + count - 1 do ended[#ended + 1] = server .. ':' .. ARGV[k] end
+  many('ZREM', leases, ended)
   at = at + count
   if since == 'none' then call('HDEL', waits, server)
   elseif since ~= 'now' then wait(waits, server, tonumber(since), nowMs)
@@ -174,11 +190,16 @@ end
 
 /** KEYS: the order's two, then the leases of each cap. ARGV: server; for each cap how many leases, and whose. Answers the base where
  * this server is to look over what waits. Leases that Redis has lost are there again. */
-export const RENEW = new Script(`${ORDER}
+export const RENEW = new Script(`${ORDER}${MANY}
 local at = 2
 for i = 3, #KEYS do
   local count = tonumber(ARGV[at])
-  for k = at + 1, at + count do call('ZADD', KEYS[i], nowMs + ${LEASE_MS}, ARGV[1] .. ':' .. ARGV[k]) end
+  local kept = {}
+  for k = at + 1, at + count do
+    kept[#kept + 1] = nowMs + ${LEASE_MS}
+    kept[#kept + 1] = ARGV[1] .. ':' .. ARGV[k]
+  end
+  many('ZADD', KEYS[i], kept)
   call('PEXPIRE', KEYS[i], ${LEASE_MS})
   at = at + 1 + count
 end

@@ -1,16 +1,6 @@
 import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import {
-  BY_TENANT,
-  BY_TOOL,
-  type Cap,
-  CapBook,
-  type Caps,
-  capsOf,
-  type Claim,
-  type Entry,
-  shortName,
-} from "./gate-caps.ts";
+import { BY_TENANT, BY_TOOL, type Cap, CapBook, type Caps, capsOf, type Claim, type Entry } from "./gate-caps.ts";
 import { ADMIT, RELEASE, RENEW } from "./gate-script.ts";
 import type { FleetKeys } from "./keys.ts";
 import { levelOf, orderKeys, placeOf, type Turn } from "./turn.ts";
@@ -83,11 +73,13 @@ export class FleetGate implements AsyncDisposable {
 
   /**
    * Asks for places. Never rejects: while Redis does not answer, all are held. What is held is to be handed in again when `onRoom`
-   * says so, in the order in which it shall go, or to be released.
+   * says so, in the order in which it shall go, or to be released. What has a place is not handed in again.
    */
   async admit(claims: readonly Claim[]): Promise<Admission> {
     const entries = claims.map((claim) => this.#book.enter(claim));
     if (!this.#connection.isReady || this.#late > 0 || this.#isClosed) return this.#holdAll(entries);
+    // What has ended in this tick makes room for what comes in it.
+    void this.#sendEnded();
     const held: string[] = [];
     const asked: Entry[] = [];
     for (const entry of entries)
@@ -207,8 +199,8 @@ export class FleetGate implements AsyncDisposable {
     const numbers = new Map<Cap | null, number>(caps.map((cap, index) => [cap, index + 1]));
     const args: (string | number)[] = [this.#options.server, this.#channel, caps.length];
     for (const cap of caps) args.push(cap.limit, cap.waitsSince(asked));
-    for (const { claim, ofTenant, ofTool, sinceUs, heldBy } of entries) {
-      args.push(claim.id, shortName(claim.tenant), levelOf(claim.priority), claim.cost);
+    for (const { claim, tenant, ofTenant, ofTool, sinceUs, heldBy } of entries) {
+      args.push(claim.id, tenant, levelOf(claim.priority), claim.cost);
       if (caps.length === 0) continue;
       args.push(numbers.get(ofTenant) ?? 0, numbers.get(ofTool) ?? 0, sinceUs ?? "", heldBy);
     }

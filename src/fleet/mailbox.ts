@@ -34,11 +34,11 @@ export class Outbox<Message> {
   #held = 0;
   #isDue = false;
   #isClosed = false;
-  readonly #onReady = (): void => this.#schedule();
+  readonly #stopListening: () => void;
 
   constructor(options: MailOptions) {
     this.#options = options;
-    options.connection.client.on("ready", this.#onReady);
+    this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
 
   send(to: string, message: Message): void {
@@ -59,7 +59,7 @@ export class Outbox<Message> {
   close(): void {
     this.#flush();
     this.#isClosed = true;
-    this.#options.connection.client.off("ready", this.#onReady);
+    this.#stopListening();
   }
 
   #schedule(): void {

@@ -1,36 +1,27 @@
-import type { Job as BullJob } from "bullmq";
 import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
-import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import { GloveboxError } from "../errors.ts";
 import { createExecutor } from "../executor/create.ts";
-import type { Answer, Executor, ExecutorStats, ResolvedIsolateOptions } from "../executor/executor.ts";
+import type { Executor, ExecutorStats, ResolvedIsolateOptions } from "../executor/executor.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { Inbox, Outbox } from "../fleet/mailbox.ts";
 import { Presence } from "../fleet/members.ts";
-import { type FleetLimits, type MachineMessage, type ServerMessage, UNDERSTOOD } from "../fleet/messages.ts";
+import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../fleet/messages.ts";
 import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-store.ts";
 import { TextReader } from "../fleet/texts.ts";
-import { noteTaken, type Turn } from "../fleet/turn.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { bundlePrelude } from "../runtimes/prelude.ts";
-import { readJob } from "./job-data.ts";
 import { machineInfo } from "./machine-info.ts";
-import { MachineJob } from "./machine-job.ts";
+import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
-import { Owners } from "./owners.ts";
-import { Puller } from "./puller.ts";
+import { Puller, type PullerOptions } from "./puller.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
 /** How long a machine waits for its Redis when it starts. */
 const REDIS_MS = 30_000;
-/** A job whose server cannot be seen is looked at again so often, and so many times, before it is dropped. */
-const UNSEEN_MS = 1_000;
-const UNSEEN_MAX = 10;
-const LIMITS_MAX = 1_000;
 const CLOSE_MS = 5_000;
 
 export interface MachineOptions extends FleetOptions {
@@ -86,17 +77,9 @@ class FleetMachine implements Machine {
   readonly #outbox: Outbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
   readonly #presence: Presence;
-  readonly #owners: Owners;
-  readonly #scripts: ToolScripts;
+  readonly #jobs: MachineJobs;
   readonly #pullers: readonly Puller[];
   readonly #metrics: MachineMetrics;
-  readonly #logger: MachineLogger | undefined;
-  /** By their ids, and by what their calls are called by their servers. */
-  readonly #jobs = new Map<string, MachineJob>();
-  readonly #calls = new Map<string, MachineJob>();
-  readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX, LIMITS_MAX, () => 1);
-  readonly #idle = new Set<() => void>();
-  #turns: Turn[] = [];
   #lastRun = 0;
   #isDraining = false;
   #closing: Promise<void> | null = null;
@@ -108,7 +91,6 @@ class FleetMachine implements Machine {
     const fleet = new Fleet(options, "machine");
     const { connection, bulk, keys, seal, payloads, id } = fleet;
     this.#fleet = fleet;
-    this.#logger = options.logger;
     this.#slots = new Slots(options.slots);
     this.#metrics = new MachineMetrics(() => this.stats(), options.registry);
     const log = logMachine(options.logger);
@@ -123,38 +105,34 @@ class FleetMachine implements Machine {
     this.#outbox = new Outbox(mail);
     this.#inbox = new Inbox({
       ...mail,
-      onMessage: (from, message) => this.#onMessage(from, message),
+      onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => options.logger?.warn({ why }, "something came from the fleet that cannot be read"),
     });
     this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), UNDERSTOOD));
-    this.#owners = new Owners(
-      fleet,
-      () => Array.from(this.#jobs.values(), ({ server }) => server),
-      (server) => this.#onGone(server),
-    );
     const store =
       options.store === undefined
         ? undefined
         : openTextStore(options.store, { credentials: readBucketCredentials(process.env) });
-    this.#scripts = new ToolScripts({
+    const scripts = new ToolScripts({
       texts: new TextReader({ connection: bulk, keys, seal, store }),
       send: (server, message) => this.#outbox.send(server, message),
       onForget: (key) => this.#executor.forget(key),
     });
-    this.#pullers = UNDERSTOOD.map(
-      (protocol) =>
-        new Puller({
-          fleet,
-          protocol,
-          slots: this.#slots,
-          onJob: (job, token) => void this.#take(puller(protocol), job, token),
-        }),
-    );
-    const puller = (protocol: number): Puller => {
-      const found = this.#pullers[UNDERSTOOD.indexOf(protocol)];
-      if (found === undefined) throw new RangeError(`protocol ${protocol} is none of ours`);
-      return found;
-    };
+    this.#jobs = new MachineJobs({
+      fleet,
+      executor: this.#executor,
+      scripts,
+      slots: this.#slots,
+      logger: options.logger,
+      nextRun: () => ++this.#lastRun,
+      send: (server, message) => this.#outbox.send(server, message),
+      onTaken: (calls) => this.#metrics.noteJob(calls),
+    });
+    this.#pullers = UNDERSTOOD.map((protocol) => {
+      const onJob: PullerOptions["onJob"] = (job, token) => void this.#jobs.take(puller, job, token);
+      const puller: Puller = new Puller({ fleet, protocol, slots: this.#slots, onJob });
+      return puller;
+    });
   }
 
   static async start(options: MachineOptions, prelude: Prelude): Promise<FleetMachine> {
@@ -190,7 +168,7 @@ class FleetMachine implements Machine {
       isRedisUp,
       slots: this.#slots.size,
       busySlots: this.#slots.busy,
-      calls: this.#calls.size,
+      calls: this.#jobs.calls,
       executor,
     };
   }
@@ -203,8 +181,7 @@ class FleetMachine implements Machine {
     this.#isDraining = true;
     for (const puller of this.#pullers) puller.stop();
     await this.#presence.say();
-    if (this.#jobs.size > 0 && ms > 0) await within(ms, new Promise<void>((resolve) => this.#idle.add(resolve)));
-    await this.#giveBack();
+    await this.#jobs.drain(ms);
   }
 
   close(): Promise<void> {
@@ -230,119 +207,11 @@ class FleetMachine implements Machine {
 
   async #close(): Promise<void> {
     await this.drain(0);
-    this.#owners.close();
+    this.#jobs.close();
     this.#outbox.close();
     await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close()]));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();
     await within(CLOSE_MS, this.#fleet.close());
-  }
-
-  async #giveBack(): Promise<void> {
-    const jobs = [...this.#jobs.values()];
-    this.#jobs.clear();
-    await Promise.all(
-      jobs.map((job) => {
-        job.abandon();
-        return job.puller.giveBack(job.bull, job.token);
-      }),
-    );
-  }
-
-  async #take(puller: Puller, bull: BullJob, token: string): Promise<void> {
-    const id = bull.id ?? "";
-    let data;
-    try {
-      data = await readJob(bull, this.#fleet.payloads);
-    } catch (error) {
-      const why = error instanceof Error ? error.message : "it is none";
-      this.#logger?.warn({ job: id, why }, "a job cannot be read, and is dropped");
-      return puller.complete(bull, token);
-    }
-    this.#noteTurn(data.turn);
-    if (!(await this.#isWanted(data.server)) || this.#isDraining) {
-      if (this.#isDraining) return void puller.giveBack(bull, token);
-      this.#logger?.warn({ job: id }, "the server of a job is gone, and the job is dropped");
-      return puller.complete(bull, token);
-    }
-    // It was lost to us meanwhile, and has come back: who had it before has no say any more.
-    this.#jobs.get(id)?.abandon();
-    const job = new MachineJob(
-      { bull, token, data, puller },
-      {
-        executor: this.#executor,
-        scripts: this.#scripts,
-        slots: this.#slots,
-        nextRun: () => ++this.#lastRun,
-        limits: (limits) => this.#oneLimits(limits),
-        send: (server, message) => this.#outbox.send(server, message),
-        onEnd: (ended) => this.#onEnd(ended),
-      },
-    );
-    this.#jobs.set(id, job);
-    for (const { run } of data.calls) this.#calls.set(`${data.server} ${run}`, job);
-    this.#metrics.noteJob(data.calls.length);
-    await job.begin();
-  }
-
-  async #isWanted(server: string): Promise<boolean> {
-    for (let looked = 0; looked < UNSEEN_MAX; looked++) {
-      const isThere = await this.#owners.isThere(server);
-      if (isThere === true) return true;
-      await within(UNSEEN_MS, new Promise(() => undefined));
-    }
-    return false;
-  }
-
-  #onEnd(job: MachineJob): void {
-    for (const run of job.runs) {
-      const key = `${job.server} ${run}`;
-      if (this.#calls.get(key) === job) this.#calls.delete(key);
-    }
-    if (this.#jobs.get(job.id) !== job) return;
-    this.#jobs.delete(job.id);
-    // What it has said goes before the word that it is done.
-    setImmediate(() => job.puller.complete(job.bull, job.token));
-    if (this.#jobs.size > 0) return;
-    for (const resolve of this.#idle) resolve();
-    this.#idle.clear();
-  }
-
-  #onGone(server: string): void {
-    this.#logger?.warn({ server }, "a server is gone, and its calls are cancelled");
-    for (const job of this.#jobs.values()) if (job.server === server) job.abandon();
-  }
-
-  #onMessage(server: string, message: ServerMessage): void {
-    switch (message.kind) {
-      case "resume": {
-        const job = this.#jobs.get(message.job);
-        if (job?.server === server && job.start === message.start) job.resume(message.calls);
-        return;
-      }
-      case "answer": {
-        const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
-        return call?.answer(message.attempt, message.step, JSON.parse(message.answer) as Answer);
-      }
-      case "cancel":
-        return this.#calls.get(`${server} ${message.run}`)?.cancel(message.run);
-      case "have":
-        return this.#scripts.onHave(message);
-    }
-  }
-
-  #noteTurn(turn: Turn): void {
-    if (this.#turns.length === 0) {
-      setImmediate(() => void noteTaken(this.#fleet.connection.client, this.#fleet.keys, this.#turns.splice(0)));
-    }
-    this.#turns.push(turn);
-  }
-
-  #oneLimits(limits: FleetLimits): FleetLimits {
-    const text = JSON.stringify(limits);
-    const known = this.#limits.get(text);
-    if (known !== undefined) return known;
-    this.#limits.set(text, limits);
-    return limits;
   }
 }

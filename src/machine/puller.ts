@@ -61,14 +61,14 @@ export class Puller {
 
   /** A job's calls have ended, or are nobody's any more. */
   complete(job: BullJob, token: string): void {
-    this.#held.delete(job.id ?? "");
+    this.#letGo(job, token);
     // Where another machine has it by now, it is that one's to complete.
     job.moveToCompleted(null, token, false).catch(() => undefined);
   }
 
   /** Lets another machine have a job, at once. */
   async giveBack(job: BullJob, token: string): Promise<void> {
-    this.#held.delete(job.id ?? "");
+    this.#letGo(job, token);
     await within(
       CLOSE_MS,
       job.moveToWait(token).catch(() => undefined),
@@ -113,6 +113,11 @@ export class Puller {
     // It came after all, and stays for the next machine.
     if (this.#isClosed) return void this.giveBack(job, token);
     this.#options.onJob(job, token);
+  }
+
+  /** What was lost and has come back has another token. */
+  #letGo({ id = "" }: BullJob, token: string): void {
+    if (this.#held.get(id) === token) this.#held.delete(id);
   }
 
   #renew(): void {

@@ -34,6 +34,13 @@ const IN_CLUSTER = {
   dnsLookup: (host, done) => done(null, host),
 } satisfies ClusterOptions;
 
+export interface ConnectionOptions {
+  /** Whether what a lost connection did not answer is sent again with the next one, or is rejected at once. Default: sent again. */
+  readonly resends?: boolean;
+  /** Of a cluster it is the node with this key that counts: one with the hash tag of those that are used. */
+  readonly key?: string;
+}
+
 /**
  * A connection to Redis that mends itself. What is asked while there is none waits for the next one, so whoever asks needs a
  * deadline of its own; `isReady` says whether it is worth asking at all.
@@ -41,18 +48,19 @@ const IN_CLUSTER = {
 export class RedisConnection implements AsyncDisposable {
   readonly #place: RedisPlace;
   readonly #name: string;
-  readonly #key: string;
+  readonly #options: ConnectionOptions;
   readonly #closed = new AbortController();
   readonly #waiting = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
   readonly client: RedisClient;
   #lostSinceMs: number | null = performance.now();
   #failure = "it has not been reached yet";
 
-  private constructor(place: RedisPlace, name: string, key: string) {
+  private constructor(place: RedisPlace, name: string, options: ConnectionOptions) {
     this.#place = place;
     this.#name = name;
-    this.#key = key;
-    const client = connect(place, name);
+    this.#options = options;
+    const client = connect(place, name, options);
     this.client = client;
     client.on("close", () => this.#lose());
     client.on("error", (error: unknown) => this.#note(error));
@@ -60,17 +68,14 @@ export class RedisConnection implements AsyncDisposable {
     else client.on("ready", () => this.#find());
   }
 
-  /**
-   * Begins to connect. `name` is what the server shows of it. Of a cluster it is the node with `key` that counts: give a key
-   * with the hash tag of those that are used. Throws a `TypeError` where the URL is none.
-   */
-  static open(url: string, name: string, key = "{glovebox}"): RedisConnection {
-    return new RedisConnection(readRedisUrl(url), name, key);
+  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is none. */
+  static open(url: string, name: string, options: ConnectionOptions = {}): RedisConnection {
+    return new RedisConnection(readRedisUrl(url), name, options);
   }
 
   /** Another connection to the same place, for commands that block. */
   another(name: string): RedisConnection {
-    return new RedisConnection(this.#place, `${this.#name}:${name}`, this.#key);
+    return new RedisConnection(this.#place, `${this.#name}:${name}`, this.#options);
   }
 
   get isReady(): boolean {
@@ -82,7 +87,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#lostSinceMs === null ? 0 : performance.now() - this.#lostSinceMs;
   }
 
-  /** Why there is none: the code of an error, and nothing of addresses or passwords. */
+  /** Why there is none: the code of an error, or the first word of a reply, and nothing of addresses or passwords. */
   get failure(): string {
     return this.#failure;
   }
@@ -95,6 +100,12 @@ export class RedisConnection implements AsyncDisposable {
     await within(ms, promise);
     this.#waiting.delete(resolve);
     return this.isReady;
+  }
+
+  /** Tells whenever there is a connection again. Answers how to end that. */
+  onReady(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Ends it. What still waits for an answer is rejected. */
@@ -130,15 +141,15 @@ export class RedisConnection implements AsyncDisposable {
       const askedMs = performance.now();
       const isThere = cluster.status === "ready" && (await this.#look(cluster));
       if (signal.aborted) return;
-      if (isThere) this.#find();
-      else this.#lose(askedMs);
+      if (!isThere) this.#lose(askedMs);
+      else if (!this.isReady) this.#find();
       await delay(isThere ? LOOK_EVERY_MS : RETRY_LEAST_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
   async #look(cluster: Cluster): Promise<boolean> {
     let answered = false;
-    const asked = cluster.exists(this.#key).then(
+    const asked = cluster.exists(this.#options.key ?? "{glovebox}").then(
       () => {
         answered = true;
       },
@@ -158,6 +169,7 @@ export class RedisConnection implements AsyncDisposable {
     this.#lostSinceMs = null;
     this.#failure = "it was closed";
     for (const resolve of this.#waiting) resolve();
+    for (const listener of this.#listeners) listener();
   }
 
   #lose(sinceMs = performance.now()): void {
@@ -165,7 +177,7 @@ export class RedisConnection implements AsyncDisposable {
   }
 }
 
-function connect(place: RedisPlace, connectionName: string): RedisClient {
+function connect(place: RedisPlace, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
   const options = {
     ...place.options,
     connectionName,
@@ -175,7 +187,7 @@ function connect(place: RedisPlace, connectionName: string): RedisClient {
     socketTimeout: SILENT_MS,
     keepAlive: CONNECT_MS,
     // What waits is resent when there is a connection again: its sender says when that is too late.
-    maxRetriesPerRequest: null,
+    maxRetriesPerRequest: resends ? null : 0,
     retryStrategy,
     // A master that has become a replica keeps its connections. What it refused is not sent again: it may be part of a transaction.
     reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),

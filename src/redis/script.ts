@@ -1,10 +1,14 @@
 import { createHash } from "node:crypto";
 import type { RedisClient } from "./connection.ts";
 
-/** A Lua script that Redis runs as one step. It crosses once; after that its hash names it. */
+/**
+ * A Lua script that Redis runs as one step. Its text crosses until a connection has had an answer; after that its hash names it. So
+ * what is asked in an order is done in that order, but for what follows a restart of Redis.
+ */
 export class Script {
   readonly #text: string;
   readonly #sha: string;
+  readonly #knownTo = new WeakSet<RedisClient>();
 
   constructor(text: string) {
     this.#text = text;
@@ -12,6 +16,11 @@ export class Script {
   }
 
   async run(client: RedisClient, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    if (!this.#knownTo.has(client)) {
+      const answer = await client.eval(this.#text, keys.length, ...keys, ...args);
+      this.#knownTo.add(client);
+      return answer;
+    }
     try {
       return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync } from "node:crypto";
 
-const SECRET_LEAST = 16;
+/** Characters that a secret has at least. */
+export const SECRET_LEAST = 16;
 /** Both say the version of the form with which a text begins. */
 const SEALED = "gcm1:";
 const UNSEALED = "plain1:";

@@ -89,7 +89,7 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
 });
 
 async function open(url: string): Promise<RedisConnection> {
-  const connection = RedisConnection.open(url, "test", prefix);
+  const connection = RedisConnection.open(url, "test", { key: prefix });
   expect(await connection.ready(LONG_MS)).toBe(true);
   return connection;
 }

@@ -8,6 +8,8 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createEngine } from "../../src/index.ts";
+import { fleetMetrics } from "../integration/fleet-files.ts";
 import { MAIN } from "../integration/served.ts";
 import { startRedis } from "../redis-server.ts";
 
@@ -173,6 +175,7 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
       expect(metrics).toContain(`\n${line}\n`);
     }
     expect(metrics).toMatch(/^glovebox_executor_rss_bytes /m);
+    expect(typesIn(metrics, "glovebox_machine_")).toEqual(saidOf("glovebox_machine_"));
     await redis.stop();
     await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 20_000, interval: 100 }).toBe(503);
     await redis.start();
@@ -181,4 +184,30 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
     expect(await one.exit).toBe(0);
     expect(one.errors.join("\n")).not.toContain("hush");
   });
+
+  test.skipIf(!IS_BUILT)("runs the calls of a server, whose scrape shows the fleet", async () => {
+    await using redis = await startRedis();
+    const one = run([...MAIN, "worker", "--workers", "1", "--port", "0", "--redis", redis.url]);
+    await one.line();
+    await using engine = await createEngine({
+      executor: { kind: "queue", url: redis.url },
+      tools: [{ name: "add", description: "adds", source: "export default ({ a, b }) => a + b;" }],
+    });
+    expect(await engine.execute({ name: "add", arguments: { a: 1, b: 2 } })).toMatchObject({ output: 3 });
+    const metrics = await engine.metrics();
+    expect(typesIn(metrics, "glovebox_fleet_")).toEqual(saidOf("glovebox_fleet_"));
+    expect(metrics).toMatch(/^glovebox_fleet_machines 1$/m);
+    expect(metrics).toMatch(/^glovebox_fleet_wait_seconds_count 1$/m);
+  });
 });
+
+/** Metrics that a scrape shows, and that the README names, by how they begin. */
+function typesIn(scrape: string, start: string): readonly string[] {
+  const types = [...scrape.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = "", type = ""]) => `${name} ${type}`);
+  return types.filter((one) => one.startsWith(start)).toSorted();
+}
+
+function saidOf(start: string): readonly string[] {
+  const said = fleetMetrics.map(({ name, type }) => `${name} ${type}`);
+  return said.filter((one) => one.startsWith(start)).toSorted();
+}

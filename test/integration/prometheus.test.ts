@@ -9,6 +9,7 @@ import { parse, stringify } from "yaml";
 import { createKey } from "../../src/access/secret.ts";
 import { createEngine, ERRORS } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/surfaces/http/server.ts";
+import { fleetMetrics, seriesOf } from "./fleet-files.ts";
 import { promtool } from "./promtool.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../fixtures/deploy", import.meta.url));
@@ -194,15 +195,17 @@ test("rules and dashboard speak of metrics that a scrape shows, and of all of ou
   expect(text).toMatch(/^glovebox_key_calls_total\{key="agent",code="ok"\} 1$/m);
   expect(await promtool(["check", "metrics"], text)).toEqual({ code: 0, said: "" });
   const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = "", type = ""]) => ({ name, type }));
-  const series = types.flatMap(({ name, type }) =>
-    type === "histogram" ? ["bucket", "sum", "count"].map((part) => `${name}_${part}`) : [name],
-  );
+  expect(fleetMetrics.length).toBeGreaterThan(10);
+  expect(types.filter(({ name }) => fleetMetrics.some((one) => one.name === name))).toEqual([]);
+  const series = [...types, ...fleetMetrics].flatMap(seriesOf);
   const shown = new Set([...series, ...recorded.map(({ record = "" }) => record), "up"]);
   const asked = [...recorded, ...alerts, ...queries].flatMap(({ expr }) => metricsIn(expr));
   expect(asked.length).toBeGreaterThan(90);
   expect([...new Set(asked)].filter((name) => !shown.has(name))).toEqual([]);
   const onDashboard = new Set(queries.flatMap(({ expr }) => metricsIn(expr)));
-  const missing = types.filter(({ name }) => name.startsWith("glovebox_")).map(({ name }) => name);
+  const missing = [...types, ...fleetMetrics]
+    .filter(({ name }) => name.startsWith("glovebox_"))
+    .map(({ name }) => name);
   expect(missing.filter((name) => ![name, `${name}_bucket`].some((one) => onDashboard.has(one)))).toEqual([]);
 });
 
@@ -262,10 +265,12 @@ describe("a Prometheus", () => {
       .toMatchObject([{ value: "1" }]);
     expect(await query('glovebox_calls_total{tool="add",code="ok"}')).toMatchObject([{ value: "1" }]);
     interface Target {
+      readonly scrapePool: string;
       readonly lastError: string;
     }
     const { activeTargets } = await ask<{ activeTargets: readonly Target[] }>("targets");
-    expect(activeTargets).toMatchObject([{ health: "up", lastError: "" }]);
+    const servers = activeTargets.filter(({ scrapePool }) => scrapePool === "glovebox");
+    expect(servers).toMatchObject([{ health: "up", lastError: "" }]);
   });
 
   test("evaluates all rules without an error, and one of the alerts fires", { timeout: 60_000 }, async () => {

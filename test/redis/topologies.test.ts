@@ -128,7 +128,7 @@ test(
 );
 
 async function open(url: string): Promise<RedisConnection> {
-  const connection = RedisConnection.open(url, "test", KEY);
+  const connection = RedisConnection.open(url, "test", { key: KEY });
   expect(await connection.ready(LONG_MS)).toBe(true);
   return connection;
 }

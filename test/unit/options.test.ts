@@ -13,6 +13,12 @@ test.each([
   ["fetch.idleMs", { fetch: { idleMs: Number.NaN } }],
   ["kv", { kv: null }],
   ["kv.file", { kv: { file: "x" } }],
+  ["idempotency.url", { idempotency: { url: "http://host" } }],
+  ["idempotency.url", { idempotency: { url: 5 } }],
+  ["idempotency", { idempotency: { url: "redis://host", path: "keys.sqlite" } }],
+  ["idempotency.fleet", { idempotency: { url: "redis://host", fleet: "a:b" } }],
+  ["idempotency.fleet", { idempotency: { path: "keys.sqlite", fleet: "a" } }],
+  ["idempotency.secret", { idempotency: { url: "redis://host", secret: "fifteen letters" } }],
   ["queue.max", { queue: { max: 5 } }],
   ["secrets", { secrets: null }],
   ["secrets", { secrets: ["A"] }],
@@ -49,6 +55,11 @@ test.each([
   const resolve = () => resolveOptions(options as unknown as EngineOptions);
   expect(resolve).toThrow(expect.objectContaining({ name: expect.stringMatching(/^(?:TypeError|RangeError)$/) }));
   expect(resolve).toThrow(new RegExp(`^${name.replaceAll(".", "\\.")} `));
+});
+
+test("nothing of an address that cannot be used is told: it may hold a password", () => {
+  const resolve = () => resolveOptions({ idempotency: { url: "redis://user:hush-hush@host:port" } });
+  expect(resolve).toThrow(expect.objectContaining({ message: expect.not.stringContaining("hush") }));
 });
 
 test("options that are left out, or undefined, are decided", () => {

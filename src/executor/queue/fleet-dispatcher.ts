@@ -145,6 +145,7 @@ export class FleetDispatcher {
     job.isLost = false;
     job.seenMs = nowMs;
     if (isFirst) this.#host.tell("fleet:taken", { size: job.calls.length, waitMs: nowMs - job.sentMs });
+    else this.#host.tell("fleet:resume", { size: calls.length });
     for (const call of calls) {
       if (!isFirst) this.#tellRestart(call, call.attempts);
       call.take(nowMs);

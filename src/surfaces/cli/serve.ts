@@ -77,6 +77,7 @@ async function serve(options: Options, command: Command): Promise<void> {
 
 /** Who calls a service again does so after its restart as well. */
 function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOptions {
+  if (idempotency?.url !== undefined) return idempotency;
   return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };
 }
 

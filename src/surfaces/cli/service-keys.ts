@@ -1,7 +1,7 @@
 import { forgetVariables, keyOfEnvironment } from "../../access/environment.ts";
 import type { KeyOptions } from "../../access/key-options.ts";
-import { forgetFleet } from "../../config/environment.ts";
 import { Keys } from "../../access/keys.ts";
+import { HIDDEN_VARIABLES } from "../../config/environment.ts";
 import type { Config } from "../../index.ts";
 import { isLoopback } from "../http/sites.ts";
 import { CliError, EXIT } from "./exit.ts";
@@ -39,10 +39,10 @@ export class ServiceKeys {
   }
 }
 
-/** Takes keys, and what only a fleet shall know, out of an environment: what is not there, nobody finds. */
+/** Takes keys and passwords out of an environment: what is not there, nobody finds. */
 export function forgetKeys(environment: NodeJS.ProcessEnv, { keys = [] }: Config): void {
   forgetVariables(environment, keys);
-  forgetFleet(environment);
+  for (const name of HIDDEN_VARIABLES) delete environment[name];
 }
 
 /** Without keys, nobody on another machine shall reach the server. */

@@ -1,8 +1,8 @@
 /** Runs calls with keys and says each result in a line; each effect is a line of a file. Waits then, to be killed. */
 import { appendFileSync } from "node:fs";
-import { createEngine, defineCapability } from "../../../src/index.ts";
+import { createEngine, defineCapability, type IdempotencyOptions } from "../../../src/index.ts";
 
-const [path = "", effects = "", tool = "", ...keys] = process.argv.slice(2);
+const [store = "{}", effects = "", tool = "", ...keys] = process.argv.slice(2);
 const shop = defineCapability({
   name: "shop",
   methods: {
@@ -19,7 +19,7 @@ const engine = await createEngine({
   workers: 1,
   capabilities: [shop],
   policy: { rules: [{ allow: { shop: true } }] },
-  idempotency: { path },
+  idempotency: JSON.parse(store) as IdempotencyOptions,
 });
 const order = "async ({ item }, { host }) => ({ item, by: await host.shop.order({ item }) })";
 const never = "async ({ item }, { host }) => { await host.shop.order({ item }); await new Promise(() => {}); }";

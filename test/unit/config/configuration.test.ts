@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigError } from "../../../src/config/config-error.ts";
 import { type Override, readConfiguration } from "../../../src/config/configuration.ts";
 import { effectiveValues } from "../../../src/config/effective.ts";
-import { forgetFleet, readEnvironment } from "../../../src/config/environment.ts";
+import { HIDDEN_VARIABLES, readEnvironment } from "../../../src/config/environment.ts";
 import { nearest, SETTINGS } from "../../../src/config/names.ts";
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
 
@@ -138,6 +138,13 @@ describe("a configuration", () => {
     ["in the name of a setting of a fleet", "executor: { kind: queue, secret hush-hush: }"],
     ["in the place of an executor's kind", "executor: 'redis://:hush@a'"],
     ["of a fleet and no text", "executor: { kind: queue, secret: [hush] }"],
+    ["in a URL of Redis beside something wrong", "kv: { url: 'redis://:hush-hush@host', maxBytes: many }"],
+    ["in a URL of Redis in another place", "kv: 'redis://:hush-hush@host'"],
+    ["in a URL of Redis that is no text", "kv: { url: { password: hush-hush } }"],
+    ["beside a Redis", "idempotency: { url: redis://user:hush-hush@host, ttlMs: many }"],
+    ["in place of a Redis", "idempotency: redis://user:hush-hush@host"],
+    ["in the name of a Redis", "idempotency: { url:redis://user:hush-hush@host }"],
+    ["that is too short", "idempotency: { url: redis://host, secret: hush }"],
   ])("shows nothing of what may be a secret %s", async (_, text) => {
     expect(await problemOf(text)).not.toContain("hush");
   });
@@ -145,13 +152,18 @@ describe("a configuration", () => {
   test("with nothing that may be a secret is shown as it is in force", async () => {
     const settings = await readConfiguration(
       fileOf(
-        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]",
+        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]\n" +
+          "kv: { url: 'redis://:hush-hush@host' }\n" +
+          "idempotency: { url: redis://user:hush-hush@host, secret: hush-hush-hush-hush }",
       ),
     );
     const shown = effectiveValues(settings);
     expect(JSON.stringify(shown)).not.toContain("hush");
-    expect(shown.find(({ setting }) => setting === "secrets.KEY.value")).toMatchObject({ value: "(not shown)" });
-    expect(shown.find(({ setting }) => setting === "tools.0.config")).toMatchObject({ value: "(not shown)" });
+    for (const hidden of ["secrets.KEY.value", "tools.0.config", "idempotency.secret"])
+      expect(shown.find(({ setting }) => setting === hidden)).toMatchObject({ value: "(not shown)" });
+    for (const url of ["kv.url", "idempotency.url"])
+      expect(shown.find(({ setting }) => setting === url)).toMatchObject({ value: "redis://…@host" });
+    expect(shown.filter(({ setting }) => setting.startsWith("kv."))).toHaveLength(1);
   });
 });
 
@@ -185,8 +197,12 @@ describe("a fleet", () => {
   });
 
   test("leaves no secret and no password in the environment of its processes", () => {
-    const environment = { GLOVEBOX_FLEET_SECRET: secret, GLOVEBOX_EXECUTOR__URL: "redis://:hush@a", HOME: "/" };
-    forgetFleet(environment);
+    const environment: NodeJS.ProcessEnv = {
+      GLOVEBOX_FLEET_SECRET: secret,
+      GLOVEBOX_EXECUTOR__URL: "redis://:hush@a",
+      HOME: "/",
+    };
+    for (const name of HIDDEN_VARIABLES) delete environment[name];
     expect(environment).toEqual({ HOME: "/" });
   });
 
@@ -204,6 +220,13 @@ describe("the environment", () => {
     expect(new Set(variables).size).toBe(variables.length);
     expect(variables).toEqual(expect.arrayContaining(["GLOVEBOX_LOG_LEVEL", "GLOVEBOX_LIMITS__WALL_MS"]));
     for (const variable of variables) expect(variable).toMatch(/^GLOVEBOX(?:_{1,2}[A-Z]+)+$/);
+  });
+
+  test("has variables that are never shown, and those that have such in them", () => {
+    expect(HIDDEN_VARIABLES).toEqual(
+      expect.arrayContaining(["GLOVEBOX_SECRETS", "GLOVEBOX_IDEMPOTENCY", "GLOVEBOX_IDEMPOTENCY__URL"]),
+    );
+    expect(HIDDEN_VARIABLES).not.toContain("GLOVEBOX_IDEMPOTENCY__TTL_MS");
   });
 
   test("says lists with commas or as JSON, and what has parts as JSON", () => {

@@ -1,18 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { createFile, layOut } from "../../../src/capabilities/kv/layout.ts";
-import { Calls, HOLDER_LOST_MS, type KeyedCall, type Room } from "../../../src/ledger/calls.ts";
-import { LEDGER_LAYOUT } from "../../../src/ledger/layout.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HOLDER_LOST_MS, type KeyedCall, type Room } from "../../../src/ledger/ledger.ts";
+import { HOLDERS, KINDS, type LedgerKind } from "./kinds.ts";
 
 const MIB = 1024 * 1024;
 const TTL_MS = 60_000;
 const WIDE: Room = { ttlMs: TTL_MS, maxEntries: 1_000, maxBytes: 64 * MIB };
-const HOLDERS = 3;
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 const callOf = (key: string, asked: string, tenant = "t", mayRepeat = false): KeyedCall => ({
@@ -21,27 +15,6 @@ const callOf = (key: string, asked: string, tenant = "t", mayRepeat = false): Ke
   asked: digest(asked),
   mayRepeat,
 });
-
-/** Some connections to one file, as so many processes have them. */
-function openFile(room: Room) {
-  const folder = mkdtempSync(join(tmpdir(), "glovebox-ledger-"));
-  const path = join(folder, "keys.sqlite");
-  createFile(path);
-  const connect = () => {
-    const database = new DatabaseSync(path);
-    layOut(database, 256 * MIB, LEDGER_LAYOUT);
-    return database;
-  };
-  const databases = Array.from({ length: HOLDERS }, connect);
-  return {
-    database: databases[0] as DatabaseSync,
-    calls: databases.map((each) => new Calls(each, room)),
-    [Symbol.dispose]() {
-      for (const each of databases) each.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
 
 /** What a ledger has to know of one key, in the plainest way. */
 interface Known {
@@ -114,104 +87,111 @@ const step = fc.record({
   passMs: fc.constantFrom(1, HOLDER_LOST_MS, HOLDER_LOST_MS + 1, TTL_MS),
 });
 
-test("a ledger knows of a key what was said of it, whoever said it in whatever order", () => {
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 10, maxLength: 80, size: "max" }), (steps) => {
-      using file = openFile(WIDE);
-      const model = new Model();
-      const holders = Array.from({ length: HOLDERS }, (_, at) => `h${at}`);
-      let nowMs = 1_000_000;
-      for (const [at, each] of steps.entries()) {
-        const holder = holders[each.who] ?? "";
-        const calls = file.calls[each.who];
-        const call = callOf(each.key, each.asked, "t", each.mayRepeat);
-        switch (each.deed) {
-          case "claim":
-            expect(calls?.claim(call, holder, nowMs)).toEqual(
-              model.claim(each.key, each.asked, each.mayRepeat, holder, nowMs),
-            );
-            break;
-          case "settle":
-            calls?.settle(call, holder, `"${at}"`, nowMs);
-            model.settle(each.key, holder, `"${at}"`, nowMs);
-            break;
-          case "release":
-            calls?.release(call, holder);
-            model.release(each.key, holder);
-            break;
-          case "see":
-            calls?.see(holder, nowMs);
-            model.see(holder, nowMs);
-            break;
-          case "restart":
-            if (each.isGentle) {
-              calls?.leave(holder);
-              model.leave(holder);
-            }
-            holders[each.who] = `h${at}+`;
-            break;
-          case "sweep":
-            calls?.sweep(nowMs);
-            model.sweep(nowMs);
-            break;
-          case "pass":
-            nowMs += each.passMs;
-        }
-      }
-    }),
-    { numRuns: 60 },
-  );
-});
-
-test("what is kept is never more than there is room for, and the books are right", () => {
-  const room: Room = { ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB };
-  const one = fc.record({
-    tenant: fc.constantFrom("a", "b", "c"),
-    bytes: fc.constantFrom(0, 10, 20, 30_000, 65_280, 65_537),
-    passMs: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 0, TTL_MS),
+describe.each(Object.entries(KINDS))("a ledger %s", (_name, start) => {
+  let kind: LedgerKind;
+  beforeAll(async () => {
+    kind = await start();
   });
-  fc.assert(
-    fc.property(fc.array(one, { minLength: 10, maxLength: 60, size: "max" }), (all) => {
-      using file = openFile(room);
-      const [calls] = file.calls;
-      let nowMs = 1_000_000;
-      for (const [at, { tenant, bytes, passMs }] of all.entries()) {
-        const call = callOf(`${at}`, "x", tenant);
-        calls?.claim(call, "h", nowMs);
-        calls?.settle(call, "h", "x".repeat(bytes), nowMs);
-        const known = calls?.claim(call, "h", nowMs);
-        expect(known?.kind).toBe(bytes > room.maxBytes / 16 ? "unknown" : "kept");
-        nowMs += passMs;
-        if (passMs > 0) calls?.sweep(nowMs);
-        const kept = file.database.prepare("SELECT count(*) AS calls, ifnull(sum(bytes), 0) AS bytes FROM call").get();
-        expect(file.database.prepare("SELECT calls, bytes FROM total").get()).toEqual(kept);
-        const tenants = file.database
-          .prepare("SELECT ifnull(sum(calls), 0) AS calls, ifnull(sum(bytes), 0) AS bytes FROM tenant")
-          .get();
-        expect(tenants).toEqual(kept);
-        expect(Number(kept?.["calls"])).toBeLessThanOrEqual(room.maxEntries);
-        expect(Number(kept?.["bytes"])).toBeLessThanOrEqual(room.maxBytes);
-      }
-    }),
-    { numRuns: 25 },
-  );
-});
+  afterAll(() => kind[Symbol.asyncDispose]());
 
-test("whoever has most makes room, by number or by size, and of that the oldest", () => {
-  using file = openFile({ ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB });
-  const [calls] = file.calls;
-  const keep = (tenant: string, key: string, bytes: number) => {
-    calls?.claim(callOf(key, "x", tenant), "h", 1);
-    calls?.settle(callOf(key, "x", tenant), "h", "x".repeat(bytes), 1);
-  };
-  const isKept = (tenant: string, key: string) =>
-    file.database.prepare("SELECT 1 FROM call WHERE digest = ?").get(callOf(key, "x", tenant).digest) !== undefined;
-  for (let at = 0; at < 12; at++) keep("many", `${at}`, 1);
-  for (let at = 0; at < 5; at++) keep("large", `${at}`, 65_000);
-  for (let at = 5; at < 8; at++) keep("few", `${at}`, 1);
-  // The entries are all taken, and then the bytes.
-  keep("few", "8", 1);
-  expect([isKept("many", "0"), isKept("many", "1"), isKept("large", "0")]).toEqual([false, true, true]);
-  for (let at = 0; at < 12; at++) keep("other", `${at}`, 60_000);
-  expect([isKept("large", "0"), isKept("many", "11"), isKept("few", "5")]).toEqual([false, true, true]);
+  test("knows of a key what was said of it, whoever said it in whatever order", { timeout: 60_000 }, () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 80, size: "max" }), async (steps) => {
+        await using ledger = await kind.open(WIDE);
+        const model = new Model();
+        const names = Array.from({ length: HOLDERS }, (_, at) => `h${at}`);
+        const holders = names.map((name, at) => ledger.holder(at, name));
+        let nowMs = 1_000_000;
+        for (const [at, each] of steps.entries()) {
+          const name = names[each.who] ?? "";
+          const holder = holders[each.who];
+          const call = callOf(each.key, each.asked, "t", each.mayRepeat);
+          switch (each.deed) {
+            case "claim":
+              expect(await holder?.claim(call, nowMs)).toEqual(
+                model.claim(each.key, each.asked, each.mayRepeat, name, nowMs),
+              );
+              break;
+            case "settle":
+              await holder?.settle(call, `"${at}"`, nowMs);
+              model.settle(each.key, name, `"${at}"`, nowMs);
+              break;
+            case "release":
+              await holder?.release(call, nowMs);
+              model.release(each.key, name);
+              break;
+            case "see":
+              await holder?.see(nowMs);
+              model.see(name, nowMs);
+              break;
+            case "restart":
+              if (each.isGentle) {
+                await holder?.leave();
+                model.leave(name);
+              }
+              names[each.who] = `${name}+`;
+              holders[each.who] = ledger.holder(each.who, `${name}+`);
+              break;
+            case "sweep":
+              await holder?.sweep(nowMs);
+              model.sweep(nowMs);
+              break;
+            case "pass":
+              nowMs += each.passMs;
+          }
+        }
+      }),
+      { numRuns: 60 },
+    ),
+  );
+
+  test("keeps never more than there is room for, and its books are right", { timeout: 60_000 }, () => {
+    const room: Room = { ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB };
+    const one = fc.record({
+      tenant: fc.constantFrom("a", "b", "c"),
+      bytes: fc.constantFrom(0, 10, 20, 30_000, 65_280, 65_537),
+      passMs: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 0, TTL_MS),
+    });
+    return fc.assert(
+      fc.asyncProperty(fc.array(one, { minLength: 10, maxLength: 60, size: "max" }), async (all) => {
+        await using ledger = await kind.open(room);
+        const holder = ledger.holder(0, "h");
+        let nowMs = 1_000_000;
+        for (const [at, { tenant, bytes, passMs }] of all.entries()) {
+          const call = callOf(`${at}`, "x", tenant);
+          await holder.claim(call, nowMs);
+          await holder.settle(call, "x".repeat(bytes), nowMs);
+          const known = await holder.claim(call, nowMs);
+          expect(known.kind).toBe(bytes > room.maxBytes / 16 ? "unknown" : "kept");
+          nowMs += passMs;
+          if (passMs > 0) await holder.sweep(nowMs);
+          const { kept, total, tenants } = await ledger.books();
+          expect(total).toEqual(kept);
+          expect(tenants).toEqual(kept);
+          expect(kept.calls).toBeLessThanOrEqual(room.maxEntries);
+          expect(kept.bytes).toBeLessThanOrEqual(room.maxBytes);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test("has whoever has most make room, by number or by size, and of that the oldest", async () => {
+    await using ledger = await kind.open({ ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB });
+    const holder = ledger.holder(0, "h");
+    const keep = async (tenant: string, key: string, bytes: number) => {
+      await holder.claim(callOf(key, "x", tenant), 1);
+      await holder.settle(callOf(key, "x", tenant), "x".repeat(bytes), 1);
+    };
+    const areKept = (...all: readonly (readonly [tenant: string, key: string])[]) =>
+      Promise.all(all.map(([tenant, key]) => ledger.isKept(callOf(key, "x", tenant))));
+    for (let at = 0; at < 12; at++) await keep("many", `${at}`, 1);
+    for (let at = 0; at < 5; at++) await keep("large", `${at}`, 65_000);
+    for (let at = 5; at < 8; at++) await keep("few", `${at}`, 1);
+    // The entries are all taken, and then the bytes.
+    await keep("few", "8", 1);
+    expect(await areKept(["many", "0"], ["many", "1"], ["large", "0"])).toEqual([false, true, true]);
+    for (let at = 0; at < 12; at++) await keep("other", `${at}`, 60_000);
+    expect(await areKept(["large", "0"], ["many", "11"], ["few", "5"])).toEqual([false, true, true]);
+  });
 });

@@ -1,46 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SWEPT_MAX } from "../capabilities/kv/store.ts";
 import { Transaction } from "../capabilities/kv/transaction.ts";
-import { CALL_BYTES } from "./layout.ts";
+import { CALL_BYTES, type Claim, HOLDER_LOST_MS, type KeyedCall, RESULT_SHARE, type Room } from "./ledger.ts";
 
-/** A holder that has not been seen for so long has ended, and what it had begun with it. */
-export const HOLDER_LOST_MS = 10_000;
 /** Calls that make room for one. */
 const EVICTED_MAX = 1_000;
-/** The largest result that is kept, as a part of what all may come to. */
-const RESULT_SHARE = 1 / 16;
-
-/** A call with a key, as the ledger knows it: by digests. */
-export interface KeyedCall {
-  /** Of its tenant, its tool and its key. */
-  readonly digest: Uint8Array;
-  readonly tenant: Uint8Array;
-  /** Of what is asked for. */
-  readonly asked: Uint8Array;
-  /** Whether it may be done twice, if nobody knows how often it was. */
-  readonly mayRepeat: boolean;
-}
-
-/** What is known of a call's key. */
-export type Claim =
-  /** Nothing: it is the holder's to run. */
-  | { readonly kind: "mine" }
-  /** How it ended, as JSON. */
-  | { readonly kind: "kept"; readonly result: string }
-  /** Another holder runs it. */
-  | { readonly kind: "running" }
-  /** The key was used for something else. */
-  | { readonly kind: "conflict" }
-  /** It began, and its holder has ended before it did; or it has ended, and there was no room for its result. */
-  | { readonly kind: "unknown"; readonly hasEnded: boolean };
-
-/** What all that is kept may come to. */
-export interface Room {
-  readonly ttlMs: number;
-  readonly maxEntries: number;
-  readonly maxBytes: number;
-}
-
 interface CallRow {
   readonly id: number;
   readonly asked: Uint8Array;
@@ -52,7 +16,7 @@ interface CallRow {
 }
 
 /** The calls of a database. Each has one holder, which alone may say how it ended. */
-export class Calls {
+export class SqliteCalls {
   readonly #room: Room;
   readonly #transaction: Transaction;
   readonly #find: StatementSync;

@@ -1,8 +1,5 @@
 import type { Layout } from "../capabilities/kv/layout.ts";
 
-/** What a call costs the file besides its result, about. */
-export const CALL_BYTES = 256;
-
 /**
  * Names, keys and arguments are kept as digests. Triggers keep the books of what has ended, by tenant and in sum: a
  * tenant is there as long as it has a call that has ended. The result is a row's last column, so that what needs only

@@ -1,0 +1,209 @@
+import { hash } from "node:crypto";
+import { CALL_BYTES, HOLDER_LOST_MS, RESULT_SHARE } from "./ledger.ts";
+
+/** A call that has begun is forgotten after so long, even if nothing was heard of its holder's end. */
+const LASTING_MS = 7 * 24 * 60 * 60 * 1_000;
+/** Calls that make room for one, and expired ones that one script takes away: Redis does nothing else meanwhile. */
+const EVICTED_MAX = 250;
+const SWEPT_MAX = 50;
+
+/** What runs in Redis in one go, and what it is known by there. */
+export interface RedisScript {
+  readonly lua: string;
+  readonly sha: string;
+}
+
+/**
+ * What is in Redis, below a prefix:
+ *
+ * - `call:DIGEST`, a hash. It has a `holder` until it has ended; then it has a `mark`, and perhaps a `result`.
+ * - `holders`: when each process that holds calls was last seen. What stands before the colon of a call's holder is one.
+ * - `begun` and `ended`: from when on calls are no longer known. Of those that have begun it has the digests, of those that have
+ *   ended the marks: `DIGEST:NUMBER:TENANT:BYTES` says what to take from the books even where the call itself has expired.
+ * - The books of what has ended: `books` has the sums, `calls` and `bytes` those of each tenant, and `tenant:TENANT` the marks
+ *   of its calls, in the order in which they ended.
+ */
+const SHARED = `
+local HOLDERS, BEGUN, ENDED, BOOKS, CALLS, BYTES, CALL = unpack(KEYS)
+local PREFIX, now = ARGV[1], tonumber(ARGV[2])
+local DIGEST = string.match(CALL, '%x*$')
+if now == nil then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function owner_of(holder)
+  return string.match(holder, '^[^:]*')
+end
+
+-- A clock that was set back says nothing of who is there.
+local function is_there(holder)
+  local seen = redis.call('ZSCORE', HOLDERS, owner_of(holder))
+  return seen and math.abs(now - seen) <= ${HOLDER_LOST_MS}
+end
+
+-- Forgets a call that has begun.
+local function drop(digest)
+  redis.call('UNLINK', PREFIX .. ':call:' .. digest)
+  redis.call('ZREM', BEGUN, digest)
+end
+
+-- Forgets a call that has ended, and nothing that was begun in its place since.
+local function forget(mark)
+  local digest, tenant, bytes = string.match(mark, '^(%x+):%d+:(%x+):(%d+)$')
+  local call = PREFIX .. ':call:' .. digest
+  if redis.call('HGET', call, 'mark') == mark then redis.call('UNLINK', call) end
+  redis.call('ZREM', PREFIX .. ':tenant:' .. tenant, mark)
+  if redis.call('ZREM', ENDED, mark) == 0 then return end
+  if tonumber(redis.call('ZINCRBY', CALLS, -1, tenant)) <= 0 then
+    redis.call('ZREM', CALLS, tenant)
+    redis.call('ZREM', BYTES, tenant)
+  else
+    redis.call('ZINCRBY', BYTES, -bytes, tenant)
+  end
+  redis.call('HINCRBY', BOOKS, 'calls', -1)
+  redis.call('HINCRBY', BOOKS, 'bytes', -bytes)
+end
+
+local function expired(key)
+  return ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, ${SWEPT_MAX}))
+end
+
+local function sweep_ended()
+  for _, mark in expired(ENDED) do forget(mark) end
+end
+
+-- The books outlive whatever is in them.
+local function keep_books(ttl)
+  for _, key in ipairs({ HOLDERS, BEGUN, ENDED, BOOKS, CALLS, BYTES }) do
+    redis.call('PEXPIRE', key, ttl + ${LASTING_MS})
+  end
+end
+`;
+
+/** ARGV: asked, holder, may_repeat, tenant, ttl, max_calls, max_bytes. */
+const CLAIM = `
+local asked, holder, may_repeat, tenant, ttl, max_calls, max_bytes = unpack(ARGV, 3)
+local known = redis.call('HMGET', CALL, 'asked', 'holder', 'may_repeat', 'expires', 'mark')
+if known[1] then
+  -- What was sent before a connection was lost is sent again over the next one.
+  if known[2] == holder then return { 'mine' } end
+  local has_ended = not known[2]
+  -- The holder itself asks for what it runs only if it could not say how that ended.
+  local is_running = not has_ended and owner_of(known[2]) ~= owner_of(holder) and is_there(known[2])
+  if is_running or now < tonumber(known[4]) then
+    if known[1] ~= asked then return { 'conflict' } end
+    if is_running then return { 'running' } end
+    local result = has_ended and redis.call('HGET', CALL, 'result')
+    if result then return { 'kept', result } end
+    if has_ended then return { 'ended' } end
+    if known[3] ~= '1' then return { 'lost' } end
+  end
+  if has_ended then forget(known[5]) end
+  drop(DIGEST)
+end
+sweep_ended()
+local expires = now + ttl
+redis.call('ZADD', HOLDERS, now, owner_of(holder))
+redis.call('HSET', CALL, 'asked', asked, 'holder', holder, 'may_repeat', may_repeat, 'expires', expires,
+  'tenant', tenant, 'ttl', ttl, 'max_calls', max_calls, 'max_bytes', max_bytes)
+redis.call('PEXPIRE', CALL, ttl + ${LASTING_MS})
+redis.call('ZADD', BEGUN, expires, DIGEST)
+keep_books(ttl)
+return { 'mine' }
+`;
+
+/** ARGV: holder, the length of the result before it was sealed, and the result, or nothing. Answers whether it was the holder's. */
+const SETTLE = `
+local holder, length, result = ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local known = redis.call('HMGET', CALL, 'holder', 'tenant', 'ttl', 'max_calls', 'max_bytes')
+if known[1] ~= holder then return 0 end
+local tenant, ttl, max_calls, max_bytes = known[2], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
+
+local function weight_of(one)
+  return math.max((redis.call('ZSCORE', CALLS, one) or 0) / max_calls, (redis.call('ZSCORE', BYTES, one) or 0) / max_bytes)
+end
+
+-- Whose calls take most of the room makes room: no tenant can have another one's calls run twice.
+local function oldest_of_heaviest()
+  local a, b = redis.call('ZREVRANGE', CALLS, 0, 0)[1], redis.call('ZREVRANGE', BYTES, 0, 0)[1]
+  if not a or not b then return nil end
+  local heaviest = weight_of(a) >= weight_of(b) and a or b
+  return redis.call('ZRANGE', PREFIX .. ':tenant:' .. heaviest, 0, 0)[1]
+end
+
+local function make_room(bytes)
+  for evicted = 0, ${EVICTED_MAX} do
+    local sums = redis.call('HMGET', BOOKS, 'calls', 'bytes')
+    if tonumber(sums[1] or 0) < max_calls and (sums[2] or 0) + bytes <= max_bytes then return true end
+    local oldest = evicted < ${EVICTED_MAX} and oldest_of_heaviest()
+    if not oldest then return false end
+    forget(oldest)
+  end
+end
+
+sweep_ended()
+local fits = result ~= '' and length <= max_bytes * ${RESULT_SHARE}
+local is_kept = make_room(${CALL_BYTES} + (fits and #result or 0)) and fits
+local bytes, expires = ${CALL_BYTES} + (is_kept and #result or 0), now + ttl
+local number = redis.call('HINCRBY', BOOKS, 'number', 1)
+local mark = DIGEST .. ':' .. number .. ':' .. tenant .. ':' .. bytes
+redis.call('ZREM', BEGUN, DIGEST)
+redis.call('HDEL', CALL, 'holder', 'may_repeat', 'tenant', 'ttl', 'max_calls', 'max_bytes')
+redis.call('HSET', CALL, 'expires', expires, 'mark', mark)
+if is_kept then redis.call('HSET', CALL, 'result', result) end
+redis.call('PEXPIRE', CALL, ttl)
+redis.call('ZADD', ENDED, expires, mark)
+redis.call('ZADD', PREFIX .. ':tenant:' .. tenant, number, mark)
+redis.call('PEXPIRE', PREFIX .. ':tenant:' .. tenant, ttl + ${LASTING_MS})
+redis.call('ZINCRBY', CALLS, 1, tenant)
+redis.call('ZINCRBY', BYTES, bytes, tenant)
+redis.call('HINCRBY', BOOKS, 'calls', 1)
+redis.call('HINCRBY', BOOKS, 'bytes', bytes)
+keep_books(ttl)
+return 1
+`;
+
+/** ARGV: holder. */
+const RELEASE = `
+if redis.call('HGET', CALL, 'holder') == ARGV[3] then drop(DIGEST) end
+`;
+
+/** ARGV: the holder's process. */
+const SEE = `
+redis.call('ZREMRANGEBYSCORE', HOLDERS, '-inf', '(' .. now - ${HOLDER_LOST_MS})
+redis.call('ZADD', HOLDERS, now, ARGV[3])
+redis.call('PEXPIRE', HOLDERS, ${LASTING_MS})
+`;
+
+/** ARGV: the holder's process. */
+const LEAVE = `
+redis.call('ZREM', HOLDERS, ARGV[3])
+`;
+
+/** What runs beyond its time is looked at again later, so that it is not in the way of the rest. */
+const SWEEP = `
+sweep_ended()
+for _, digest in expired(BEGUN) do
+  local holder = redis.call('HGET', PREFIX .. ':call:' .. digest, 'holder')
+  if holder and is_there(holder) then
+    redis.call('ZADD', BEGUN, now + ${HOLDER_LOST_MS}, digest)
+  else
+    drop(digest)
+  end
+end
+`;
+
+export const LEDGER_SCRIPTS = {
+  claim: scriptOf(CLAIM),
+  settle: scriptOf(SETTLE),
+  release: scriptOf(RELEASE),
+  see: scriptOf(SEE),
+  leave: scriptOf(LEAVE),
+  sweep: scriptOf(SWEEP),
+} as const;
+
+function scriptOf(body: string): RedisScript {
+  const lua = SHARED + body;
+  return { lua, sha: hash("sha1", lua) };
+}

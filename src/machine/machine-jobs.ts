@@ -1,0 +1,180 @@
+import type { Job as BullJob } from "bullmq";
+import { BoundedCache } from "../bounded-cache.ts";
+import { within } from "../deadline.ts";
+import type { Answer, Executor } from "../executor/executor.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { FleetLimits, MachineMessage, ServerMessage } from "../fleet/messages.ts";
+import { noteTaken, type Turn } from "../fleet/turn.ts";
+import { readJob } from "./job-data.ts";
+import { MachineJob } from "./machine-job.ts";
+import type { MachineLogger } from "./machine-log.ts";
+import { Owners } from "./owners.ts";
+import type { Puller } from "./puller.ts";
+import type { Slots } from "./slots.ts";
+import type { ToolScripts } from "./tool-scripts.ts";
+
+/** A job whose server cannot be seen is looked at again so often, and so many times, before it is dropped. */
+const UNSEEN_MS = 1_000;
+const UNSEEN_MAX = 10;
+const LIMITS_MAX = 1_000;
+
+/** What the jobs of a machine need of it. */
+export interface JobsHost {
+  readonly fleet: Fleet;
+  readonly executor: Executor;
+  readonly scripts: ToolScripts;
+  readonly slots: Slots;
+  readonly logger: MachineLogger | undefined;
+  readonly nextRun: () => number;
+  send(server: string, message: MachineMessage): void;
+  /** So many calls have come. */
+  onTaken(calls: number): void;
+}
+
+/** The jobs that a machine has. */
+export class MachineJobs {
+  readonly #host: JobsHost;
+  readonly #owners: Owners;
+  /** By their ids, and by what their calls are called by their servers. */
+  readonly #jobs = new Map<string, MachineJob>();
+  readonly #calls = new Map<string, MachineJob>();
+  readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX, LIMITS_MAX, () => 1);
+  readonly #idle = new Set<() => void>();
+  #turns: Turn[] = [];
+  #isDraining = false;
+
+  constructor(host: JobsHost) {
+    this.#host = host;
+    this.#owners = new Owners(
+      host.fleet,
+      () => Array.from(this.#jobs.values(), ({ server }) => server),
+      (server) => this.#onGone(server),
+    );
+  }
+
+  /** Calls that have not ended. */
+  get calls(): number {
+    return this.#calls.size;
+  }
+
+  /** Resolves when all jobs have ended, or `ms` are over: then other machines are given what is left. New ones are given back. */
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true;
+    if (this.#jobs.size > 0 && ms > 0) await within(ms, new Promise<void>((resolve) => this.#idle.add(resolve)));
+    await this.#giveBack();
+  }
+
+  close(): void {
+    this.#owners.close();
+  }
+
+  /** A job has come. Never rejects. */
+  async take(puller: Puller, bull: BullJob, token: string): Promise<void> {
+    const id = bull.id ?? "";
+    let data;
+    try {
+      data = await readJob(bull, this.#host.fleet.payloads);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : "it is none";
+      this.#host.logger?.warn({ job: id, why }, "a job cannot be read, and is dropped");
+      return puller.complete(bull, token);
+    }
+    this.#noteTurn(data.turn);
+    if (this.#isDraining) return void puller.giveBack(bull, token);
+    const job = new MachineJob(
+      { bull, token, data, puller },
+      {
+        ...this.#host,
+        send: (server, message) => this.#host.send(server, message),
+        limits: (limits) => this.#oneLimits(limits),
+        onEnd: (ended) => this.#onEnd(ended),
+      },
+    );
+    const before = this.#jobs.get(id);
+    this.#jobs.set(id, job);
+    for (const { run } of data.calls) this.#calls.set(`${data.server} ${run}`, job);
+    // It was lost to us meanwhile, and has come back: who had it before has no say any more.
+    before?.abandon();
+    if (!(await this.#isWanted(data.server))) {
+      this.#host.logger?.warn({ job: id }, "the server of a job is gone, and the job is dropped");
+      return job.abandon();
+    }
+    this.#host.onTaken(data.calls.length);
+    await job.begin();
+  }
+
+  /** Takes what a server says. */
+  onMessage(server: string, message: ServerMessage): void {
+    switch (message.kind) {
+      case "resume": {
+        const job = this.#jobs.get(message.job);
+        if (job?.server === server && job.start === message.start) job.resume(message.calls);
+        return;
+      }
+      case "answer": {
+        const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
+        return call?.answer(message.attempt, message.step, JSON.parse(message.answer) as Answer);
+      }
+      case "cancel":
+        return this.#calls.get(`${server} ${message.run}`)?.cancel(message.run);
+      case "have":
+        return this.#host.scripts.onHave(message);
+    }
+  }
+
+  async #giveBack(): Promise<void> {
+    const jobs = [...this.#jobs.values()];
+    this.#jobs.clear();
+    await Promise.all(
+      jobs.map((job) => {
+        job.abandon();
+        return job.puller.giveBack(job.bull, job.token);
+      }),
+    );
+  }
+
+  async #isWanted(server: string): Promise<boolean> {
+    for (let looked = 0; looked < UNSEEN_MAX; looked++) {
+      const isThere = await this.#owners.isThere(server);
+      if (isThere === true) return true;
+      await within(UNSEEN_MS, new Promise(() => undefined));
+    }
+    return false;
+  }
+
+  #onEnd(job: MachineJob): void {
+    for (const run of job.runs) {
+      const key = `${job.server} ${run}`;
+      if (this.#calls.get(key) === job) this.#calls.delete(key);
+    }
+    if (this.#jobs.get(job.id) !== job) return;
+    this.#jobs.delete(job.id);
+    // What it has said goes before the word that it is done.
+    setImmediate(() => job.puller.complete(job.bull, job.token));
+    if (this.#jobs.size > 0) return;
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
+  }
+
+  #onGone(server: string): void {
+    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled");
+    for (const job of this.#jobs.values()) if (job.server === server) job.abandon();
+  }
+
+  #noteTurn(turn: Turn): void {
+    if (this.#turns.length === 0) {
+      setImmediate(
+        () => void noteTaken(this.#host.fleet.connection.client, this.#host.fleet.keys, this.#turns.splice(0)),
+      );
+    }
+    this.#turns.push(turn);
+  }
+
+  #oneLimits(limits: FleetLimits): FleetLimits {
+    const text = JSON.stringify(limits);
+    const known = this.#limits.get(text);
+    if (known !== undefined) return known;
+    this.#limits.set(text, limits);
+    return limits;
+  }
+}
