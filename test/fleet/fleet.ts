@@ -29,6 +29,8 @@ export interface MachineSettings {
   readonly workers?: number;
   readonly secret?: string;
   readonly isLogged?: boolean;
+  /** What it has of time to drain after SIGTERM. */
+  readonly drainMs?: number;
   /** Runs before the program: `ip netns exec NAME` for example. */
   readonly within?: readonly string[];
 }

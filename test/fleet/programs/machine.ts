@@ -2,7 +2,7 @@
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
 import { startMachine } from "../../../src/machine/machine.ts";
 
-const { url, fleet, secret, slots = 8, workers = 2, isLogged = false } = JSON.parse(process.argv[2] ?? "{}");
+const { url, fleet, secret, slots = 8, workers = 2, isLogged = false, drainMs = 10_000 } = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
 };
@@ -18,7 +18,7 @@ const machine = await startMachine({
 process.stdout.write(`${machine.stats().id}\n`);
 process.on("SIGTERM", () => {
   void machine
-    .drain(10_000)
+    .drain(drainMs)
     .then(() => machine.close())
     .then(() => process.exit(0));
 });

@@ -1,0 +1,95 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Dice } from "../load/dice.ts";
+import { type MachineProcess, startFleet, type TestFleet } from "./fleet.ts";
+import { SteadyLoad, type SteadyReport } from "./steady-load.ts";
+
+/** How long Redis is away each time: much less than a server waits before it gives its calls up. */
+const AWAY_MS = 1_000;
+const MACHINE = { slots: 8, workers: 1 };
+
+export interface ChaosOptions {
+  readonly seconds: number;
+  readonly seed: number;
+  readonly machines: number;
+  readonly killEveryMs: number;
+  /** How Redis is ended each time, spread evenly over the run. */
+  readonly redisEnds: readonly NodeJS.Signals[];
+}
+
+export interface FleetChaosReport extends SteadyReport {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly kills: number;
+  readonly redisRestarts: number;
+  /** Calls that ended while machines were killed, second by second. */
+  readonly endedInSeconds: readonly number[];
+}
+
+/** A fleet under load whose machines are killed and replaced, and whose Redis is ended and started again. */
+export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosReport> {
+  const { seconds, seed, machines, killEveryMs, redisEnds } = options;
+  const dice = new Dice(seed);
+  await using fleet = await startFleet(machines, MACHINE);
+  await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: dice.fork() });
+  const supervisor = new Supervisor(fleet, dice.fork());
+  const over = AbortSignal.timeout(seconds * 1_000);
+  const endedInSeconds: number[] = [];
+  let redisRestarts = 0;
+  const restartMs = (seconds * 1_000) / (redisEnds.length + 1);
+  await Promise.all([
+    every(killEveryMs, over, () => supervisor.strike()),
+    every(restartMs, over, async () => {
+      const signal = redisEnds[redisRestarts];
+      if (signal === undefined) return;
+      redisRestarts++;
+      await fleet.redis.stop(signal);
+      await delay(AWAY_MS);
+      await fleet.redis.start();
+    }),
+    every(1_000, over, () => void endedInSeconds.push(load.ended)),
+  ]);
+  const report = await load.end();
+  await supervisor.settled();
+  return { seed, seconds, kills: supervisor.kills, redisRestarts, endedInSeconds, ...report };
+}
+
+/** Kills machines, and starts another for each at once, as an orchestrator would. */
+class Supervisor {
+  readonly #fleet: TestFleet;
+  readonly #dice: Dice;
+  readonly #starting = new Set<Promise<unknown>>();
+  kills = 0;
+
+  constructor(fleet: TestFleet, dice: Dice) {
+    this.#fleet = fleet;
+    this.#dice = dice;
+  }
+
+  async strike(): Promise<void> {
+    const living = this.#fleet.machines.filter(isLiving);
+    if (living.length === 0) return;
+    this.kills++;
+    const next = this.#fleet.add().finally(() => this.#starting.delete(next));
+    this.#starting.add(next);
+    await this.#dice.pick(living).end("SIGKILL");
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#starting);
+  }
+}
+
+function isLiving({ process: { exitCode, signalCode } }: MachineProcess): boolean {
+  return exitCode === null && signalCode === null;
+}
+
+/** At fixed times from now on, however long the last one took, until the signal comes. */
+async function every(intervalMs: number, over: AbortSignal, act: () => void | Promise<void>): Promise<void> {
+  const startMs = performance.now();
+  for (let tick = 1; ; tick++) {
+    const waitMs = Math.max(0, startMs + tick * intervalMs - performance.now());
+    await delay(waitMs, undefined, { signal: over }).catch(() => undefined);
+    if (over.aborted) return;
+    await act();
+  }
+}

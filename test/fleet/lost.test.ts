@@ -1,0 +1,195 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+import { Dice } from "../load/dice.ts";
+import { type MachineProcess, type MachineSettings, startFleet, type TestFleet } from "./fleet.ts";
+import { SteadyLoad } from "./steady-load.ts";
+import { type FleetWatch, watchFleet } from "./watched-fleet.ts";
+
+const SERVER = new URL("./programs/server.ts", import.meta.url).pathname;
+const LOST_MS = 1_000;
+/** Far less than all that calls may take, and far more than a busy machine needs. */
+const SOON_MS = 8_000;
+const MACHINE: MachineSettings = { slots: 4, workers: 1 };
+const POLL = { timeout: 30_000, interval: 100 };
+
+interface Served extends AsyncDisposable {
+  readonly engine: Engine;
+  /** The steps that had an effect, in their order. */
+  readonly effects: number[];
+}
+
+async function serve({ url, name }: TestFleet, lostMs = 10_000): Promise<Served> {
+  const effects: number[] = [];
+  const add = ({ step }: { readonly step: number }) => effects.push(step);
+  const engine = await createEngine({
+    executor: { kind: "queue", url, fleet: name, lostMs },
+    limits: { wallMs: 100_000, queueMs: 100_000 },
+    capabilities: [defineCapability({ name: "ledger", methods: { add: { handler: add } } })],
+    policy: { rules: [{ tools: ["*"], allow: { ledger: true } }] },
+    tools: [
+      { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" },
+      {
+        name: "walk",
+        description: "Takes steps that have an effect.",
+        capabilities: { ledger: true },
+        source: `export default async ({ steps, ms }, { host }) => {
+          for (let step = 0; step < steps; step++) {
+            await host.ledger.add({ step });
+            await new Promise((done) => setTimeout(done, ms));
+          }
+          return steps;
+        };`,
+      },
+    ],
+  });
+  return { engine, effects, [Symbol.asyncDispose]: () => engine.close({ drainMs: 0 }) };
+}
+
+const add = (engine: Engine): Promise<ToolResult> => engine.execute({ name: "add", arguments: { a: 1, b: 2 } });
+const walk = (engine: Engine, steps: number, ms: number): Promise<ToolResult> =>
+  engine.execute({ name: "walk", arguments: { steps, ms } });
+
+/** The machine that has the only call. */
+async function untilBusy(watch: FleetWatch): Promise<MachineProcess> {
+  await expect.poll(() => watch.busy(), POLL).toBeDefined();
+  const machine = await watch.busy();
+  if (machine === undefined) throw new Error("the call has ended");
+  return machine;
+}
+
+const steps = (count: number): number[] => Array.from({ length: count }, (_, step) => step);
+
+describe("a Redis that is lost", { timeout: 120_000 }, () => {
+  test("ends all calls, tells those that come, and is used again when it is back", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using served = await serve(fleet, LOST_MS);
+    const { engine } = served;
+    const under = [walk(engine, 2, 60_000), walk(engine, 200, 50)];
+    await expect.poll(() => served.effects.length, POLL).toBeGreaterThan(3);
+    await fleet.redis.stop("SIGKILL");
+    const ended = await Promise.race([Promise.all(under), delay(SOON_MS, null)]);
+    const lost = { code: "executor_lost", retryable: true };
+    expect(ended).toMatchObject([{ error: lost }, { error: lost }]);
+    expect(await Promise.race([add(engine), delay(SOON_MS, null)])).toMatchObject({ error: lost });
+    expect(engine.stats().executor.ready).toBe(false);
+    await fleet.redis.start();
+    await expect.poll(() => engine.stats().executor.ready, POLL).toBe(true);
+    expect(await add(engine)).toMatchObject({ output: 3 });
+    expect(await walk(engine, 3, 1)).toMatchObject({ output: 3 });
+    expect(fleet.machines.map(({ process }) => process.exitCode)).toEqual([null, null]);
+  });
+
+  test("brings back a call that came while it was away", async () => {
+    await using fleet = await startFleet(1, MACHINE);
+    await using served = await serve(fleet);
+    await add(served.engine);
+    await fleet.redis.stop("SIGTERM");
+    const waiting = add(served.engine);
+    await delay(500);
+    await fleet.redis.start();
+    expect(await waiting).toMatchObject({ output: 3 });
+  });
+
+  test("keeps neither a server nor a machine from ending", async () => {
+    await using fleet = await startFleet(1, { ...MACHINE, drainMs: 500 });
+    await using served = await serve(fleet);
+    const { engine } = served;
+    const under = walk(engine, 2, 60_000);
+    await expect.poll(() => served.effects.length, POLL).toBe(1);
+    await fleet.redis.stop("SIGKILL");
+    const ends = Promise.all([engine.close({ drainMs: 0 }), fleet.machines[0]?.end("SIGTERM"), under]);
+    const [, code, result] = (await Promise.race([ends, delay(30_000, null)])) ?? [];
+    expect(code).toBe(0);
+    expect(result).toMatchObject({ error: { code: "engine_closed" } });
+  });
+
+  test("may be silent for a while, and no call ends by it", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: new Dice(3) });
+    await expect.poll(() => load.ended, POLL).toBeGreaterThan(20);
+    fleet.redis.signal("SIGSTOP");
+    await delay(3_000);
+    fleet.redis.signal("SIGCONT");
+    const ended = load.ended;
+    await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 20);
+    expect(await load.end()).toMatchObject({ violations: [] });
+  });
+
+  test("may forget all that it had, and every call ends as it should", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: new Dice(4) });
+    for (let times = 0; times < 3; times++) {
+      const ended = load.ended;
+      await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 20);
+      await watch.connection.client.flushall();
+    }
+    expect(await load.end()).toMatchObject({ violations: [] });
+  });
+});
+
+describe("a server that is lost", { timeout: 120_000 }, () => {
+  test("is missed by the machines: its calls end, those that wait are dropped, and others find room", async () => {
+    await using fleet = await startFleet(1, { slots: 2, workers: 1 });
+    await using watch = watchFleet(fleet);
+    const options = JSON.stringify({ url: fleet.url, fleet: fleet.name, calls: 20 });
+    const server = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", SERVER, options], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      await once(server.stdout, "data");
+    } finally {
+      server.kill("SIGKILL");
+    }
+    expect(await watch.jobs()).toBeGreaterThan(0);
+    const isolates = async () =>
+      (await watch.machines()).map(({ busySlots, isolates }) => [busySlots, isolates.active]);
+    await expect.poll(isolates, POLL).toEqual([[0, 0]]);
+    await expect.poll(() => watch.jobs(), POLL).toBe(0);
+    await using served = await serve(fleet);
+    expect(await add(served.engine)).toMatchObject({ output: 3 });
+  });
+});
+
+describe("a machine that is lost", { timeout: 120_000 }, () => {
+  test("and comes back finds its call with another, and no effect comes twice", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet);
+    const walking = walk(served.engine, 30, 500);
+    const machine = await untilBusy(watch);
+    machine.process.kill("SIGSTOP");
+    await delay(8_000);
+    machine.process.kill("SIGCONT");
+    expect(await walking).toMatchObject({ output: 30, metadata: { attempts: 2 } });
+    await expect.poll(() => watch.busy(), POLL).toBeUndefined();
+    expect(served.effects).toEqual(steps(30));
+  });
+
+  test("ends its call first where it is told to end in time", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet);
+    const walking = walk(served.engine, 30, 100);
+    const machine = await untilBusy(watch);
+    const [code, result] = await Promise.all([machine.end("SIGTERM"), walking]);
+    expect(code).toBe(0);
+    expect(result).toMatchObject({ output: 30, metadata: { attempts: 1 } });
+    expect(served.effects).toEqual(steps(30));
+  });
+
+  test("gives its call to another at once where its time to drain is over", async () => {
+    await using fleet = await startFleet(2, { ...MACHINE, drainMs: 200 });
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet);
+    const walking = walk(served.engine, 40, 150);
+    const machine = await untilBusy(watch);
+    const [code, result] = await Promise.all([machine.end("SIGTERM"), walking]);
+    expect(code).toBe(0);
+    expect(result).toMatchObject({ output: 40, metadata: { attempts: 2 } });
+    expect(served.effects).toEqual(steps(40));
+  });
+});

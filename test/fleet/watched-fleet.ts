@@ -1,0 +1,42 @@
+import { Queue } from "bullmq";
+import { FleetKeys } from "../../src/fleet/keys.ts";
+import { type MachineInfo, readMachines } from "../../src/fleet/members.ts";
+import { PROTOCOL, queueName } from "../../src/fleet/messages.ts";
+import { RedisConnection } from "../../src/redis/connection.ts";
+import { Seal } from "../../src/redis/seal.ts";
+import type { MachineProcess, TestFleet } from "./fleet.ts";
+
+/** What can be seen of a fleet from outside. */
+export interface FleetWatch extends AsyncDisposable {
+  readonly connection: RedisConnection;
+  /** What its machines last said of themselves. */
+  machines(): Promise<readonly MachineInfo[]>;
+  /** One that has something to do. */
+  busy(): Promise<MachineProcess | undefined>;
+  /** How many jobs of BullMQ there are, whatever becomes of them. */
+  jobs(): Promise<number>;
+}
+
+export function watchFleet(fleet: TestFleet): FleetWatch {
+  const connection = RedisConnection.open(fleet.url, "watch");
+  const keys = new FleetKeys(fleet.name);
+  const seal = Seal.of(undefined);
+  const queue = new Queue(queueName(PROTOCOL), { connection: connection.client, prefix: keys.prefix });
+  queue.on("error", () => undefined);
+  const machines = async (): Promise<readonly MachineInfo[]> => [
+    ...((await readMachines({ connection, keys, seal })) ?? new Map<string, MachineInfo>()).values(),
+  ];
+  return {
+    connection,
+    machines,
+    busy: async () => {
+      const info = (await machines()).find(({ busySlots }) => busySlots > 0);
+      return fleet.machines.find(({ id }) => id === info?.id);
+    },
+    jobs: async () => Object.values(await queue.getJobCounts()).reduce((sum, count) => sum + count, 0),
+    [Symbol.asyncDispose]: async () => {
+      await queue.close();
+      await connection.close();
+    },
+  };
+}
