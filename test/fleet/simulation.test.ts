@@ -213,9 +213,7 @@ describe("a simulated fleet", () => {
     const windowMs = Math.max(500, ...mix.kinds.map(({ serviceMs }) => 3 * serviceMs));
     for (const machines of [4, 40]) {
       const fleet = fleetOf(machines);
-      const { callsPerSecond, sharing, ...outcome } = simulate(
-        saturated(fleet, mix, 2_000 / mix.burst, 8_000 / mix.burst),
-      );
+      const { callsPerSecond, sharing, ...outcome } = simulate(saturated(fleet, mix, 2_000 / mix.burst, windowMs));
       const bounds = boundsOf(COSTS, mix, { ...fleet, blockMs: Infinity }, sharing);
       // The bounds go by the mean service time, and a run of so many calls comes that near to it.
       expect(callsPerSecond).toBeLessThanOrEqual(1.05 * bounds.callsPerSecond);
