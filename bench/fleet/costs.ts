@@ -65,10 +65,6 @@ export function at(line: Line, size: number): number {
   return line.fixed + line.each * size;
 }
 
-export function plus(...lines: readonly Line[]): Line {
-  return lines.reduce((sum, line) => ({ fixed: sum.fixed + line.fixed, each: sum.each + line.each }), FREE);
-}
-
 /**
  * The straight line through what was measured at several sizes, each point weighed by its relative error: the small
  * ones count as much as the large. Neither part is below zero. One point is a cost without a size.

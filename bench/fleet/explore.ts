@@ -70,8 +70,11 @@ const CALM = 0.7;
 const PLENTY = 2;
 /** What a call takes besides its service: hops, turns, and waiting for Redis. */
 const OVERHEAD_MS = 5;
-const JOBS = 5_000;
-const CALLS_LEAST = 20_000;
+const JOBS = 2_000;
+const CALLS_LEAST = 10_000;
+const WARM_UP_MS = 200;
+/** Mean service times of the longest kind of calls after which all slots have what they will have. */
+const SEVERAL = 2;
 const MS_PER_SECOND = 1e3;
 const BYTES_PER_MB = 1e6;
 
@@ -135,14 +138,15 @@ function simulateCell(costs: Costs, mix: Mix, fleet: Fleet, seed: number): Cell 
   const { callsPerSecond } = boundsOf(costs, mix, fleet, sharing);
   const { slotMs, jobs } = callCost(costs, mix, fleet, sharing);
   const underWay = (PLENTY * callsPerSecond * (slotMs / jobs + OVERHEAD_MS)) / MS_PER_SECOND;
-  const calls = Math.ceil(Math.max(CALLS_LEAST, JOBS / jobs, PLENTY * underWay));
+  const longestMs = Math.max(...mix.kinds.map(({ serviceMs }) => serviceMs));
+  const calls = Math.max(CALLS_LEAST, JOBS / jobs, underWay);
   const settings: Settings = {
     fleet,
     mix,
     costs,
     load: { kind: "closed", callers: Math.ceil(underWay / mix.burst) },
-    warmUpCalls: Math.ceil(underWay + calls / 2),
-    calls,
+    warmUpMs: Math.max(WARM_UP_MS, SEVERAL * longestMs),
+    windowMs: Math.max((calls * MS_PER_SECOND) / callsPerSecond, SEVERAL * longestMs),
     seed,
   };
   const most = simulate(settings);

@@ -13,7 +13,7 @@ import { costsFrom, type Measured, measureFleet } from "./measure.ts";
 import { renderFleetReport } from "./tables.ts";
 
 const USAGE =
-  "Usage: bench/fleet [--json FILE] [--workers 10,100,1000] [--shards 1,2,4,8] [--rounds N] [--costs FILE] [--seed N]";
+  "Usage: bench/fleet [--json FILE] [--workers 10,100,1000] [--shards 1,2,4] [--rounds N] [--costs FILE] [--seed N]";
 const EXIT_USAGE = 2;
 const TIMES = 1_000;
 
@@ -34,7 +34,7 @@ function parseCommand(args: readonly string[]): Command {
       json: { type: "string" },
       costs: { type: "string" },
       workers: { type: "string", default: "10,30,100,300,1000" },
-      shards: { type: "string", default: "1,2,4,8" },
+      shards: { type: "string", default: "1,2,4" },
       rounds: { type: "string", default: "7" },
       seed: { type: "string", default: "1" },
     },

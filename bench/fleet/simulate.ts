@@ -16,13 +16,13 @@ export interface Settings {
   readonly mix: Mix;
   readonly costs: Costs;
   readonly load: Load;
-  /** Calls that settle before anything is counted, and those that settle while it is. */
-  readonly warmUpCalls: number;
-  readonly calls: number;
+  /** How long it runs before anything is counted, and then for how long that is done. */
+  readonly warmUpMs: number;
+  readonly windowMs: number;
   readonly seed: number;
 }
 
-/** What was counted between the warm-up and the last arrival; shares are of the time. */
+/** What was counted in the window; shares are of the time. */
 export interface Outcome {
   readonly callsPerSecond: number;
   readonly sharing: Sharing;
@@ -43,8 +43,8 @@ export interface Outcome {
 }
 
 const MS_PER_SECOND = 1e3;
-/** Callers begin within this time: those who begin as one would go on as one for long. */
-const BEGIN_MS = 1_000;
+/** Callers begin one by one within this share of the warm-up: those who begin as one would go on as one for long. */
+const BEGIN_SHARE = 0.5;
 
 export function simulate(settings: Settings): Outcome {
   return new Run(settings).outcome();
@@ -125,10 +125,17 @@ class Run {
   }
 
   #load(): void {
-    const { load, mix } = this.#settings;
+    const { load, mix, warmUpMs, windowMs } = this.#settings;
+    this.#timeline.at(warmUpMs, () => {
+      this.#start = this.#read();
+    });
+    this.#timeline.at(warmUpMs + windowMs, () => {
+      this.#end = this.#read();
+    });
     switch (load.kind) {
       case "closed":
-        for (let nth = 0; nth < load.callers; nth++) this.#timeline.at(this.#random() * BEGIN_MS, () => this.#repeat());
+        for (let nth = 0; nth < load.callers; nth++)
+          this.#timeline.at(this.#random() * BEGIN_SHARE * warmUpMs, () => this.#repeat());
         break;
       case "open":
         this.#arrive((mix.burst * MS_PER_SECOND) / load.callsPerSecond);
@@ -173,16 +180,9 @@ class Run {
       if (isSettled) this.#settledTwice++;
       isSettled = true;
       this.#settled++;
-      this.#count();
       settled();
     };
     return { kind, server, redis, serviceMs: this.#serviceMs(kind), arrivedMs: this.#timeline.nowMs, settle };
-  }
-
-  #count(): void {
-    const { warmUpCalls, calls } = this.#settings;
-    if (this.#settled === warmUpCalls) this.#start = this.#read();
-    if (this.#settled === warmUpCalls + calls) this.#end = this.#read();
   }
 
   /** Calls count by when they arrived, so that those which wait long are not left out. */
@@ -232,7 +232,7 @@ class Run {
     const ms = end.atMs - start.atMs;
     const { fleet, mix } = this.#settings;
     const redisShares = end.redisMs.map((each, nth) => (each - (start.redisMs[nth] ?? 0)) / ms);
-    const waits = Float64Array.from(this.#waitsMs).sort();
+    const waits = Float64Array.from(this.#waitsMs.length === 0 ? [Number.NaN] : this.#waitsMs).sort();
     return {
       callsPerSecond: ((end.settled - start.settled) * MS_PER_SECOND) / ms,
       sharing: sharingBetween(start.tally, end.tally),

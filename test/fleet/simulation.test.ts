@@ -50,8 +50,8 @@ function settings(changes: Partial<Settings>): Settings {
     mix: { name: "test", kinds: [TOOL], burst: 1, slots: 1 },
     costs: costsOf({}),
     load: { kind: "open", callsPerSecond: 50 },
-    warmUpCalls: 2_000,
-    calls: 60_000,
+    warmUpMs: 1_000,
+    windowMs: 10_000,
     seed: 7,
     ...changes,
   };
@@ -64,14 +64,14 @@ function mixOf(name: string): Mix {
 }
 
 /** A closed load that is more than the fleet can bear. */
-function saturated(fleet: Fleet, mix: Mix, callers: number, calls = 40_000): Settings {
+function saturated(fleet: Fleet, mix: Mix, callers: number, windowMs = 3_000): Settings {
   return settings({
     fleet,
     mix,
     costs: COSTS,
     load: { kind: "closed", callers },
-    warmUpCalls: callers * mix.burst + calls / 4,
-    calls,
+    warmUpMs: windowMs / 2,
+    windowMs,
   });
 }
 
@@ -161,7 +161,7 @@ describe("a fleet whose Redis and network take no time", () => {
         fleet: { ...FREE_FLEET, machines },
         mix: { name: "test", kinds: [TOOL], burst: 1, slots },
         load: { kind: "open", callsPerSecond },
-        calls: 100_000,
+        windowMs: (100_000 * 1_000) / callsPerSecond,
       }),
     );
     const expectedMs = (erlangC(places, load * places) * TOOL.serviceMs) / (places * (1 - load));
@@ -172,7 +172,7 @@ describe("a fleet whose Redis and network take no time", () => {
 });
 
 describe("a simulated fleet", () => {
-  const busy = saturated(fleetOf(12), mixOf("agents"), 300, 4_000);
+  const busy = saturated(fleetOf(12), mixOf("agents"), 300, 500);
 
   test("has the same outcome for the same seed, and another one for another", () => {
     expect(simulate(busy)).toEqual(simulate(busy));
@@ -195,12 +195,12 @@ describe("a simulated fleet", () => {
         }),
         ({ mix, machines, servers, shards, networkMs, batchMax, callers, isOpen, seed }) => {
           const { entered, settled, settledTwice, sharing } = simulate({
-            ...saturated({ ...fleetOf(machines, shards), servers, networkMs, batchMax }, mix, callers, 1_000),
-            ...(isOpen ? { load: { kind: "open", callsPerSecond: callers * 10 } } : {}),
+            ...saturated({ ...fleetOf(machines, shards), servers, networkMs, batchMax }, mix, callers, 200),
+            ...(isOpen ? { load: { kind: "open", callsPerSecond: 10_000 + callers * 100 } } : {}),
             seed,
           });
           expect({ settled, settledTwice }).toEqual({ settled: entered, settledTwice: 0 });
-          expect(entered).toBeGreaterThanOrEqual(1_250);
+          expect(entered).toBeGreaterThan(0);
           expect(sharing.callsPerJob).toBeLessThanOrEqual(batchMax);
         },
       ),
@@ -210,9 +210,10 @@ describe("a simulated fleet", () => {
 
   test.each(MIXES.map(({ name }) => name))("never does more than its slowest stage can bear: %s", (name) => {
     const mix = mixOf(name);
+    const windowMs = Math.max(500, ...mix.kinds.map(({ serviceMs }) => 3 * serviceMs));
     for (const machines of [4, 40]) {
       const fleet = fleetOf(machines);
-      const { callsPerSecond, sharing, ...outcome } = simulate(saturated(fleet, mix, 2_000 / mix.burst, 20_000));
+      const { callsPerSecond, sharing, ...outcome } = simulate(saturated(fleet, mix, 2_000 / mix.burst, windowMs));
       const bounds = boundsOf(COSTS, mix, { ...fleet, blockMs: Infinity }, sharing);
       // The bounds go by the mean service time, and a run of so many calls comes that near to it.
       expect(callsPerSecond).toBeLessThanOrEqual(1.05 * bounds.callsPerSecond);
@@ -223,7 +224,7 @@ describe("a simulated fleet", () => {
 
   test("does what the formulas say where Redis is the limit", () => {
     const fleet = fleetOf(60);
-    const { callsPerSecond, redisBusy, sharing } = simulate(saturated(fleet, mixOf("medium"), 4_000));
+    const { callsPerSecond, redisBusy, sharing } = simulate(saturated(fleet, mixOf("medium"), 1_000));
     const { limit, redis } = boundsOf(COSTS, mixOf("medium"), fleet, sharing);
     expect(limit).toBe("redis");
     expect(redisBusy).toBeGreaterThan(0.98);
@@ -232,7 +233,7 @@ describe("a simulated fleet", () => {
 
   test("does what the formulas say where slots are the limit", () => {
     const fleet = fleetOf(4);
-    const { callsPerSecond, slotsBusy, sharing } = simulate(saturated(fleet, mixOf("long"), 2_000, 20_000));
+    const { callsPerSecond, slotsBusy, sharing } = simulate(saturated(fleet, mixOf("long"), 2_000, 15_000));
     const { limit, slots } = boundsOf(COSTS, mixOf("long"), fleet, sharing);
     expect(limit).toBe("slots");
     expect(slotsBusy).toBeGreaterThan(0.95);
@@ -241,7 +242,7 @@ describe("a simulated fleet", () => {
 
   test("does twice as much with twice the fleets where Redis is the limit", () => {
     const done = [1, 2, 4].map(
-      (shards) => simulate(saturated(fleetOf(120, shards), mixOf("medium"), 2_000 * shards, 60_000)).callsPerSecond,
+      (shards) => simulate(saturated(fleetOf(120, shards), mixOf("medium"), 1_000 * shards, 800)).callsPerSecond,
     );
     const [one = 0, two = 0, four = 0] = done;
     expect(two / one).toBeGreaterThan(1.8);
@@ -251,14 +252,31 @@ describe("a simulated fleet", () => {
 
   test("gains nothing from more fleets where slots are the limit", () => {
     const [one = 0, two = 0] = [1, 2].map(
-      (shards) => simulate(saturated(fleetOf(4, shards), mixOf("long"), 2_000, 20_000)).callsPerSecond,
+      (shards) => simulate(saturated(fleetOf(4, shards), mixOf("long"), 2_000, 8_000)).callsPerSecond,
     );
     expect(two / one).toBeLessThan(1.05);
   });
 
+  test("does many times more where a server waits for its last tick's places before it asks for the next ones", () => {
+    const fleet = fleetOf(40);
+    const [each = 0, waiting = 0] = [Infinity, 1].map(
+      (gatesAtOnce) =>
+        simulate(saturated({ ...fleet, gatesAtOnce }, mixOf("short, one by one"), 2_000, 1_000)).callsPerSecond,
+    );
+    expect(waiting).toBeGreaterThan(5 * each);
+  });
+
+  test("loses to waking machines and to looking in vain where far too many of them wait", () => {
+    const [few = 0, many = 0] = [10, 400].map(
+      (machines) => simulate(saturated(fleetOf(machines), mixOf("medium"), 400, 1_000)).callsPerSecond,
+    );
+    expect(many / few).toBeLessThan(0.85);
+    expect(many / few).toBeGreaterThan(0.6);
+  });
+
   test("does more calls through one Redis the more of them share a job", () => {
     const [alone = 0, eight = 0, many = 0] = ["short, one by one", "short, 8 at once", "short, 64 at once"].map(
-      (name) => simulate(saturated(fleetOf(100), mixOf(name), 1_500)).callsPerSecond,
+      (name) => simulate(saturated(fleetOf(100), mixOf(name), 1_500, 1_000)).callsPerSecond,
     );
     expect(eight).toBeGreaterThan(2 * alone);
     expect(many).toBeGreaterThan(2 * eight);
