@@ -112,6 +112,7 @@ export class RedisConnection implements AsyncDisposable {
       if (client.status === "reconnecting") client.status = "wait";
       client.disconnect();
       await within(CLOSE_MS, ended);
+      rejectUnsent(client);
       // That of a cluster's client goes back to `close` with its last node, and what is asked of it then would wait for ever.
       client.status = "end";
     }
@@ -183,6 +184,21 @@ function connect(place: RedisPlace, connectionName: string): RedisClient {
   return place.kind === "cluster"
     ? new Cluster([...place.nodes], { ...IN_CLUSTER, redisOptions: options })
     : new Redis(options);
+}
+
+/**
+ * What was under way when a connection went is kept apart, to be sent again. A client that ends after it has reached a server
+ * once more that said nothing forgets about it, and its senders would wait for ever. It has no public name.
+ */
+function rejectUnsent(client: RedisClient): void {
+  const kept: unknown = Reflect.get(client, "prevCommandQueue");
+  if (!(kept instanceof Object && "toArray" in kept && typeof kept.toArray === "function")) return;
+  const items = (kept as Unsent).toArray();
+  for (const { command } of items) command.reject(new Error("Connection is closed."));
+}
+
+interface Unsent {
+  toArray(): readonly { readonly command: { reject(error: Error): void } }[];
 }
 
 function retryStrategy(times: number): number {

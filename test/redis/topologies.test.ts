@@ -95,9 +95,11 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
     await expect(connection.client.mget("{t}:a", "{u}:a")).rejects.toThrow();
   });
 
-  test("rejects whatever is asked of it once it is closed", async () => {
+  test("rejects whatever is asked of it once it is closed, though no node answered that", async () => {
     const connection = await open(cluster.url);
+    for (const node of cluster.nodes) node.signal("SIGSTOP");
     await connection.close();
+    for (const node of cluster.nodes) node.signal("SIGCONT");
     expect(connection.isReady).toBe(false);
     await expect(connection.client.get(KEY)).rejects.toThrow("Connection is closed");
   });
