@@ -113,8 +113,6 @@ export class RedisConnection implements AsyncDisposable {
       client.disconnect();
       await within(CLOSE_MS, ended);
       rejectUnsent(client);
-      // That of a cluster's client goes back to `close` with its last node, and what is asked of it then would wait for ever.
-      client.status = "end";
     }
     this.#lose();
   }
@@ -126,6 +124,10 @@ export class RedisConnection implements AsyncDisposable {
   /** The client of a cluster is ready as long as it reaches any node. Whether the one that counts answers, only asking it tells. */
   async #watch(cluster: Cluster): Promise<void> {
     const { signal } = this.#closed;
+    // It says `close` for every node, also after its end, and what is asked of it then would wait for ever.
+    cluster.on("close", () => {
+      if (signal.aborted) cluster.status = "end";
+    });
     cluster.on("node error", (error: unknown) => this.#note(error));
     while (!signal.aborted) {
       const askedMs = performance.now();
