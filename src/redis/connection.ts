@@ -123,8 +123,7 @@ export class RedisConnection implements AsyncDisposable {
       if (client.status === "reconnecting") client.status = "wait";
       client.disconnect();
       await within(CLOSE_MS, ended);
-      // That of a cluster's client goes back to `close` with its last node, and what is asked of it then would wait for ever.
-      client.status = "end";
+      rejectUnsent(client);
     }
     this.#lose();
   }
@@ -136,6 +135,10 @@ export class RedisConnection implements AsyncDisposable {
   /** The client of a cluster is ready as long as it reaches any node. Whether the one that counts answers, only asking it tells. */
   async #watch(cluster: Cluster): Promise<void> {
     const { signal } = this.#closed;
+    // It says `close` for every node, also after its end, and what is asked of it then would wait for ever.
+    cluster.on("close", () => {
+      if (signal.aborted) cluster.status = "end";
+    });
     cluster.on("node error", (error: unknown) => this.#note(error));
     while (!signal.aborted) {
       const askedMs = performance.now();
@@ -195,6 +198,21 @@ function connect(place: RedisPlace, connectionName: string, { resends = true }: 
   return place.kind === "cluster"
     ? new Cluster([...place.nodes], { ...IN_CLUSTER, redisOptions: options })
     : new Redis(options);
+}
+
+/**
+ * What was under way when a connection went is kept apart, to be sent again. A client that ends after it has reached a server
+ * once more that said nothing forgets about it, and its senders would wait for ever. It has no public name.
+ */
+function rejectUnsent(client: RedisClient): void {
+  const kept: unknown = Reflect.get(client, "prevCommandQueue");
+  if (!(kept instanceof Object && "toArray" in kept && typeof kept.toArray === "function")) return;
+  const items = (kept as Unsent).toArray();
+  for (const { command } of items) command.reject(new Error("Connection is closed."));
+}
+
+interface Unsent {
+  toArray(): readonly { readonly command: { reject(error: Error): void } }[];
 }
 
 function retryStrategy(times: number): number {

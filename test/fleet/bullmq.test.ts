@@ -41,9 +41,9 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
     await using place = await start();
     await using connection = await open(place.url);
     await using blocking = await open(place.url);
-    const done: unknown[] = [];
+    const done: number[] = [];
     const queue = new Queue(NAME, { connection: connection.client, prefix });
-    const worker = new Worker(NAME, async ({ data }: Job<unknown>) => void done.push(data), {
+    const worker = new Worker(NAME, async ({ data }: Job<number>) => void done.push(data), {
       connection: blocking.client,
       prefix,
     });
@@ -51,10 +51,10 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
     worker.on("error", () => undefined);
     try {
       await queue.addBulk([1, 2, 3].map((data) => ({ name: "job", data })));
-      await expect.poll(() => done.toSorted(), { timeout: LONG_MS }).toEqual([1, 2, 3]);
+      await expect.poll(() => done.toSorted((a, b) => a - b), { timeout: LONG_MS }).toEqual([1, 2, 3]);
       await place.fail();
       await queue.add("job", 4);
-      await expect.poll(() => done.toSorted(), { timeout: LONG_MS }).toEqual([1, 2, 3, 4]);
+      await expect.poll(() => done.toSorted((a, b) => a - b), { timeout: LONG_MS }).toEqual([1, 2, 3, 4]);
       await expect.poll(() => queue.getCompletedCount(), { timeout: LONG_MS }).toBe(4);
       expect(done).toHaveLength(4);
     } finally {

@@ -123,6 +123,16 @@ describe("a closed connection", { timeout: 60_000 }, () => {
     expect(connection.client.status).toBe("end");
   });
 
+  test("rejects what was under way when the server fell silent, also after it was reached again in vain", async () => {
+    await using redis = await startRedis();
+    const connection = await open(redis.url);
+    redis.signal("SIGSTOP");
+    const asked = connection.client.get("key");
+    await expect.poll(() => connection.isReady, soon).toBe(false);
+    await expect.poll(() => connection.client.status, soon).toBe("connect");
+    await Promise.all([connection.close(), expect(asked).rejects.toThrow("Connection is closed")]);
+  });
+
   test("may be closed before it has begun, twice at once, and once more", async () => {
     await using redis = await startRedis();
     const connection = RedisConnection.open(redis.url, "test");

@@ -1,9 +1,12 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../src/redis/connection.ts";
 import { type RedisCluster, startCluster, startSentinels } from "../fleet/topologies.ts";
 import { freePort } from "../redis-server.ts";
 
 const LONG_MS = 30_000;
+/** How long the last of a closed connection's sockets may take to end. */
+const SOCKETS_END_MS = 2_000;
 const soon = { timeout: LONG_MS, interval: 20 };
 const KEY = "{glovebox:x}:key";
 
@@ -95,9 +98,12 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
     await expect(connection.client.mget("{t}:a", "{u}:a")).rejects.toThrow();
   });
 
-  test("rejects whatever is asked of it once it is closed", async () => {
+  test("rejects whatever is asked of it once it is closed, though no node answered that", async () => {
     const connection = await open(cluster.url);
+    for (const node of cluster.nodes) node.signal("SIGSTOP");
     await connection.close();
+    for (const node of cluster.nodes) node.signal("SIGCONT");
+    await delay(SOCKETS_END_MS);
     expect(connection.isReady).toBe(false);
     await expect(connection.client.get(KEY)).rejects.toThrow("Connection is closed");
   });
