@@ -8,7 +8,7 @@ export type RedisClient = Redis | Cluster;
 
 const CONNECT_MS = 3_000;
 /** A server that says nothing for so long while something is asked of it is gone, whatever its socket says. */
-const SILENT_MS = 8_000;
+const SILENT_MS = 5_000;
 const RETRY_LEAST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 /** How long what waits is given to end, and then the socket. */

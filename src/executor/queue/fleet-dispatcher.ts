@@ -66,7 +66,7 @@ export class FleetDispatcher {
   }
 
   endAll(failure: Failure): void {
-    for (const run of [...this.#calls.keys()]) this.end(run, failure);
+    for (const run of this.#calls.keys().toArray()) this.end(run, failure);
   }
 
   endOverdue(nowMs: number): void {
