@@ -5,6 +5,8 @@ export class FleetJob {
   readonly id: string;
   readonly calls: readonly FleetCall[];
   readonly sentMs: number;
+  /** Whether some of its calls have been begun before in another job, of which Redis knows nothing any more. */
+  readonly isAgain: boolean;
   /** The machine that began it last, and for the how manieth time: none that began it earlier is heard. */
   machine: string | null = null;
   start = 0;
@@ -19,6 +21,7 @@ export class FleetJob {
     this.id = id;
     this.calls = calls;
     this.sentMs = nowMs;
+    this.isAgain = calls.some(({ attempts }) => attempts > 0);
     this.seenMs = nowMs;
   }
 
