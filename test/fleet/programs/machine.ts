@@ -2,7 +2,15 @@
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
 import { startMachine } from "../../../src/machine/machine.ts";
 
-const { url, fleet, secret, slots = 8, workers = 2, isLogged = false, drainMs = 10_000 } = JSON.parse(process.argv[2] ?? "{}");
+const {
+  url,
+  fleet,
+  secret,
+  slots = 8,
+  workers = 2,
+  isLogged = false,
+  drainMs = 10_000,
+} = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
 };
