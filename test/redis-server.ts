@@ -13,6 +13,8 @@ const START_MS = 10_000;
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
+  /** Where its append-only file is. */
+  readonly dir: string;
   /** Starts it where it is not running, with what it had. */
   start(): Promise<void>;
   /** Ends it: with SIGTERM it writes what it has, with SIGKILL it does not. */
@@ -48,6 +50,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const server: RedisServer = {
     url,
     port,
+    dir,
     start: async () => {
       if (child !== null) return;
       child = spawn(program, programArgs, { stdio: "ignore" });

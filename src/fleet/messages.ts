@@ -64,6 +64,8 @@ export interface JobData {
   readonly calls: readonly FleetCallData[];
   /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
   readonly isInspection?: boolean;
+  /** Whether some of its calls have been begun before in another job: its first start has to ask for leave as well. */
+  readonly isAgain?: boolean;
 }
 
 /** What has to be known of a call that another machine had begun. */
@@ -100,7 +102,7 @@ interface Said {
 }
 
 export type MachineMessage =
-  /** It begins with a job, for the n-th time, or asks for leave to where n is not 1. */
+  /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   | (Said & {
       readonly kind: "ask";

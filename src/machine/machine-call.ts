@@ -15,6 +15,13 @@ export interface CallHost {
   onEnd(call: MachineCall): void;
 }
 
+interface OpenAsk {
+  readonly message: MachineMessage;
+  readonly resolve: (answer: Answer) => void;
+  /** How often it was looked at. */
+  looks: number;
+}
+
 /** A call of a server as this machine's executor takes it: what it asks, its server answers. */
 export class MachineCall implements Job {
   /** Its number here. */
@@ -28,7 +35,7 @@ export class MachineCall implements Job {
   readonly #host: CallHost;
   readonly #heard: HeardAnswers;
   /** Asks that are not answered yet, by attempt and step. */
-  readonly #asks = new Map<string, (answer: Answer) => void>();
+  readonly #asks = new Map<string, OpenAsk>();
   #isWaiting = false;
   isOver = false;
 
@@ -89,9 +96,10 @@ export class MachineCall implements Job {
     const { run } = this.data;
     const start = this.#start;
     const when = heard === undefined ? {} : { heard };
-    this.#host.send({ kind: "ask", run, start, step, attempt, nowMs, ...when, capability, method, args });
+    const message = { kind: "ask", run, start, step, attempt, nowMs, ...when, capability, method, args } as const;
+    this.#host.send(message);
     return new Promise((resolve) => {
-      this.#asks.set(`${attempt} ${step}`, resolve);
+      this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
     });
   }
@@ -99,12 +107,20 @@ export class MachineCall implements Job {
   /** What its server says to something that it has asked. */
   answer(attempt: number, step: number, answer: Answer): void {
     const key = `${attempt} ${step}`;
-    const resolve = this.#asks.get(key);
-    if (resolve === undefined) return;
+    const asked = this.#asks.get(key);
+    if (asked === undefined) return;
     this.#asks.delete(key);
     if (answer.kind !== "diverged") this.#heard.noteAnswer(attempt, step, answer.nowMs);
     this.#noteWait();
-    resolve(answer);
+    asked.resolve(answer);
+  }
+
+  /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
+  repeatAsks(): void {
+    for (const asked of this.#asks.values()) {
+      const looks = ++asked.looks;
+      if (looks > 1 && (looks & (looks - 1)) === 0) this.#host.send(asked.message);
+    }
   }
 
   plan(): string {

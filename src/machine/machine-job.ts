@@ -36,11 +36,13 @@ export interface PulledJob {
 
 /** A job of BullMQ on the machine that has it: calls of one server that came together. */
 export class MachineJob {
-  readonly bull: BullJob;
-  readonly token: string;
   readonly puller: Puller;
   readonly server: string;
   readonly start: number;
+  #bull: BullJob;
+  #token: string;
+  /** Whether it may begin only with what its server says of its calls. */
+  readonly #asksLeave: boolean;
   readonly #data: JobData;
   readonly #host: JobHost;
   readonly #calls = new Map<number, MachineCall>();
@@ -55,18 +57,43 @@ export class MachineJob {
   readonly #used: string[] = [];
 
   constructor({ bull, token, data, puller }: PulledJob, host: JobHost) {
-    this.bull = bull;
-    this.token = token;
+    this.#bull = bull;
+    this.#token = token;
     this.puller = puller;
     this.server = data.server;
     this.start = bull.attemptsStarted;
     this.#data = data;
+    this.#asksLeave = this.start > 1 || data.isAgain === true;
     this.#host = host;
     host.slots.enter();
   }
 
   get id(): string {
-    return this.bull.id ?? "";
+    return this.#bull.id ?? "";
+  }
+
+  get bull(): BullJob {
+    return this.#bull;
+  }
+
+  get token(): string {
+    return this.#token;
+  }
+
+  /**
+   * Goes on where its machine was given the same job once more, and nobody else can have begun it meanwhile: a Redis that was away
+   * has forgotten whose it was. Answers whether it does.
+   */
+  keep(bull: BullJob, token: string): boolean {
+    if (this.#isOver || bull.attemptsStarted > this.start + 1) return false;
+    this.#bull = bull;
+    this.#token = token;
+    return true;
+  }
+
+  /** What has no answer for long may have been lost on its way, or its answer. */
+  repeatAsks(): void {
+    for (const call of this.#calls.values()) call.repeatAsks();
   }
 
   /** What its calls are called by their server. */
@@ -77,8 +104,8 @@ export class MachineJob {
   /** Runs its calls; each is answered by mail. Never rejects. */
   async begin(): Promise<void> {
     this.#host.send(this.server, { kind: "taken", job: this.id, start: this.start });
-    const resumptions = this.start > 1 ? await this.#leave() : new Map<number, Resumption>();
-    const calls = this.#data.calls.filter(({ run }) => this.start === 1 || resumptions.has(run));
+    const resumptions = this.#asksLeave ? await this.#leave() : new Map<number, Resumption>();
+    const calls = this.#data.calls.filter(({ run }) => !this.#asksLeave || resumptions.has(run));
     const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();
     if (this.#isOver) return;
     for (const data of calls) this.#start(data, scripts[data.script] ?? null, resumptions.get(data.run));
@@ -90,7 +117,7 @@ export class MachineJob {
   resume(calls: readonly Resumption[]): void {
     this.#resumed.resolve(calls);
     // A server that hears of a first start too late says the same.
-    if (this.start === 1) for (const run of this.#calls.keys()) this.cancel(run);
+    if (!this.#asksLeave) for (const run of this.#calls.keys()) this.cancel(run);
   }
 
   call(run: number): MachineCall | undefined {

@@ -17,6 +17,8 @@ import type { ToolScripts } from "./tool-scripts.ts";
 const UNSEEN_MS = 1_000;
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
+/** How often asks that have no answer are looked at. */
+const ASKS_MS = 2_000;
 
 /** What the jobs of a machine need of it. */
 export interface JobsHost {
@@ -40,6 +42,7 @@ export class MachineJobs {
   readonly #calls = new Map<string, MachineJob>();
   readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX, LIMITS_MAX, () => 1);
   readonly #idle = new Set<() => void>();
+  readonly #repeating = setInterval(() => this.#repeatAsks(), ASKS_MS);
   #turns: Turn[] = [];
   #isDraining = false;
 
@@ -66,6 +69,7 @@ export class MachineJobs {
 
   close(): void {
     this.#owners.close();
+    clearInterval(this.#repeating);
   }
 
   /** A job has come. Never rejects. */
@@ -79,6 +83,8 @@ export class MachineJobs {
       this.#host.logger?.warn({ job: id, why }, "a job cannot be read, and is dropped");
       return puller.complete(bull, token);
     }
+    const before = this.#jobs.get(id);
+    if (before?.keep(bull, token) === true) return;
     this.#noteTurn(data.turn);
     if (this.#isDraining) return void puller.giveBack(bull, token);
     const job = new MachineJob(
@@ -90,7 +96,6 @@ export class MachineJobs {
         onEnd: (ended) => this.#onEnd(ended),
       },
     );
-    const before = this.#jobs.get(id);
     this.#jobs.set(id, job);
     for (const { run } of data.calls) this.#calls.set(`${data.server} ${run}`, job);
     // It was lost to us meanwhile, and has come back: who had it before has no say any more.
@@ -159,6 +164,11 @@ export class MachineJobs {
   #onGone(server: string): void {
     this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled");
     for (const job of this.#jobs.values()) if (job.server === server) job.abandon();
+  }
+
+  #repeatAsks(): void {
+    if (!this.#host.fleet.connection.isReady) return;
+    for (const job of this.#jobs.values()) job.repeatAsks();
   }
 
   #noteTurn(turn: Turn): void {

@@ -12,12 +12,13 @@ test(
       seconds: 22,
       machines: 3,
       killEveryMs: 3_000,
-      redisEnds: ["SIGTERM", "SIGKILL"],
+      redisEnds: ["SIGTERM", "power"],
     });
     expect({ seed, violations: report.violations }).toEqual({ seed, violations: [] });
     // Where nothing was killed, and no call had to start again, nothing was shown.
     expect(report.kills).toBeGreaterThan(4);
     expect(report.redisRestarts).toBe(2);
+    expect(report.forgotten).toBeGreaterThan(0);
     expect(Object.keys(report.attempts).some((attempts) => Number(attempts) > 1)).toBe(true);
     expect(report.effects).toBeGreaterThan(0);
   },

@@ -1,11 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Dice } from "../load/dice.ts";
+import { AppendOnlyFile } from "./append-only-file.ts";
 import { type MachineProcess, startFleet, type TestFleet } from "./fleet.ts";
 import { SteadyLoad, type SteadyReport } from "./steady-load.ts";
 
 /** How long Redis is away each time: much less than a server waits before it gives its calls up. */
 const AWAY_MS = 1_000;
+/** As much as it may have written without having asked for it to be on the disk: see `appendfsync`. */
+const FORGETS_MS = 1_000;
 const MACHINE = { slots: 8, workers: 1 };
+
+/** It is told to end, or killed; and where its machine loses its power, it also forgets what it wrote last. */
+export const REDIS_ENDS = ["SIGTERM", "SIGKILL", "power"] as const;
+export type RedisEnd = (typeof REDIS_ENDS)[number];
 
 export interface ChaosOptions {
   readonly seconds: number;
@@ -13,7 +20,7 @@ export interface ChaosOptions {
   readonly machines: number;
   readonly killEveryMs: number;
   /** How Redis is ended each time, spread evenly over the run. */
-  readonly redisEnds: readonly NodeJS.Signals[];
+  readonly redisEnds: readonly RedisEnd[];
 }
 
 export interface FleetChaosReport extends SteadyReport {
@@ -21,6 +28,8 @@ export interface FleetChaosReport extends SteadyReport {
   readonly seconds: number;
   readonly kills: number;
   readonly redisRestarts: number;
+  /** Bytes that Redis had written and lost. */
+  readonly forgotten: number;
   /** Calls that ended while machines were killed, second by second. */
   readonly endedInSeconds: readonly number[];
 }
@@ -34,15 +43,17 @@ export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosRe
   const supervisor = new Supervisor(fleet, dice.fork());
   const over = AbortSignal.timeout(seconds * 1_000);
   const endedInSeconds: number[] = [];
-  let redisRestarts = 0;
+  using file = new AppendOnlyFile(fleet.redis);
+  let [redisRestarts, forgotten] = [0, 0];
   const restartMs = (seconds * 1_000) / (redisEnds.length + 1);
   await Promise.all([
     every(killEveryMs, over, () => supervisor.strike()),
     every(restartMs, over, async () => {
-      const signal = redisEnds[redisRestarts];
-      if (signal === undefined) return;
+      const end = redisEnds[redisRestarts];
+      if (end === undefined) return;
       redisRestarts++;
-      await fleet.redis.stop(signal);
+      await fleet.redis.stop(end === "power" ? "SIGKILL" : end);
+      if (end === "power") forgotten += await file.forget(FORGETS_MS);
       await delay(AWAY_MS);
       await fleet.redis.start();
     }),
@@ -50,7 +61,7 @@ export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosRe
   ]);
   const report = await load.end();
   await supervisor.settled();
-  return { seed, seconds, kills: supervisor.kills, redisRestarts, endedInSeconds, ...report };
+  return { seed, seconds, kills: supervisor.kills, redisRestarts, forgotten, endedInSeconds, ...report };
 }
 
 /** Kills machines, and starts another for each at once, as an orchestrator would. */

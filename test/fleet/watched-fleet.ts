@@ -17,7 +17,7 @@ export interface FleetWatch extends AsyncDisposable {
   jobs(): Promise<number>;
 }
 
-export function watchFleet(fleet: TestFleet): FleetWatch {
+export function watchFleet(fleet: Pick<TestFleet, "url" | "name" | "machines">): FleetWatch {
   const connection = RedisConnection.open(fleet.url, "watch");
   const keys = new FleetKeys(fleet.name);
   const seal = Seal.of(undefined);

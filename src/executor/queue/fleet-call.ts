@@ -25,6 +25,9 @@ export class FleetCall {
   #attempts = 0;
   #losses = 0;
   #asked = 0;
+  /** What this start was answered, by step. */
+  readonly #answers = new Map<number, Promise<Answer>>();
+  #answering = 0;
   /** Log lines of this start, and of all. */
   #written = 0;
   #told = 0;
@@ -74,11 +77,23 @@ export class FleetCall {
     this.job.onRestart?.(this.#before + attempts);
   }
 
-  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> {
+  /**
+   * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
+   * an ask that is still missing has none, and comes again as well.
+   */
+  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> | null {
     const { step, attempt, nowMs, heard, capability, method, args } = asked;
+    if (step > this.#asked + 1) return null;
+    if (attempt !== this.#answering) this.#answers.clear();
+    this.#answering = attempt;
+    const known = this.#answers.get(step);
+    if (known !== undefined) return known;
     this.#asked = Math.max(this.#asked, step);
     this.#attempts = Math.max(this.#attempts, attempt);
-    return this.job.ask({ step, attempt, nowMs, ...(heard === undefined ? {} : { heard }), capability, method, args });
+    const when = heard === undefined ? {} : { heard };
+    const answer = this.job.ask({ step, attempt, nowMs, ...when, capability, method, args });
+    this.#answers.set(step, answer);
+    return answer;
   }
 
   /** What earlier starts wrote comes again, and has been told. */

@@ -147,11 +147,12 @@ export class FleetDispatcher {
     job.seenMs = nowMs;
     this.#tellTaken(job, calls, isFirst, nowMs);
     for (const call of calls) {
-      if (!isFirst) this.#tellRestart(call, call.attempts);
+      const { attempts } = call;
+      if (attempts > 0) this.#tellRestart(call, attempts);
       call.take(nowMs);
-      if (!isFirst) call.job.onRestart?.(call.attempts - 1);
+      if (attempts > 0) call.job.onRestart?.(attempts);
     }
-    if (start > 1) {
+    if (start > 1 || job.isAgain) {
       const resumptions = calls.map(({ resumption }) => resumption);
       return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
     }
@@ -160,10 +161,12 @@ export class FleetDispatcher {
   }
 
   #tellTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {
-    const size = calls.filter(({ isInspection }) => !isInspection).length;
-    if (size === 0) return;
-    if (isFirst) this.#host.tell("fleet:taken", { size, waitMs: nowMs - job.sentMs });
-    else this.#host.tell("fleet:resume", { size });
+    const counted = calls.filter(({ isInspection }) => !isInspection);
+    const again = counted.filter(({ attempts }) => attempts > 0).length;
+    if (again > 0) this.#host.tell("fleet:resume", { size: again });
+    if (isFirst && counted.length > 0) {
+      this.#host.tell("fleet:taken", { size: counted.length, waitMs: nowMs - job.sentMs });
+    }
   }
 
   #tellRestart({ job, isInspection }: FleetCall, attempts: number): void {
@@ -174,7 +177,7 @@ export class FleetDispatcher {
   #onAsk(machine: string, call: FleetCall, asked: Extract<MachineMessage, { readonly kind: "ask" }>): void {
     const { run, step, attempt, start } = asked;
     const job = call.carrier;
-    void call.ask(asked).then((answer) => {
+    void call.ask(asked)?.then((answer) => {
       if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
       this.#host.send(machine, { kind: "answer", run, step, attempt, answer: JSON.stringify(answer) });
     });

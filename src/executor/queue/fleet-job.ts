@@ -1,9 +1,17 @@
+/** What a job knows of the calls that it brings. */
+interface Carried {
+  readonly run: number;
+  readonly attempts: number;
+}
+
 /** A job of BullMQ, as its server knows it. */
 export class FleetJob {
   readonly id: string;
   /** The calls that it brings, by their numbers. */
   readonly runs: readonly number[];
   readonly sentMs: number;
+  /** Whether some of its calls have been begun before in another job, of which Redis knows nothing any more. */
+  readonly isAgain: boolean;
   /** The machine that began it last, and for the how manieth time: none that began it earlier is heard. */
   machine: string | null = null;
   start = 0;
@@ -14,10 +22,11 @@ export class FleetJob {
   /** Whether it was missing in Redis when it was last looked for. */
   isMissing = false;
 
-  constructor(id: string, runs: readonly number[], nowMs: number) {
+  constructor(id: string, calls: readonly Carried[], nowMs: number) {
     this.id = id;
-    this.runs = runs;
+    this.runs = calls.map(({ run }) => run);
     this.sentMs = nowMs;
+    this.isAgain = calls.some(({ attempts }) => attempts > 0);
     this.seenMs = nowMs;
   }
 

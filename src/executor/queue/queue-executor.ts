@@ -115,6 +115,7 @@ export class QueueExecutor implements Executor {
       connection,
       payloads,
       scripts: this.#scripts,
+      onFail: ({ run }, failure) => this.#calls.end(run, failure),
       onSent: (job) => this.#calls.onSent(job),
     });
     this.#missing = new MissingJobs(

@@ -4,6 +4,7 @@ import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
+import type { Failure } from "../../protocol/messages.ts";
 import { seedOf } from "../../protocol/seed.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
 import { BoundedCache } from "../../bounded-cache.ts";
@@ -29,6 +30,8 @@ export interface SenderOptions {
   readonly connection: RedisConnection;
   readonly payloads: Payloads;
   readonly scripts: FleetScripts;
+  /** A call cannot be brought to the fleet. */
+  readonly onFail: (call: FleetCall, failure: Failure) => void;
   /** A job is on its way. */
   readonly onSent: (job: FleetJob) => void;
 }
@@ -47,9 +50,12 @@ export class Sender {
   #isDue = false;
   #jobs = 0;
   #isClosed = false;
+  readonly #stopListening: () => void;
 
   constructor(options: SenderOptions) {
     this.#options = options;
+    // What came while there was no Redis has waited for it.
+    this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
 
   add(call: FleetCall): void {
@@ -75,6 +81,7 @@ export class Sender {
 
   close(): void {
     this.#isClosed = true;
+    this.#stopListening();
     this.#waiting = [];
     this.#held = [];
   }
@@ -100,8 +107,8 @@ export class Sender {
     } catch (error) {
       const why = error instanceof Error ? error.name : "it cannot be told why";
       for (const call of calls) {
-        if (call.carrier === null)
-          call.fail({ code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
+        if (call.carrier !== null) continue;
+        this.#options.onFail(call, { code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
       }
     }
     this.#rounds--;
@@ -121,14 +128,14 @@ export class Sender {
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
-        members.map(({ call }) => call.run),
+        members.map(({ call }) => call),
         performance.now(),
       );
       for (const { call } of members) call.carrier = job;
       const first = members[0];
       const ttlMs =
         SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
-      const text = JSON.stringify(this.#write(members, brought));
+      const text = JSON.stringify(this.#write(members, brought, job.isAgain));
       const packed = this.#options.payloads.pack(text, job.id, pipeline, ttlMs);
       this.#options.onSent(job);
       // They are in order, so what is due first comes first.
@@ -171,14 +178,14 @@ export class Sender {
             error instanceof TextFailure && error.kind === "too_large"
               ? ({ code: "load_error", message: error.message } as const)
               : ({ code: "executor_lost", message: "the tool's code could not be brought to the fleet" } as const);
-          for (const { call } of placed) if (call.job.script.key === key) call.fail(failure);
+          for (const { call } of placed) if (call.job.script.key === key) this.#options.onFail(call, failure);
         }
       }),
     );
     return brought;
   }
 
-  #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>): JobData {
+  #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
     const places = new Map<object, number>();
@@ -208,7 +215,15 @@ export class Sender {
     });
     const { protocol: v, server } = this.#options;
     const isInspection = members[0]?.call.isInspection === true;
-    return { v, server, scripts, limits, calls, ...(isInspection ? { isInspection } : {}) };
+    return {
+      v,
+      server,
+      scripts,
+      limits,
+      calls,
+      ...(isInspection ? { isInspection } : {}),
+      ...(isAgain ? { isAgain } : {}),
+    };
   }
 }
 

@@ -1,0 +1,47 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { Dice, seedOf } from "../load/dice.ts";
+import { startRedis } from "../redis-server.ts";
+import { startMachineProcess } from "./fleet.ts";
+import { canUseNetworks, createNetwork } from "./network.ts";
+import { SteadyLoad } from "./steady-load.ts";
+import { watchFleet } from "./watched-fleet.ts";
+
+const CUT_MS = 10_000;
+const POLL = { timeout: 30_000, interval: 100 };
+const MACHINE = { slots: 8, workers: 1 };
+
+const reason = canUseNetworks();
+
+test.skipIf(reason !== null)(
+  `every call settles once and every effect comes once while a machine is cut off${reason === null ? "" : `: ${reason}`}`,
+  { timeout: 240_000 },
+  async () => {
+    const seed = seedOf(undefined);
+    await using network = await createNetwork();
+    const hosts = [await network.host("one"), await network.host("two")] as const;
+    await using redis = await startRedis({ host: network.address });
+    await using one = await startMachineProcess(redis.url, "test", { ...MACHINE, within: hosts[0].within });
+    await using two = await startMachineProcess(redis.url, "test", { ...MACHINE, within: hosts[1].within });
+    const fleet = { url: redis.url, name: "test", machines: [one, two] };
+    await using watch = watchFleet(fleet);
+    await using load = await SteadyLoad.start({ url: redis.url, fleet: "test", dice: new Dice(seed) });
+    const machines = async (isBusy = false) =>
+      (await watch.machines()).filter(({ busySlots }) => !isBusy || busySlots > 0).map(({ id }) => id);
+    await expect.poll(() => machines(true), POLL).toContain(one.id);
+    await hosts[0].cut();
+    await delay(CUT_MS / 2);
+    const endedMeanwhile = load.ended;
+    await delay(CUT_MS / 2);
+    expect(load.ended).toBeGreaterThan(endedMeanwhile);
+    expect(await machines()).toEqual([two.id]);
+    await hosts[0].mend();
+    // Both have work again.
+    await expect.poll(() => machines(true), POLL).toContain(one.id);
+    const ended = load.ended;
+    await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 50);
+    const report = await load.end();
+    expect({ seed, violations: report.violations }).toEqual({ seed, violations: [] });
+    expect(Object.keys(report.attempts).some((attempts) => Number(attempts) > 1)).toBe(true);
+  },
+);
