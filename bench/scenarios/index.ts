@@ -20,6 +20,7 @@ import { openLoop } from "./open-loop.ts";
 import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
 import { python } from "./python.ts";
+import { queue } from "./queue.ts";
 import { sandbox } from "./sandbox.ts";
 import { tracing } from "./tracing.ts";
 import { wasi } from "./wasi.ts";
@@ -50,4 +51,5 @@ export const SCENARIOS: readonly Scenario[] = [
   httpFlood,
   sandbox,
   failover,
+  queue,
 ];

@@ -44,14 +44,12 @@ export class Outbox<Message> {
   send(to: string, message: Message): void {
     const text = JSON.stringify(message);
     if (this.#isClosed || this.#held + text.length > HELD_MAX) return;
-    this.#held += text.length;
-    let waiting = this.#waiting.get(to);
-    if (waiting === undefined) this.#waiting.set(to, (waiting = { messages: [], length: 0 }));
-    if (waiting.length > 0 && waiting.length + text.length > LETTER_MAX) this.#flush();
-    waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
+    if ((this.#waiting.get(to)?.length ?? 0) + text.length > LETTER_MAX) this.#flush();
+    const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);
     waiting.length += text.length;
     this.#waiting.set(to, waiting);
+    this.#held += text.length;
     this.#schedule();
   }
 
