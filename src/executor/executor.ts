@@ -147,8 +147,8 @@ export interface ExecutorEvents {
   "fleet:taken": [event: { readonly size: number; readonly waitMs: number }];
   /** Another machine took up calls whose machine was lost. */
   "fleet:resume": [event: { readonly size: number }];
-  /** Something came from the fleet that cannot be read. */
-  "fleet:damage": [event: { readonly why: string }];
+  /** Something came from the fleet that cannot be read; `unsaid` such things before it were not told. */
+  "fleet:damage": [event: { readonly why: string; readonly unsaid?: number }];
   /** A call starts again that lost its executor through no fault of its own, after so many starts. */
   "call:restart": [event: { readonly callId: string; readonly tool: string; readonly attempts: number }];
   /** A tool ended an executor, so it runs apart from now on. `tenant` is whose call did it. */

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { RedisConnection } from "../redis/connection.ts";
 import { Seal } from "../redis/seal.ts";
 import { FleetKeys } from "./keys.ts";
-import type { MemberOptions } from "./members.ts";
+import type { MemberKind, MemberOptions } from "./members.ts";
+import { queueName } from "./messages.ts";
 import { Payloads } from "./payloads.ts";
 
 export interface FleetOptions {
@@ -23,13 +24,19 @@ export class Fleet implements MemberOptions {
   readonly payloads: Payloads;
 
   /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is none. */
-  constructor({ url, fleet, secret }: FleetOptions, kind: "server" | "machine") {
+  constructor({ url, fleet, secret }: FleetOptions, kind: MemberKind) {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
     this.keys = new FleetKeys(fleet);
     this.seal = Seal.of(secret);
     this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
     this.bulk = this.connection.another("bulk");
     this.payloads = new Payloads(this.connection, this.keys, this.seal);
+  }
+
+  /** BullMQ's queue for a version of the protocol. Members with other secrets have another, as they could not read what comes. */
+  queueOf(protocol: number): string {
+    const { mark } = this.seal;
+    return mark === "" ? queueName(protocol) : `${queueName(protocol)}-${mark}`;
   }
 
   async close(): Promise<void> {

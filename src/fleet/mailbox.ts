@@ -1,8 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RedisConnection } from "../redis/connection.ts";
+import { replyOf } from "../redis/reply.ts";
+import { wordsOf } from "./damage.ts";
 import type { FleetKeys } from "./keys.ts";
-import { type Letter, PROTOCOL } from "./messages.ts";
+import { type Entry, entriesOf, LETTER_BYTES_MAX, TAKE } from "./mail-script.ts";
+import type { Letter } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
+import { readLetter } from "./read-message.ts";
 
 /** Letters that a box holds, about: its owner reads them as they come, so more wait only for one that is gone. */
 const LETTERS_MAX = 10_000;
@@ -11,11 +15,13 @@ const BOX_TTL_MS = 10 * 60_000;
 const LETTER_MAX = 512 * 1024;
 /** Characters that wait while there is no Redis: what comes then is lost, and whoever misses it asks again. */
 const HELD_MAX = 64 * 1024 * 1024;
-const READ_MAX = 128;
 const BLOCK_MS = 2_000;
 const PAUSE_MS = 200;
 /** Senders that are remembered. */
 const SENDERS_MAX = 10_000;
+/** An entry of a box that is so much later than now was put there by nobody who sends letters, and none could follow it. */
+const AHEAD_MS = 24 * 3_600_000;
+const BEGINNING = "0-0";
 
 /** What a mailbox needs of its fleet. */
 export interface MailOptions {
@@ -26,9 +32,14 @@ export interface MailOptions {
   readonly id: string;
 }
 
+export interface OutboxOptions extends MailOptions {
+  /** The protocol that a recipient understands. */
+  readonly protocolOf: (to: string) => number;
+}
+
 /** Sends messages: all that are for one recipient in one turn of the event loop are one letter. */
 export class Outbox<Message> {
-  readonly #options: MailOptions;
+  readonly #options: OutboxOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
   readonly #seqs = new Map<string, number>();
   #held = 0;
@@ -36,7 +47,7 @@ export class Outbox<Message> {
   #isClosed = false;
   readonly #stopListening: () => void;
 
-  constructor(options: MailOptions) {
+  constructor(options: OutboxOptions) {
     this.#options = options;
     this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
@@ -70,14 +81,14 @@ export class Outbox<Message> {
   }
 
   #flush(): void {
-    const { connection, keys, payloads, id } = this.#options;
+    const { connection, keys, payloads, id, protocolOf } = this.#options;
     // What is handed to the client while there is no Redis could not be taken back.
     if (!connection.isReady || this.#held === 0) return;
     const pipeline = connection.client.pipeline();
     for (const [to, { messages }] of this.#waiting) {
       const seq = (this.#seqs.get(to) ?? 0) + 1;
       this.#remember(to, seq);
-      const head: Letter<Message> = { v: PROTOCOL, from: id, seq, messages: [] };
+      const head: Letter<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
       const letter = `${JSON.stringify(head).slice(0, -2)}${messages.join(",")}]}`;
       const box = keys.of("mail", to);
       const packed = payloads.pack(letter, box, pipeline);
@@ -100,6 +111,9 @@ export class Outbox<Message> {
 }
 
 export interface InboxOptions<Message> extends MailOptions {
+  readonly protocols: readonly number[];
+  /** Throws a `ProtocolError` where what somebody has said is none of the messages that come here. */
+  readonly read: (message: unknown) => Message;
   /** Takes what somebody has said, in its order. What it throws is told as damage, and the next is read. */
   readonly onMessage: (from: string, message: Message) => void;
   /** A letter cannot be read: it was sealed with another secret, speaks another protocol, or is none. */
@@ -112,7 +126,7 @@ export class Inbox<Message> {
   /** A read that waits holds its connection. */
   readonly #reader: RedisConnection;
   readonly #seqs = new Map<string, number>();
-  #last = "0-0";
+  #last = BEGINNING;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
@@ -134,38 +148,65 @@ export class Inbox<Message> {
   }
 
   async #read(): Promise<void> {
-    const { keys, id, connection } = this.#options;
-    const box = keys.of("mail", id);
     while (!this.#isClosed) {
       try {
-        const read = await this.#reader.client.xread("COUNT", READ_MAX, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
-        const entries = entriesOf(read);
-        for (const [entry, packed] of entries) {
-          this.#last = entry;
-          await this.#take(packed, box);
-        }
-        if (entries.length > 0 && connection.isReady) {
-          connection.client.xtrim(box, "MINID", this.#last).catch(() => undefined);
-        }
-      } catch {
-        // Redis is away, or this is the end.
+        const entries = await this.#entries();
+        for (const entry of entries) await this.#open(entry);
+      } catch (error) {
+        // Redis is away, or this is the end; or what is in the place of the box is none.
+        if (replyOf(error) === "WRONGTYPE") await this.#clear();
         if (!this.#isClosed) await delay(PAUSE_MS);
       }
     }
   }
 
-  async #take(packed: string, box: string): Promise<void> {
-    const { onMessage, onDamage, payloads } = this.#options;
+  /** What has come, or else the next to come, for which it waits. */
+  async #entries(): Promise<readonly Entry[]> {
+    const { client } = this.#reader;
+    const { keys, id } = this.#options;
+    const box = keys.of("mail", id);
+    const there = entriesOf(await TAKE.run(client, [box], [this.#last]));
+    if (there.length > 0) return there;
+    const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
+    const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
+    return Array.isArray(stream) ? entriesOf(stream[1]) : [];
+  }
+
+  async #open({ id, packed }: Entry): Promise<void> {
+    this.#last = id;
+    if (Number.parseInt(id, 10) > Date.now() + AHEAD_MS) {
+      this.#options.onDamage("an entry that bars the box for all that comes");
+      return this.#clear();
+    }
+    if (packed.length <= LETTER_BYTES_MAX) return this.#take(packed);
+    this.#options.onDamage("a letter that is too long");
+  }
+
+  /** Whoever has sent something that was in it says it again, or is told that it was lost. */
+  async #clear(): Promise<void> {
+    this.#last = BEGINNING;
+    const { keys, id } = this.#options;
+    await this.#reader.client.del(keys.of("mail", id)).catch(() => undefined);
+  }
+
+  async #take(packed: string): Promise<void> {
+    const { keys, id, payloads, protocols, read, onMessage, onDamage } = this.#options;
     try {
-      const letter = readLetter<Message>(await payloads.unpack(packed, box));
+      const letter = readLetter(await payloads.unpack(packed, keys.of("mail", id)), protocols);
       if (!this.#isNew(letter)) return;
-      for (const message of letter.messages) onMessage(letter.from, message);
+      for (const message of letter.messages) {
+        try {
+          onMessage(letter.from, read(message));
+        } catch (error) {
+          onDamage(wordsOf(error));
+        }
+      }
     } catch (error) {
-      onDamage(error instanceof Error ? error.message : "a letter that is none");
+      onDamage(wordsOf(error));
     }
   }
 
-  #isNew({ from, seq }: Letter<Message>): boolean {
+  #isNew({ from, seq }: Letter<unknown>): boolean {
     const last = this.#seqs.get(from) ?? 0;
     if (seq <= last) return false;
     this.#seqs.delete(from);
@@ -176,21 +217,4 @@ export class Inbox<Message> {
     }
     return true;
   }
-}
-
-/** Of the answer to an XREAD of one stream: ids, and what is in the only field. */
-function entriesOf(read: unknown): readonly (readonly [id: string, packed: string])[] {
-  const streams = Array.isArray(read) ? (read as unknown[]) : [];
-  const [, entries] = (streams[0] ?? []) as readonly [unknown?, (readonly [string, readonly string[]])[]?];
-  return (entries ?? []).map(([id, fields]) => [id, fields[1] ?? ""] as const);
-}
-
-function readLetter<Message>(text: string): Letter<Message> {
-  const letter = JSON.parse(text) as Partial<Letter<Message>> | null;
-  const { v, from, seq, messages } = letter ?? {};
-  if (v !== PROTOCOL) throw new Error(`a letter of protocol ${String(v).slice(0, 16)}, and this one is ${PROTOCOL}`);
-  if (typeof from !== "string" || typeof seq !== "number" || !Array.isArray(messages)) {
-    throw new Error("a letter that is none");
-  }
-  return { v, from, seq, messages };
 }

@@ -1,8 +1,10 @@
 import { within } from "../deadline.ts";
-import { isObject } from "../json.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import type { Seal } from "../redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
+import { isMember } from "./fields.ts";
+import type { MachineInfo } from "./messages.ts";
+import { readInfo } from "./read-info.ts";
 
 /** How often a member says that it is there, and how long that holds. */
 const BEAT_MS = 1_000;
@@ -10,25 +12,12 @@ const SEEN_MS = 5_000;
 /** What Redis may take to answer, before it is asked again later. */
 const ANSWER_MS = 2_000;
 const LEFT_MS = 60_000;
-const MACHINES_MAX = 10_000;
-const INFO_MAX = 64 * 1024;
+const MEMBERS_MAX = 10_000;
+const INFO_MAX_BYTES = 64 * 1024;
+/** What members say is read of so many at once: it may be as much as fits into Redis. */
+const PAGE = 256;
 
-/** What a machine says of itself. */
-export interface MachineInfo {
-  readonly id: string;
-  /** The versions of the protocol that it understands. */
-  readonly protocols: readonly number[];
-  readonly slots: number;
-  readonly busySlots: number;
-  readonly isReady: boolean;
-  readonly isDraining: boolean;
-  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
-  readonly starts: { readonly [kind: string]: number };
-  readonly heapBytes: { readonly [tool: string]: number };
-  readonly rssBytes: number;
-  readonly quarantined: readonly string[];
-  readonly isSandboxed: boolean;
-}
+export type MemberKind = "server" | "machine";
 
 export interface MemberOptions {
   readonly connection: RedisConnection;
@@ -39,12 +28,12 @@ export interface MemberOptions {
 /** Says every second that a member of the fleet is there, and what there is to know of it. */
 export class Presence {
   readonly #options: MemberOptions;
-  readonly #kind: "server" | "machine";
+  readonly #kind: MemberKind;
   readonly #id: string;
   readonly #info: () => string;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: MemberOptions, kind: "server" | "machine", id: string, info: () => string) {
+  constructor(options: MemberOptions, kind: MemberKind, id: string, info: () => string) {
     this.#options = options;
     this.#kind = kind;
     this.#id = id;
@@ -62,15 +51,14 @@ export class Presence {
     const { connection, keys, seal } = this.#options;
     if (!connection.isReady) return;
     const key = keys.of(this.#kind, this.#id);
-    const pipeline = connection.client.pipeline().set(key, seal.close(this.#info(), key), "PX", SEEN_MS);
-    if (this.#kind === "machine") {
-      const list = keys.of("machines");
-      const nowMs = Date.now();
-      pipeline
-        .zadd(list, nowMs, this.#id)
-        .zremrangebyscore(list, 0, nowMs - LEFT_MS)
-        .pexpire(list, LEFT_MS);
-    }
+    const list = keys.of(`${this.#kind}s`);
+    const nowMs = Date.now();
+    const pipeline = connection.client
+      .pipeline()
+      .set(key, seal.close(this.#info(), key), "PX", SEEN_MS)
+      .zadd(list, nowMs, this.#id)
+      .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
+      .pexpire(list, LEFT_MS);
     await within(
       ANSWER_MS,
       pipeline.exec().catch(() => undefined),
@@ -81,8 +69,8 @@ export class Presence {
     clearInterval(this.#timer);
     const { connection, keys } = this.#options;
     if (!connection.isReady) return;
-    const pipeline = connection.client.pipeline().del(keys.of(this.#kind, this.#id));
-    if (this.#kind === "machine") pipeline.zrem(keys.of("machines"), this.#id);
+    const list = keys.of(`${this.#kind}s`);
+    const pipeline = connection.client.pipeline().del(keys.of(this.#kind, this.#id)).zrem(list, this.#id);
     await within(
       ANSWER_MS,
       pipeline.exec().catch(() => undefined),
@@ -90,33 +78,85 @@ export class Presence {
   }
 }
 
+/** Who is there, and how many there are that cannot be read: they have another secret, or are none. */
+export interface Machines {
+  readonly machines: ReadonlyMap<string, MachineInfo>;
+  readonly unreadable: number;
+}
+
 /** The machines that are there now, by their ids; `null` where Redis does not say. */
-export async function readMachines(options: MemberOptions): Promise<ReadonlyMap<string, MachineInfo> | null> {
-  const { connection, keys, seal } = options;
-  if (!connection.isReady) return null;
+export async function readMachines(options: MemberOptions): Promise<Machines | null> {
+  if (!options.connection.isReady) return null;
   return answerOf(async () => {
-    const ids = await connection.client.zrange(keys.of("machines"), 0, `${MACHINES_MAX - 1}`);
     const machines = new Map<string, MachineInfo>();
-    if (ids.length === 0) return machines;
-    const names = ids.map((id) => keys.of("machine", id));
-    const said = await connection.client.mget(...names);
-    for (const [at, text] of said.entries()) {
-      const info = text === null ? null : readInfo(text, names[at] ?? "", seal);
-      if (info !== null) machines.set(info.id, info);
-    }
-    return machines;
+    const ids = await listOf(options, "machine");
+    let unreadable = 0;
+    await heard(options, "machine", ids, (id, text) => {
+      const info = text === null ? null : readInfo(text, id);
+      if (info === null) unreadable++;
+      else machines.set(id, info);
+    });
+    return { machines, unreadable };
   });
 }
 
 /** Which of these servers are there; `null` where Redis does not say. */
 export async function readServers(options: MemberOptions, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
-  const { connection, keys } = options;
-  if (!connection.isReady) return null;
-  if (ids.length === 0) return new Set();
+  if (!options.connection.isReady) return null;
   return answerOf(async () => {
-    const said = await connection.client.mget(...ids.map((id) => keys.of("server", id)));
-    return new Set(ids.filter((_id, at) => said[at] !== null));
+    const there = new Set<string>();
+    await heard(options, "server", ids, (id, text) => {
+      if (text !== null) there.add(id);
+    });
+    return there;
   });
+}
+
+/** How many servers are there that cannot be read; `null` where Redis does not say. */
+export async function countForeignServers(options: MemberOptions): Promise<number | null> {
+  if (!options.connection.isReady) return null;
+  return answerOf(async () => {
+    let foreign = 0;
+    await heard(options, "server", await listOf(options, "server"), (_id, text) => {
+      if (text === null) foreign++;
+    });
+    return foreign;
+  });
+}
+
+/** Those that have said last that they are there. */
+async function listOf({ connection, keys }: MemberOptions, kind: MemberKind): Promise<readonly string[]> {
+  const ids = await connection.client.zrange(keys.of(`${kind}s`), 0, `${MEMBERS_MAX - 1}`, "REV");
+  return ids.filter(isMember);
+}
+
+/** Tells what those say who are there: `null` where that cannot be opened. */
+async function heard(
+  { connection, keys, seal }: MemberOptions,
+  kind: MemberKind,
+  ids: readonly string[],
+  tell: (id: string, text: string | null) => void,
+): Promise<void> {
+  for (let at = 0; at < ids.length; at += PAGE) {
+    const page = ids.slice(at, at + PAGE);
+    const pipeline = connection.client.pipeline();
+    // One more than there may be shows that it is more.
+    for (const id of page) pipeline.getrange(keys.of(kind, id), 0, INFO_MAX_BYTES);
+    const answers = (await pipeline.exec()) ?? [];
+    for (const [index, id] of page.entries()) {
+      const sealed = answers[index]?.[1];
+      if (typeof sealed === "string" && sealed !== "") tell(id, opened(sealed, keys.of(kind, id), seal));
+    }
+  }
+}
+
+function opened(sealed: string, key: string, seal: Seal): string | null {
+  if (sealed.length > INFO_MAX_BYTES) return null;
+  try {
+    return seal.open(sealed, key);
+  } catch {
+    return null;
+  }
 }
 
 async function answerOf<T>(ask: () => Promise<T>): Promise<T | null> {
@@ -127,17 +167,4 @@ async function answerOf<T>(ask: () => Promise<T>): Promise<T | null> {
   );
   await within(ANSWER_MS, asking);
   return answer;
-}
-
-/** What was sealed with another secret, or is too long, is of no machine of ours. */
-function readInfo(text: string, key: string, seal: Seal): MachineInfo | null {
-  if (text.length > INFO_MAX) return null;
-  try {
-    const info: unknown = JSON.parse(seal.open(text, key));
-    if (!isObject(info) || typeof info["id"] !== "string" || !Array.isArray(info["protocols"])) return null;
-    if (!Number.isSafeInteger(info["slots"]) || !Number.isSafeInteger(info["busySlots"])) return null;
-    return info as unknown as MachineInfo;
-  } catch {
-    return null;
-  }
 }

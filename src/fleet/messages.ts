@@ -137,6 +137,23 @@ export type ServerMessage =
   /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 
+/** What a machine says of itself. */
+export interface MachineInfo {
+  readonly id: string;
+  /** The versions of the protocol that it understands. */
+  readonly protocols: readonly number[];
+  readonly slots: number;
+  readonly busySlots: number;
+  readonly isReady: boolean;
+  readonly isDraining: boolean;
+  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
+  readonly starts: { readonly [kind: string]: number };
+  readonly heapBytes: { readonly [tool: string]: number };
+  readonly rssBytes: number;
+  readonly quarantined: readonly string[];
+  readonly isSandboxed: boolean;
+}
+
 /** All that a sender says to one recipient in one turn of its event loop. */
 export interface Letter<Message> {
   readonly v: number;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ChainableCommander } from "ioredis";
 import type { RedisConnection } from "../redis/connection.ts";
+import { ProtocolError } from "../protocol/wire.ts";
 import type { Seal } from "../redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 
@@ -8,6 +9,9 @@ import type { FleetKeys } from "./keys.ts";
 const INLINE_MAX = 64 * 1024;
 /** How long such a key lives. */
 export const SIDE_TTL_MS = 10 * 60_000;
+
+/** The most that is fetched of such a key, in bytes: the longest output, written as JSON twice and in Base64. */
+const SIDE_MAX_BYTES = 256 * 1024 * 1024;
 
 /** Texts as they lie in Redis: sealed where the fleet has a secret, and long ones beside what names them. */
 export class Payloads {
@@ -21,22 +25,30 @@ export class Payloads {
     this.#seal = seal;
   }
 
-  /** `about`: where it will lie. What a long text needs beside it is added to the pipeline. */
+  /** `about`: where it will lie, which need be no key. What a long text needs beside it is added to the pipeline. */
   pack(text: string, about: string, pipeline: ChainableCommander, ttlMs = SIDE_TTL_MS): string {
-    if (text.length <= INLINE_MAX) return `=${this.#seal.close(text, about)}`;
+    const place = this.#placeOf(about);
+    if (text.length <= INLINE_MAX) return `=${this.#seal.close(text, place)}`;
     const key = this.#keys.of("side", randomUUID());
-    pipeline.set(key, this.#seal.close(text, `${about} ${key}`), "PX", ttlMs);
+    pipeline.set(key, this.#seal.close(text, `${place} ${key}`), "PX", ttlMs);
     return `@${key}`;
   }
 
   /** Throws where it is not what was packed for this place, or its key has expired. */
   async unpack(packed: string, about: string): Promise<string> {
     const rest = packed.slice(1);
-    if (packed.startsWith("=")) return this.#seal.open(rest, about);
-    if (!packed.startsWith("@") || !rest.startsWith(this.#keys.of("side", "")))
-      throw new Error("a payload that is none");
-    const sealed = await this.#connection.client.get(rest);
-    if (sealed === null) throw new Error("a payload that has expired");
-    return this.#seal.open(sealed, `${about} ${rest}`);
+    const place = this.#placeOf(about);
+    if (packed.startsWith("=")) return this.#seal.open(rest, place);
+    if (!packed.startsWith("@") || !rest.startsWith(this.#keys.of("side", ""))) {
+      throw new ProtocolError("a payload that is none");
+    }
+    const sealed = await this.#connection.client.getrange(rest, 0, SIDE_MAX_BYTES);
+    if (sealed === "") throw new ProtocolError("a payload that has expired");
+    return this.#seal.open(sealed, `${place} ${rest}`);
+  }
+
+  /** Fleets that share a secret cannot read each other's. */
+  #placeOf(about: string): string {
+    return `${this.#keys.prefix} ${about}`;
   }
 }

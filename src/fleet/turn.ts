@@ -1,5 +1,6 @@
 import type { Job, Queue } from "bullmq";
 import { within } from "../deadline.ts";
+import { isObject } from "../json.ts";
 import type { RedisClient } from "../redis/connection.ts";
 import { LEVEL, LEVELS, PLACES, TAKEN } from "./gate-script.ts";
 import type { FleetKeys } from "./keys.ts";
@@ -18,6 +19,16 @@ export interface Turn {
   readonly level: number;
 }
 
+/** A turn as a job carries it, where everybody can write to it. */
+export function readTurn(turn: unknown): Turn {
+  const { tag, level } = isObject(turn) ? turn : {};
+  return { tag: finite(tag), level: levelOf(finite(level)) };
+}
+
+function finite(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+
 /** The order's keys, as its scripts take them. */
 export function orderKeys(keys: FleetKeys): readonly [string, string] {
   return [keys.of("gate", "order"), keys.of("gate", "tenants")];
@@ -31,6 +42,7 @@ export function levelOf(priority: number): number {
 /** The place of a turn in BullMQ's order, as its `priority`: lower is earlier. */
 export function placeOf(turn: Turn, base: number): number {
   const place = 1 + Math.floor(turn.tag - LEVEL * turn.level) - base;
+  if (Number.isNaN(place)) return PLACES;
   return Math.min(PLACES, Math.max(1, place));
 }
 

@@ -1,3 +1,4 @@
+import { readPlan } from "../fleet/read-message.ts";
 import type { PlannedAnswer } from "../protocol/messages.ts";
 
 /**
@@ -14,8 +15,7 @@ export class HeardAnswers {
   /** `plan`: what it was answered on machines that it has left. */
   constructor(asked: number, plan: string) {
     this.#asked = asked;
-    const planned = plan === "" ? [] : (JSON.parse(plan) as readonly PlannedAnswer[]);
-    for (const [at, nowMs] of planned) this.#answers.push({ asked: at, nowMs, step: 0 });
+    for (const [at, nowMs] of readPlan(plan)) this.#answers.push({ asked: at, nowMs, step: 0 });
   }
 
   /** A step that the call had not asked before: answers that were on their way then come after it. */

@@ -1,27 +1,21 @@
 import type { Job as BullJob } from "bullmq";
-import { type JobData, type JobEnvelope, UNDERSTOOD } from "../fleet/messages.ts";
+import type { JobData } from "../fleet/messages.ts";
 import type { Payloads } from "../fleet/payloads.ts";
-import type { Turn } from "../fleet/turn.ts";
+import { readJobData } from "../fleet/read-job.ts";
+import { readTurn, type Turn } from "../fleet/turn.ts";
 import { isObject } from "../json.ts";
+import { ProtocolError } from "../protocol/wire.ts";
 
 /** What a job of BullMQ brings. Rejects with words for an operator where it cannot be read. */
-export async function readJob(job: BullJob, payloads: Payloads): Promise<JobData & { readonly turn: Turn }> {
-  const envelope = job.data as Partial<JobEnvelope> | null;
-  if (!isObject(envelope) || typeof envelope.packed !== "string") throw new Error("it is not one of a server of ours");
-  const data: unknown = JSON.parse(await payloads.unpack(envelope.packed, job.id ?? ""));
-  if (!isObject(data) || typeof data["server"] !== "string") throw new Error("it has no server");
-  const { v } = data;
-  if (typeof v !== "number" || !UNDERSTOOD.includes(v)) {
-    throw new Error(
-      `it speaks protocol ${String(v).slice(0, 16)}, and this machine understands ${UNDERSTOOD.join(", ")}`,
-    );
+export async function readJob(
+  bull: BullJob,
+  payloads: Payloads,
+  protocols: readonly number[],
+): Promise<JobData & { readonly turn: Turn }> {
+  const envelope: unknown = bull.data;
+  if (!isObject(envelope) || typeof envelope["packed"] !== "string" || !(bull.attemptsStarted >= 1)) {
+    throw new ProtocolError("it is not one of a server of ours");
   }
-  for (const list of ["scripts", "limits", "calls"])
-    if (!Array.isArray(data[list])) throw new Error(`it has no ${list}`);
-  return { ...(data as unknown as JobData), turn: readTurn(envelope.turn) };
-}
-
-function readTurn(turn: unknown): Turn {
-  const { tag, level } = isObject(turn) ? turn : {};
-  return { tag: Number.isFinite(tag) ? Number(tag) : 0, level: Number.isFinite(level) ? Number(level) : 0 };
+  const text = await payloads.unpack(envelope["packed"], bull.id ?? "");
+  return { ...readJobData(text, protocols), turn: readTurn(envelope["turn"]) };
 }

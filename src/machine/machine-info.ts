@@ -1,4 +1,4 @@
-import type { MachineInfo } from "../fleet/members.ts";
+import type { MachineInfo } from "../fleet/messages.ts";
 import type { MachineStats } from "./machine-stats.ts";
 
 /** Tools that a machine names in what it says of itself every second. */

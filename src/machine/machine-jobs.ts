@@ -1,9 +1,11 @@
 import type { Job as BullJob } from "bullmq";
 import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
-import type { Answer, Executor } from "../executor/executor.ts";
+import type { Executor } from "../executor/executor.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import type { FleetLimits, MachineMessage, ServerMessage } from "../fleet/messages.ts";
+import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../fleet/messages.ts";
+import { wordsOf } from "../fleet/damage.ts";
+import { readAnswer } from "../fleet/read-message.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
 import { readJob } from "./job-data.ts";
 import { MachineJob } from "./machine-job.ts";
@@ -19,6 +21,7 @@ const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
 /** How often asks that have no answer are looked at. */
 const ASKS_MS = 2_000;
+const SERVERS_MAX = 10_000;
 
 /** What the jobs of a machine need of it. */
 export interface JobsHost {
@@ -27,6 +30,9 @@ export interface JobsHost {
   readonly scripts: ToolScripts;
   readonly slots: Slots;
   readonly logger: MachineLogger | undefined;
+  readonly protocols: readonly number[];
+  /** A job cannot be read, and is dropped. */
+  readonly onDamage: (why: string) => void;
   readonly nextRun: () => number;
   send(server: string, message: MachineMessage): void;
   /** So many calls have come. */
@@ -41,6 +47,8 @@ export class MachineJobs {
   readonly #jobs = new Map<string, MachineJob>();
   readonly #calls = new Map<string, MachineJob>();
   readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX, LIMITS_MAX, () => 1);
+  /** What servers speak, as their jobs have said. */
+  readonly #protocols = new BoundedCache<number>(SERVERS_MAX, SERVERS_MAX, () => 1);
   readonly #idle = new Set<() => void>();
   readonly #repeating = setInterval(() => this.#repeatAsks(), ASKS_MS);
   #turns: Turn[] = [];
@@ -60,6 +68,10 @@ export class MachineJobs {
     return this.#calls.size;
   }
 
+  protocolOf(server: string): number {
+    return this.#protocols.get(server) ?? PROTOCOL;
+  }
+
   /** Resolves when all jobs have ended, or `ms` are over: then other machines are given what is left. New ones are given back. */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
@@ -77,15 +89,15 @@ export class MachineJobs {
     const id = bull.id ?? "";
     let data;
     try {
-      data = await readJob(bull, this.#host.fleet.payloads);
+      data = await readJob(bull, this.#host.fleet.payloads, this.#host.protocols);
     } catch (error) {
-      const why = error instanceof Error ? error.message : "it is none";
-      this.#host.logger?.warn({ job: id, why }, "a job cannot be read, and is dropped");
+      this.#host.onDamage(`a job was dropped: ${wordsOf(error)}`);
       return puller.complete(bull, token);
     }
     const before = this.#jobs.get(id);
     if (before?.keep(bull, token) === true) return;
     this.#noteTurn(data.turn);
+    this.#protocols.set(data.server, data.v);
     if (this.#isDraining) return void puller.giveBack(bull, token);
     const job = new MachineJob(
       { bull, token, data, puller },
@@ -101,7 +113,7 @@ export class MachineJobs {
     // It was lost to us meanwhile, and has come back: who had it before has no say any more.
     before?.abandon();
     if (!(await this.#isWanted(data.server))) {
-      this.#host.logger?.warn({ job: id }, "the server of a job is gone, and the job is dropped");
+      this.#host.onDamage("a job was dropped: its server is gone");
       return job.abandon();
     }
     this.#host.onTaken(data.calls.length);
@@ -118,7 +130,7 @@ export class MachineJobs {
       }
       case "answer": {
         const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
-        return call?.answer(message.attempt, message.step, JSON.parse(message.answer) as Answer);
+        return call?.answer(message.attempt, message.step, readAnswer(message.answer));
       }
       case "cancel":
         return this.#calls.get(`${server} ${message.run}`)?.cancel(message.run);
@@ -139,11 +151,13 @@ export class MachineJobs {
   }
 
   async #isWanted(server: string): Promise<boolean> {
-    for (let looked = 0; looked < UNSEEN_MAX; looked++) {
-      const isThere = await this.#owners.isThere(server);
-      if (isThere === true) return true;
-      await within(UNSEEN_MS, new Promise(() => undefined));
+    // Nobody waits twice for one that is gone: its jobs may come back for ever.
+    const looks = this.#owners.isGone(server) ? 1 : UNSEEN_MAX;
+    for (let looked = 0; looked < looks; looked++) {
+      if (looked > 0) await within(UNSEEN_MS, new Promise(() => undefined));
+      if ((await this.#owners.isThere(server)) === true) return true;
     }
+    this.#owners.noteGone(server);
     return false;
   }
 

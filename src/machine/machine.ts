@@ -5,9 +5,11 @@ import { GloveboxError } from "../errors.ts";
 import { createExecutor } from "../executor/create.ts";
 import type { Executor, ResolvedIsolateOptions } from "../executor/executor.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import { DamageReport } from "../fleet/damage.ts";
 import { Inbox, Outbox } from "../fleet/mailbox.ts";
 import { Presence } from "../fleet/members.ts";
 import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../fleet/messages.ts";
+import { readServerMessage } from "../fleet/read-message.ts";
 import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-store.ts";
 import { TextReader } from "../fleet/texts.ts";
 import type { Prelude } from "../protocol/prelude.ts";
@@ -36,6 +38,8 @@ export interface MachineOptions extends FleetOptions {
   /** Where the machine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
+  /** Which versions of the fleet's protocol it takes. Default: all that it understands. */
+  readonly protocols?: readonly number[];
 }
 
 /** A worker machine of a fleet. Made by `startMachine`. */
@@ -89,14 +93,20 @@ class FleetMachine implements Machine {
       },
       () => ++this.#lastRun,
     );
+    const protocols = options.protocols ?? UNDERSTOOD;
+    const damage = new DamageReport((told) =>
+      options.logger?.warn(told, "something came from the fleet that cannot be read"),
+    );
     const mail = { connection, keys, payloads, id };
-    this.#outbox = new Outbox(mail);
+    this.#outbox = new Outbox({ ...mail, protocolOf: (server) => this.#jobs.protocolOf(server) });
     this.#inbox = new Inbox({
       ...mail,
+      protocols,
+      read: readServerMessage,
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
-      onDamage: (why) => options.logger?.warn({ why }, "something came from the fleet that cannot be read"),
+      onDamage: (why) => damage.note(why),
     });
-    this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), UNDERSTOOD));
+    this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols));
     const store =
       options.store === undefined
         ? undefined
@@ -112,11 +122,13 @@ class FleetMachine implements Machine {
       scripts,
       slots: this.#slots,
       logger: options.logger,
+      protocols,
+      onDamage: (why) => damage.note(why),
       nextRun: () => ++this.#lastRun,
       send: (server, message) => this.#outbox.send(server, message),
       onTaken: (calls) => this.#metrics.noteJob(calls),
     });
-    this.#pullers = UNDERSTOOD.map((protocol) => {
+    this.#pullers = protocols.map((protocol) => {
       const onJob: PullerOptions["onJob"] = (job, token) => void this.#jobs.take(puller, job, token);
       const puller: Puller = new Puller({ fleet, protocol, slots: this.#slots, onJob });
       return puller;

@@ -1,3 +1,4 @@
+import { BoundedCache } from "../bounded-cache.ts";
 import { type MemberOptions, readServers } from "../fleet/members.ts";
 
 const LOOK_MS = 1_000;
@@ -6,6 +7,8 @@ const GONE_MS = 10_000;
 /** What was seen so lately is there. */
 const FRESH_MS = 3_000;
 const SERVERS_MAX = 10_000;
+/** How long one is known to be gone. */
+const GONE_FOR_MS = 60_000;
 
 /** The servers whose calls a machine runs. */
 export class Owners {
@@ -14,6 +17,7 @@ export class Owners {
   /** Those that have something here. */
   readonly #watched: () => Iterable<string>;
   readonly #seenMs = new Map<string, number>();
+  readonly #goneUntilMs = new BoundedCache<number>(SERVERS_MAX, SERVERS_MAX, () => 1);
   readonly #timer: NodeJS.Timeout;
   #lookedMs = performance.now();
 
@@ -26,6 +30,15 @@ export class Owners {
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Whether a server was looked for in vain, and has not been seen since. */
+  isGone(server: string): boolean {
+    return (this.#goneUntilMs.get(server) ?? 0) > performance.now();
+  }
+
+  noteGone(server: string): void {
+    this.#goneUntilMs.set(server, performance.now() + GONE_FOR_MS);
   }
 
   /** Whether a server is there whose job has come. `null` where nobody can say. */
@@ -56,6 +69,7 @@ export class Owners {
   }
 
   #note(server: string): void {
+    this.#goneUntilMs.set(server, 0);
     this.#seenMs.delete(server);
     this.#seenMs.set(server, performance.now());
     for (const oldest of this.#seenMs.keys()) {

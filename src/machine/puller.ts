@@ -2,7 +2,6 @@ import { type Job as BullJob, Worker } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../deadline.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { queueName } from "../fleet/messages.ts";
 import type { Slots } from "./slots.ts";
 
 /** A job whose machine has not said for so long that it still has it is another's to take. */
@@ -38,7 +37,7 @@ export class Puller {
     const { fleet, protocol } = options;
     this.#options = options;
     // BullMQ's own loop has a fixed number of places; ours come back while calls wait for their server.
-    this.#worker = new Worker(queueName(protocol), null, {
+    this.#worker = new Worker(fleet.queueOf(protocol), null, {
       connection: fleet.connection.client,
       prefix: fleet.keys.prefix,
       name: fleet.id,

@@ -13,6 +13,9 @@ const TAG_BYTES = 16;
 const RANDOM_BYTES = 2 * NONCE_BYTES;
 /** Everybody who knows the secret has to come to the same key, so there is no salt but these words. */
 const PURPOSE = "glovebox seal 1";
+/** Unlike the first half of any text's nonce, in length. */
+const MARKED = "glovebox mark 1";
+const MARK_CHARS = 8;
 
 /** What was to be opened is not what was sealed: it was changed, is of another place, or another secret's. */
 export class SealError extends Error {
@@ -47,6 +50,11 @@ export class Seal {
   /** Whether what it closes is hidden. */
   get isSecret(): boolean {
     return this.#key !== null;
+  }
+
+  /** A few characters that only those have in common who share a secret; none where there is none. */
+  get mark(): string {
+    return this.#key === null ? "" : createHmac("sha256", this.#key).update(MARKED).digest("hex").slice(0, MARK_CHARS);
   }
 
   /** `about` is the place of the text: a key of Redis, and the part of it where there are several. */

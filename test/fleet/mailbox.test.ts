@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/keys.ts";
 import { Inbox, type MailOptions, Outbox } from "../../src/fleet/mailbox.ts";
+import { PROTOCOL } from "../../src/fleet/messages.ts";
 import { Payloads } from "../../src/fleet/payloads.ts";
 import { RedisConnection } from "../../src/redis/connection.ts";
 import { Seal } from "../../src/redis/seal.ts";
@@ -35,12 +36,14 @@ describe("mail", () => {
     ["short and long", Array.from({ length: 40 }, (_, nth) => `${nth % 8}`.repeat(nth % 8 === 7 ? 600_000 : nth + 1))],
   ])("that is sent in one turn of the event loop arrives in its order: %s", async (_what, texts) => {
     const [from, to] = [member(), member()];
-    const outbox = new Outbox<string>(from);
+    const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
     const heard: string[] = [];
     const damage: string[] = [];
     const { promise: all, resolve } = Promise.withResolvers<void>();
     const inbox = new Inbox<string>({
       ...to,
+      protocols: [PROTOCOL],
+      read: String,
       onMessage: (sender, message) => {
         expect(sender).toBe(from.id);
         if (heard.push(message) === texts.length) resolve();

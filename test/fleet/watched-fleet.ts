@@ -1,7 +1,7 @@
 import { Queue } from "bullmq";
 import { FleetKeys } from "../../src/fleet/keys.ts";
-import { type MachineInfo, readMachines } from "../../src/fleet/members.ts";
-import { PROTOCOL, queueName } from "../../src/fleet/messages.ts";
+import { readMachines } from "../../src/fleet/members.ts";
+import { type MachineInfo, PROTOCOL, queueName } from "../../src/fleet/messages.ts";
 import { RedisConnection } from "../../src/redis/connection.ts";
 import { Seal } from "../../src/redis/seal.ts";
 import type { MachineProcess, TestFleet } from "./fleet.ts";
@@ -24,7 +24,7 @@ export function watchFleet(fleet: Pick<TestFleet, "url" | "name" | "machines">):
   const queue = new Queue(queueName(PROTOCOL), { connection: connection.client, prefix: keys.prefix });
   queue.on("error", () => undefined);
   const machines = async (): Promise<readonly MachineInfo[]> => [
-    ...((await readMachines({ connection, keys, seal })) ?? new Map<string, MachineInfo>()).values(),
+    ...((await readMachines({ connection, keys, seal }))?.machines.values() ?? []),
   ];
   return {
     connection,

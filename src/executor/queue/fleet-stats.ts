@@ -1,4 +1,4 @@
-import type { MachineInfo } from "../../fleet/members.ts";
+import type { MachineInfo } from "../../fleet/messages.ts";
 import type { ExecutorStats } from "../executor.ts";
 
 /** Sums up what machines last said of themselves. */

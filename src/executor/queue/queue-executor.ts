@@ -2,19 +2,16 @@ import { Queue } from "bullmq";
 import { within } from "../../deadline.ts";
 import { type ErrorCode, GloveboxError } from "../../errors.ts";
 import { Fleet } from "../../fleet/fleet.ts";
+import { DamageReport } from "../../fleet/damage.ts";
 import { FleetGate } from "../../fleet/gate.ts";
 import { Inbox, Outbox } from "../../fleet/mailbox.ts";
 import { Presence } from "../../fleet/members.ts";
-import {
-  type JobEnvelope,
-  type MachineMessage,
-  PROTOCOL,
-  queueName,
-  type ServerMessage,
-} from "../../fleet/messages.ts";
+import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../../fleet/messages.ts";
+import { readMachineMessage } from "../../fleet/read-message.ts";
 import { openTextStore, readBucketCredentials } from "../../fleet/text-store/open-store.ts";
-import { moveWaiting } from "../../fleet/turn.ts";
+import { moveWaiting, readTurn } from "../../fleet/turn.ts";
 import { TextPublisher } from "../../fleet/texts.ts";
+import { isObject } from "../../json.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../protocol/script.ts";
 import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, TellExecutorEvent } from "../executor.ts";
@@ -75,7 +72,7 @@ export class QueueExecutor implements Executor {
     this.#options = options;
     this.#fleet = new Fleet(options, "server");
     const { connection, bulk, keys, seal, payloads, id } = this.#fleet;
-    this.#queue = new Queue(queueName(protocol), { connection: connection.client, prefix: keys.prefix });
+    this.#queue = new Queue(this.#fleet.queueOf(protocol), { connection: connection.client, prefix: keys.prefix });
     // What is wrong with the connection is seen by whoever needs it.
     this.#queue.on("error", () => undefined);
     this.#gate = new FleetGate(connection, keys, {
@@ -83,14 +80,18 @@ export class QueueExecutor implements Executor {
       perTool,
       perTenant,
       onRoom: () => this.#sender.tryHeld(),
-      onMove: (base) => void moveWaiting(this.#queue, base, ({ turn }) => turn),
+      onMove: (base) =>
+        void moveWaiting(this.#queue, base, (job: unknown) => (isObject(job) ? readTurn(job["turn"]) : null)),
     });
+    const damage = new DamageReport((told) => tell("fleet:damage", told));
     const mail = { connection, keys, payloads, id };
-    this.#outbox = new Outbox(mail);
+    this.#outbox = new Outbox({ ...mail, protocolOf: () => protocol });
     this.#inbox = new Inbox({
       ...mail,
+      protocols: [protocol],
+      read: readMachineMessage,
       onMessage: (from, message) => this.#onMessage(from, message),
-      onDamage: (why) => tell("fleet:damage", { why }),
+      onDamage: (why) => damage.note(why),
     });
     this.#presence = new Presence(this.#fleet, "server", id, () => JSON.stringify({ id, protocol }));
     const credentials = readBucketCredentials(process.env);
@@ -129,6 +130,7 @@ export class QueueExecutor implements Executor {
         tell("fleet:leave", { machine });
         this.#calls.onLeave(machine);
       },
+      onForeign: (count) => damage.note(foreignWords(count)),
     });
   }
 
@@ -145,7 +147,9 @@ export class QueueExecutor implements Executor {
       await this.#roll.look();
       if (this.#roll.misfit !== null) throw this.#unusable(this.#roll.misfit);
       if (performance.now() > untilMs) {
-        throw this.#unusable(`it has had no worker machine for ${MACHINE_MS} ms: start one with glovebox worker`);
+        const { foreign } = this.#roll;
+        const why = foreign > 0 ? foreignWords(foreign) : "start one with glovebox worker";
+        throw this.#unusable(`it has had no worker machine for ${MACHINE_MS} ms: ${why}`);
       }
       await within(LOOK_MS, new Promise(() => undefined));
     }
@@ -253,4 +257,8 @@ export class QueueExecutor implements Executor {
     this.#missing.look(this.#calls.jobs, nowMs);
     return this.#calls.size > 0;
   }
+}
+
+function foreignWords(machines: number): string {
+  return `${machines} worker machines cannot be read: they were given another secret than this server, or none`;
 }

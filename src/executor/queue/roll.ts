@@ -1,4 +1,5 @@
-import { type MachineInfo, type MemberOptions, readMachines } from "../../fleet/members.ts";
+import { type MemberOptions, readMachines } from "../../fleet/members.ts";
+import type { MachineInfo } from "../../fleet/messages.ts";
 
 const LOOK_MS = 1_000;
 /** A machine is gone that is missing so often in a row: once may be a Redis that has just started again. */
@@ -7,6 +8,8 @@ const MISSED_MAX = 2;
 export interface RollListener {
   onJoin(machine: string): void;
   onLeave(machine: string): void;
+  /** There are so many machines that cannot be read, and there were none before. */
+  onForeign(count: number): void;
 }
 
 /** Which machines the fleet has, as one server sees it. */
@@ -17,6 +20,8 @@ export class Roll {
   #machines: ReadonlyMap<string, MachineInfo> = new Map();
   /** How often in a row those were missing that were there. */
   readonly #missed = new Map<string, number>();
+  /** Machines that are there and cannot be read. */
+  #foreign = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: MemberOptions, protocol: number, listener: RollListener) {
@@ -35,6 +40,10 @@ export class Roll {
 
   get all(): ReadonlyMap<string, MachineInfo> {
     return this.#machines;
+  }
+
+  get foreign(): number {
+    return this.#foreign;
   }
 
   /** Those that understand what this server says. */
@@ -61,8 +70,11 @@ export class Roll {
   }
 
   async look(): Promise<void> {
-    const now = await readMachines(this.#options);
-    if (now === null) return;
+    const read = await readMachines(this.#options);
+    if (read === null) return;
+    const { machines: now, unreadable } = read;
+    if (unreadable > 0 && this.#foreign === 0) this.#listener.onForeign(unreadable);
+    this.#foreign = unreadable;
     const before = this.#machines;
     const machines = new Map(now);
     for (const [id, info] of before) {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
+import { isObject } from "../../json.ts";
 import { TextFailure } from "./text-failure.ts";
 
 /** Which text is meant, and where it is. It says enough to find the text, to bound what is read and to verify it. */
@@ -54,9 +55,11 @@ export function storedBytesMax({ bytes }: TextRef): number {
 }
 
 /** Whether a reference is one: it comes from elsewhere, and names of files and keys are made of it. */
-export function isTextRef({ hash: name, bytes, place }: TextRef): boolean {
-  const isPlace = place === "redis" || place === "store";
-  return isPlace && HASH.test(name) && Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= TEXT_BYTES_MAX;
+export function isTextRef(ref: unknown): ref is TextRef {
+  if (!isObject(ref)) return false;
+  const { hash: name, bytes, place } = ref;
+  if ((place !== "redis" && place !== "store") || typeof name !== "string" || typeof bytes !== "number") return false;
+  return HASH.test(name) && Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= TEXT_BYTES_MAX;
 }
 
 /** The text that a reference names, out of what is stored. Rejects with `damaged` whatever is any other. */

@@ -1,0 +1,40 @@
+import { Script } from "../redis/script.ts";
+
+/** What an entry of a box may be: longer letters lie beside it. Sealed, and in Base64, they come to half of that. */
+export const LETTER_BYTES_MAX = 512 * 1024;
+/** Letters of one answer, and what they may be together: whoever can write to Redis must not fill the memory of who reads. */
+const ENTRIES_MAX = 128;
+const BYTES_MAX = 8 * 1024 * 1024;
+
+/** An entry of a box: its place, and the letter as it was packed, or empty text where what is there is none. */
+export interface Entry {
+  readonly id: string;
+  readonly packed: string;
+}
+
+/** KEYS: a box. ARGV: the entry that was read last, which is not needed any more, nor what is before it. Answers what follows. */
+export const TAKE = new Script(`
+local last = ARGV[1]
+redis.call('XTRIM', KEYS[1], 'MINID', last)
+local entries, bytes = {}, 0
+while #entries < ${ENTRIES_MAX} and bytes < ${BYTES_MAX} do
+  local entry = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
+  if not entry then break end
+  local packed = #entry[2] == 2 and entry[2][2] or ''
+  if #packed > ${LETTER_BYTES_MAX} then packed = '' end
+  last = entry[1]
+  bytes = bytes + #packed
+  entries[#entries + 1] = { last, { 'm', packed } }
+end
+return entries
+`);
+
+/** Of a list of entries as Redis answers with it. */
+export function entriesOf(answer: unknown): readonly Entry[] {
+  const entries: readonly unknown[] = Array.isArray(answer) ? answer : [];
+  return entries.flatMap((entry) => {
+    const [id, fields]: readonly unknown[] = Array.isArray(entry) ? entry : [];
+    const packed: unknown = Array.isArray(fields) && fields.length === 2 ? fields[1] : "";
+    return typeof id === "string" ? { id, packed: typeof packed === "string" ? packed : "" } : [];
+  });
+}

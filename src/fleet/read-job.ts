@@ -1,0 +1,79 @@
+import { describeExcess, isObject } from "../json.ts";
+import { isModuleContract, RUNTIMES } from "../protocol/script.ts";
+import { ProtocolError } from "../protocol/wire.ts";
+import {
+  briefly,
+  type Fields,
+  isAmount,
+  isCount,
+  isKey,
+  isLine,
+  isListOf,
+  isMember,
+  isStart,
+  isText,
+  isTime,
+  readText,
+} from "./fields.ts";
+import type { FleetCallData, FleetLimits, FleetScript, JobData } from "./messages.ts";
+import { isTextRef } from "./text-store/packing.ts";
+
+const SEED = /^[0-9a-f]{1,128}$/i;
+/** Isolates larger than this are nobody's: V8 would refuse them only when they have filled. */
+const MEMORY_MAX_MB = 1_048_576;
+const ISOLATIONS: ReadonlySet<unknown> = new Set(["instance", "context", "isolate", "shared"]);
+const RUNTIME_NAMES: ReadonlySet<unknown> = new Set(RUNTIMES);
+
+/** What a job brings. Throws a `ProtocolError` with words for an operator. */
+export function readJobData(text: string, protocols: readonly number[]): JobData {
+  const data = readText(text, "a job");
+  if (!isObject(data)) throw new ProtocolError("a job that is none");
+  const { v } = data;
+  if (!isCount(v) || !protocols.includes(v)) {
+    throw new ProtocolError(`it speaks protocol ${briefly(v)}, and this machine understands ${protocols.join(", ")}`);
+  }
+  if (!isMember(data["server"])) throw new ProtocolError("it has no server");
+  if (!isJobData(data)) throw new ProtocolError("what it brings is no calls");
+  return data;
+}
+
+function isJobData(data: Fields): data is Fields & JobData {
+  const { scripts, limits, calls, isInspection, isAgain } = data;
+  if (!isListOf(scripts, isScript) || !isListOf(limits, isLimits) || !isListOf(calls, isCall)) return false;
+  // A number twice would be two calls of which nobody could say which is meant.
+  if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
+  const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
+  return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
+}
+
+function isScript(script: Fields): script is Fields & FleetScript {
+  const { key, name, version, runtime, isolation, memoryMb, contract, text, hasConfig } = script;
+  const isNamed = isKey(key) && isText(name) && isText(version) && isTextRef(text);
+  const isKnown = RUNTIME_NAMES.has(runtime) && ISOLATIONS.has(isolation);
+  const isContract = contract === null || isModuleContract(contract);
+  const isSized = isStart(memoryMb) && memoryMb <= MEMORY_MAX_MB;
+  return isNamed && isKnown && isContract && isSized && typeof hasConfig === "boolean";
+}
+
+function isLimits(limits: Fields): limits is Fields & FleetLimits {
+  const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs } = limits;
+  return [cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs].every(isAmount);
+}
+
+function isCall(call: Fields): call is Fields & FleetCallData {
+  const { run, script, limits, tenant, callId, args, command, seed, nowMs, stream } = call;
+  const isPlaced = isCount(run) && isCount(script) && isCount(limits) && isTime(nowMs) && typeof stream === "boolean";
+  const isNamed = isText(tenant) && isText(callId) && (command === undefined || isText(command));
+  return isPlaced && isNamed && typeof seed === "string" && SEED.test(seed) && isArgs(args);
+}
+
+/** Whether arguments are JSON, and nothing more: calls that go together are one text on their way into their isolate. */
+function isArgs(args: unknown): args is string {
+  if (!isLine(args) || describeExcess(args) !== null) return false;
+  try {
+    JSON.parse(args);
+    return true;
+  } catch {
+    return false;
+  }
+}
