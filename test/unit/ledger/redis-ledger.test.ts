@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { KeyedCall, RedisLedgerOptions, Ticket } from "../../../src/ledger/ledger.ts";
+import type { KeyedCall, RedisLedgerOptions } from "../../../src/ledger/ledger.ts";
 import { RedisCalls } from "../../../src/ledger/redis-calls.ts";
 import { RedisLedger } from "../../../src/ledger/redis-ledger.ts";
 import { RedisConnection } from "../../../src/redis/connection.ts";
 import { Seal } from "../../../src/redis/seal.ts";
+import type { Ticket } from "../../../src/ticket.ts";
 import { freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 
 const TTL_MS = 60_000;
