@@ -6,6 +6,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import type { FleetLimits, MachineMessage, ServerMessage } from "../fleet/messages.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
 import { readJob } from "./job-data.ts";
+import type { KeyedCalls } from "./keyed-calls.ts";
 import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
 import { Owners } from "./owners.ts";
@@ -24,6 +25,7 @@ export interface JobsHost {
   readonly executor: Executor;
   readonly scripts: ToolScripts;
   readonly slots: Slots;
+  readonly keyed: KeyedCalls | undefined;
   readonly logger: MachineLogger | undefined;
   readonly nextRun: () => number;
   send(server: string, message: MachineMessage): void;
@@ -45,11 +47,11 @@ export class MachineJobs {
 
   constructor(host: JobsHost) {
     this.#host = host;
-    this.#owners = new Owners(
-      host.fleet,
-      () => Array.from(this.#jobs.values(), ({ server }) => server),
-      (server) => this.#onGone(server),
-    );
+    this.#owners = new Owners(host.fleet, {
+      watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
+      onLook: (servers, there) => host.keyed?.look(servers, there),
+      onGone: (server) => this.#onGone(server),
+    });
   }
 
   /** Calls that have not ended. */
@@ -97,7 +99,7 @@ export class MachineJobs {
     before?.abandon();
     if (!(await this.#isWanted(data.server))) {
       this.#host.logger?.warn({ job: id }, "the server of a job is gone, and the job is dropped");
-      return job.abandon();
+      return job.orphan();
     }
     this.#host.onTaken(data.calls.length);
     await job.begin();
@@ -157,8 +159,9 @@ export class MachineJobs {
   }
 
   #onGone(server: string): void {
-    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled");
-    for (const job of this.#jobs.values()) if (job.server === server) job.abandon();
+    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled that nobody else may ask for");
+    this.#host.keyed?.onGone(server);
+    for (const job of this.#jobs.values()) if (job.server === server) job.orphan();
   }
 
   #noteTurn(turn: Turn): void {
