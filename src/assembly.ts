@@ -13,6 +13,7 @@ import { createExecutor } from "./executor/create.ts";
 import type { Executor } from "./executor/executor.ts";
 import { Idempotency } from "./idempotency.ts";
 import { createLedger } from "./ledger/create.ts";
+import { finishLeft } from "./left-end.ts";
 import type { Limits } from "./limits.ts";
 import { logEvents } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -99,7 +100,10 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
     callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
   };
   const admission = new Admission(registry, bounds, host);
-  const idempotency = new Idempotency(createLedger(options.idempotency), (name) => mayRepeat(registry.get(name)));
+  const idempotency = new Idempotency(createLedger(options.idempotency), {
+    mayRepeat: (name) => mayRepeat(registry.get(name)),
+    finish: (end, call) => finishLeft(end, call, registry.get(call.name)),
+  });
   if (options.logger !== undefined) {
     logEvents(events, options.logger);
     logCalls(events, options.logger);

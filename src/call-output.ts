@@ -10,7 +10,12 @@ import type { RegisteredTool } from "./tool/registered-tool.ts";
 type OutputTool = Pick<RegisteredTool, "readResult" | "outputChars" | "checkOutput">;
 
 /** The result of a call whose tool came to an end with this JSON. Throws where it is none. */
-export function readOutput(json: string, tool: OutputTool, limits: Limits, metadata: ResultMetadata): ToolResult {
+export function readOutput(
+  json: string,
+  tool: OutputTool,
+  limits: Pick<Limits, "outputBytes">,
+  metadata: ResultMetadata,
+): ToolResult {
   const { outputBytes } = limits;
   const size = byteLength(json, outputBytes);
   if (size > outputBytes) {

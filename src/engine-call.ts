@@ -1,8 +1,8 @@
 import { Allowance } from "./allowance.ts";
-import { readMetadata, readOutput } from "./call-output.ts";
+import { concludeCall } from "./call-conclusion.ts";
 import type { Grants } from "./broker/grants.ts";
 import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
-import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
+import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
 import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
@@ -13,7 +13,9 @@ import type { ToolScript } from "./protocol/script.ts";
 import { emptyMetadata, failure, type Progress, type ToolResult } from "./result.ts";
 import type { Entry, Slot } from "./schedule/entry.ts";
 import type { Refusal } from "./schedule/refusal.ts";
+import type { Ticket, TicketOf } from "./ticket.ts";
 import type { RegisteredTool } from "./tool/registered-tool.ts";
+import { markOf } from "./tool/tool-mark.ts";
 import type { CallTrace } from "./tracing.ts";
 
 /** What calls need of their engine. */
@@ -74,6 +76,8 @@ export class EngineCall implements Entry, Job {
   readonly nowMs: number | undefined;
   /** Its spans, where somebody wants them. */
   trace: CallTrace | null = null;
+  /** What another process has to know to say how it ended, where its key is in a ledger that others can reach. */
+  ticketOf: TicketOf | null = null;
   #allowance: Allowance | null = null;
   readonly #host: CallHost;
   #session: CallSession | null = null;
@@ -129,6 +133,12 @@ export class EngineCall implements Entry, Job {
 
   get stream(): boolean {
     return this.options.onLog !== undefined || this.options.onProgress !== undefined;
+  }
+
+  /** A further try is its server's alone: what earlier ones did, nobody else knows. */
+  get ticket(): Ticket | undefined {
+    if (this.ticketOf === null || this.#retries > 0) return undefined;
+    return this.ticketOf(markOf(this.tool)) ?? undefined;
   }
 
   ask(ask: Ask): Promise<Answer> {
@@ -227,8 +237,9 @@ export class EngineCall implements Entry, Job {
     if (this.#cancel !== null) this.options.signal?.removeEventListener("abort", this.#cancel);
     // The slot is free before the caller hears of the result, so a caller who calls again finds it.
     this.#slot?.release();
-    const concluded = this.#conclude(reply);
-    const result = this.tool.redactor?.result(concluded) ?? concluded;
+    const { callId, command, limits } = this;
+    const ended = { callId, command, limits, queueMs: this.#queueMs, attempts: this.#attempts };
+    const result = concludeCall(reply, { ...ended, ...this.#failed });
     this.#end(this.options.record === true ? this.#host.record(this, result) : result);
   }
 
@@ -283,30 +294,17 @@ export class EngineCall implements Entry, Job {
     }
   }
 
-  /** The result of a call that ran. */
-  #conclude(reply: Reply): ToolResult {
-    try {
-      const metadata = readMetadata(reply, this.callId, this.tool.info.name, this.#queueMs, this.#attempts);
-      const { outcome } = reply;
-      if (!outcome.ok) return failure(this.#describe(outcome.failure), metadata);
-      // What a command answers with has no schema.
-      const tool = this.command === undefined ? this.tool : { ...this.tool, checkOutput: null };
-      return readOutput(outcome.json, tool, this.limits, metadata);
-    } catch {
-      // Only an executor that is no longer ours sends what is not JSON.
-      const message = "the executor answered with something that cannot be read";
-      const metadata = emptyMetadata(this.callId, this.tool.info.name, this.#queueMs);
-      return failure(toolError("executor_crashed", message), metadata);
-    }
+  #describe(failure: Failure): ToolError {
+    return describeFailure(failure, this.#failed);
   }
 
-  #describe(failure: Failure): ToolError {
+  get #failed(): FailedCall {
     const { tool, tenant } = this;
-    return describeFailure(failure, {
+    return {
       tool,
       lastRefusal: this.#session?.lastRefusal ?? null,
       effects: this.#effects + (this.#session?.effects ?? 0),
       refusedForMs: () => this.#host.executor.refusedForMs(tool.info.name, tenant),
-    });
+    };
   }
 }

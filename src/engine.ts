@@ -15,6 +15,7 @@ import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./opti
 import type { Policy } from "./broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ToolCall, ToolResult } from "./result.ts";
+import type { TicketOf } from "./ticket.ts";
 import { stopBundler } from "./tool/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
 import type { ModuleReport } from "./tool/prepare.ts";
@@ -140,7 +141,7 @@ export class Engine implements AsyncDisposable {
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const run = (own: ExecuteOptions) => this.#run(call, own, null);
+    const run = (own: ExecuteOptions, ticketOf: TicketOf | null = null) => this.#run(call, own, null, ticketOf);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
     // The result of a tool that it may not call is not another call's to give either.
     return isKeyed && isAmong(options.tools, call?.name)
@@ -193,7 +194,12 @@ export class Engine implements AsyncDisposable {
     return this.close();
   }
 
-  #run(call: ToolCall, options: ExecuteOptions, parent: EngineCall | null): Promise<ToolResult> {
+  #run(
+    call: ToolCall,
+    options: ExecuteOptions,
+    parent: EngineCall | null,
+    ticketOf: TicketOf | null = null,
+  ): Promise<ToolResult> {
     return new Promise((resolve) => {
       // A call that was accepted may still call others while the engine drains.
       const isOpen = this.#state === "open" || (parent !== null && this.#state === "draining");
@@ -204,6 +210,7 @@ export class Engine implements AsyncDisposable {
       }
       const { callId, tool, tenant, limits } = accepted;
       accepted.trace = this.#parts.tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
+      accepted.ticketOf = ticketOf;
       tool.usage.calls++;
       accepted.onResult = resolve;
       const blocked = this.#announce(accepted, call);

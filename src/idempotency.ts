@@ -5,6 +5,7 @@ import { type ErrorCode, toolError } from "./errors.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { CallLedger, Claim, KeyedCall } from "./ledger/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
+import type { TicketOf } from "./ticket.ts";
 
 /** When a call that another process runs is worth asking for again. */
 const RETRY_AFTER_MS = 1_000;
@@ -26,7 +27,15 @@ interface Running {
 }
 
 type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
-type Run = (options: ExecuteOptions) => Promise<ToolResult>;
+type Run = (options: ExecuteOptions, ticketOf?: TicketOf) => Promise<ToolResult>;
+
+/** What calls with keys need of their engine. */
+export interface KeyedHost {
+  /** Whether calls of a tool may be made twice where nobody knows what came of the first. */
+  mayRepeat(tool: string): boolean;
+  /** The result of a call that another process left the end of; `null` where nobody here can make one of it. */
+  finish(end: string, call: ToolCall): ToolResult | null;
+}
 
 /**
  * Calls that say by a key which of them are one. Of those the first runs, and all get its result: while it runs from
@@ -34,14 +43,13 @@ type Run = (options: ExecuteOptions) => Promise<ToolResult>;
  */
 export class Idempotency {
   readonly #ledger: CallLedger;
-  readonly #mayRepeat: (tool: string) => boolean;
+  readonly #host: KeyedHost;
   readonly #running = new Map<string, Running>();
   #isClosed = false;
 
-  /** `mayRepeat`: whether calls of a tool may be made twice where nobody knows what came of the first. */
-  constructor(ledger: CallLedger, mayRepeat: (tool: string) => boolean) {
+  constructor(ledger: CallLedger, host: KeyedHost) {
     this.#ledger = ledger;
-    this.#mayRepeat = mayRepeat;
+    this.#host = host;
   }
 
   /** Runs a call, or answers with the result of the one that had its key before. */
@@ -74,7 +82,7 @@ export class Idempotency {
   #start(call: ToolCall, options: ExecuteOptions, { place, asked, tenant }: Keyed, run: Run): Running {
     const cancel = new AbortController();
     if (options.signal?.aborted === true) cancel.abort();
-    const mayRepeat = this.#mayRepeat(call.name);
+    const mayRepeat = this.#host.mayRepeat(call.name);
     const keyed = { digest: digestOf(place), tenant: digestOf(tenant), asked: digestOf(asked), mayRepeat };
     const answering = this.#answer(call, keyed, { ...options, signal: cancel.signal }, run);
     const answer = answering.finally(() => this.#running.delete(place));
@@ -87,7 +95,7 @@ export class Idempotency {
     const known = await this.#recall(call, keyed, options);
     // What waited for another process when the engine closed is refused as it refuses others.
     if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
-    const result = await run(options);
+    const result = await run(options, known === null ? (tool) => this.#ledger.ticketOf(keyed, tool) : undefined);
     if (known === null) await this.#keep(keyed, result);
     return { result, isRepeated: false };
   }
@@ -98,6 +106,10 @@ export class Idempotency {
       const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
       if (claim.kind === "mine") return null;
       if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
+      if (claim.kind === "left") {
+        const result = this.#host.finish(claim.end, call);
+        if (result !== null) return { result, isRepeated: true };
+      }
       return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
     } catch (error) {
       return { result: signal.aborted ? cancelled(call) : unusable(call, error), isRepeated: false };
@@ -191,6 +203,10 @@ function repeated(result: ToolResult): ToolResult {
 }
 
 function refusal(call: ToolCall, claim: Exclude<Claim, { readonly kind: "mine" | "kept" }>): ToolResult {
+  if (claim.kind === "left") {
+    const message = "the call with this idempotencyKey has run, with a tool that is not the one of this name here";
+    return refused(call, "outcome_unknown", message, { hasEnded: true });
+  }
   if (claim.kind === "conflict") return conflict(call);
   if (claim.kind === "running") {
     const message = "another process still runs the call with this idempotencyKey";

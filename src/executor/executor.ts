@@ -2,6 +2,7 @@ import type { ErrorCode } from "../errors.ts";
 import type { Failure, RunLimits } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
+import type { Ticket } from "../ticket.ts";
 
 /** A capability call on its way to the broker. */
 export interface Ask {
@@ -61,6 +62,8 @@ export interface Job {
   onRestart?(attempts: number): void;
   /** Whether another executor had begun it: then `plan` says what it was answered there. */
   readonly isResumed?: boolean;
+  /** What another process has to know to say in our place how it ended, where one may. */
+  readonly ticket?: Ticket | undefined;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

@@ -1,5 +1,6 @@
 import type { RunLimits } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
+import type { Ticket } from "../ticket.ts";
 import type { TextRef } from "./texts.ts";
 import type { Turn } from "./turn.ts";
 
@@ -45,6 +46,8 @@ export interface FleetCallData {
   /** What the call's clock shows at its start: the same wherever and however often it starts. */
   readonly nowMs: number;
   readonly stream: boolean;
+  /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
+  readonly ticket?: Ticket;
 }
 
 /** The data of a job of BullMQ. */

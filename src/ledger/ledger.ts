@@ -1,3 +1,5 @@
+import type { Ticket, ToolMark } from "../ticket.ts";
+
 /** A holder that has not been seen for so long has ended, and what it had begun with it. */
 export const HOLDER_LOST_MS = 10_000;
 /** The largest result that is kept, as a part of what all may come to. */
@@ -47,20 +49,14 @@ export type Claim =
   | { readonly kind: "mine" }
   /** How it ended, as JSON. */
   | { readonly kind: "kept"; readonly result: string }
+  /** It ended on another machine after its holder was lost: what that machine left, for whoever can make a result of it. */
+  | { readonly kind: "left"; readonly end: string }
   /** Another holder runs it. */
   | { readonly kind: "running" }
   /** The key was used for something else. */
   | { readonly kind: "conflict" }
   /** It began, and its holder has ended before it did; or it has ended, and there was no room for its result. */
   | { readonly kind: "unknown"; readonly hasEnded: boolean };
-
-/** What another process has to know of a claimed call to say in the place of its holder how it ended. */
-export interface Ticket {
-  /** The call's, in hexadecimal digits. */
-  readonly digest: string;
-  /** Who holds it, by this claim: one that comes later is another's, even of the same process. */
-  readonly holder: string;
-}
 
 /**
  * Which calls with keys there have been, and how they ended. Several processes may have one in common: each call has one
@@ -76,8 +72,8 @@ export interface CallLedger {
   settle(call: KeyedCall, result: string | null): Promise<void>;
   /** Forgets a call that did not come to be. */
   release(call: KeyedCall): Promise<void>;
-  /** Of a call that is ours to run; `null` where no other machine can reach the ledger. */
-  ticketOf(call: KeyedCall): Ticket | null;
+  /** Of a call that is ours to run; `null` where no other machine may say how it ended. */
+  ticketOf(call: KeyedCall, tool: ToolMark): Ticket | null;
   /** Nothing is to be claimed any more; what is not settled by now never will be. */
   close(): Promise<void>;
 }

@@ -6,6 +6,8 @@ import { LateError, RedisRunner, type Urgency } from "./redis-runner.ts";
 import { LEDGER_SCRIPTS } from "./redis-scripts.ts";
 
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
+/** With this begins what is no result yet; a result begins with a brace. */
+const LEFT = "left:";
 /** Larger numbers are as good as none, and not whole ones in Lua. */
 const MOST = 2 ** 50;
 
@@ -55,6 +57,21 @@ export class RedisCalls {
     return (await this.#run("settle", digest, [holder, length, sealed], "later", nowMs)) === 1;
   }
 
+  /** Keeps what a machine says of a call's end in the place of its holder; answers whether it was still the holder's to say. */
+  leaveEnd(digest: string, holder: string, end: string): Promise<boolean> {
+    return this.settle(digest, holder, LEFT + end);
+  }
+
+  /** Says that a process goes on with a call whose holder is missed; answers whether it is still the holder's. */
+  async carry(digest: string, holder: string, carrier: string): Promise<boolean> {
+    return (await this.#run("carry", digest, [holder, carrier], "now")) === 1;
+  }
+
+  /** Whoever carried a call does so no longer. */
+  async putDown(digest: string, holder: string, carrier: string): Promise<void> {
+    await this.#run("putDown", digest, [holder, carrier], "later");
+  }
+
   /** Forgets a call that did not come to be. */
   async release(digest: string, holder: string, nowMs?: number): Promise<void> {
     await this.#run("release", digest, [holder], "later", nowMs);
@@ -97,8 +114,10 @@ export class RedisCalls {
       case "running":
       case "conflict":
         return { kind };
-      case "kept":
-        return { kind, result: this.#open(digest, String(result)) };
+      case "kept": {
+        const text = this.#open(digest, String(result));
+        return text.startsWith(LEFT) ? { kind: "left", end: text.slice(LEFT.length) } : { kind, result: text };
+      }
       case "ended":
         return { kind: "unknown", hasEnded: true };
       case "lost":

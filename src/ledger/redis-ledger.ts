@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { StoreError } from "../capabilities/kv/failure.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import { Seal } from "../redis/seal.ts";
-import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions, Ticket } from "./ledger.ts";
+import { Seal, SealError } from "../redis/seal.ts";
+import type { Ticket, ToolMark } from "../ticket.ts";
+import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions } from "./ledger.ts";
 import { Patience } from "./patience.ts";
 import { Presence } from "./presence.ts";
 import type { RedisCalls } from "./redis-calls.ts";
@@ -14,6 +15,8 @@ interface Opened {
   readonly connection: RedisConnection;
   readonly calls: RedisCalls;
 }
+
+type Held = Pick<Ticket, "digest" | "holder">;
 
 /** A ledger in Redis that engines of several machines have in common. */
 export class RedisLedger implements CallLedger {
@@ -52,18 +55,46 @@ export class RedisLedger implements CallLedger {
     await (await this.#open()).calls.release(digest, holder);
   }
 
-  /**
-   * Keeps how a call ended in the place of its holder, which may be lost: whoever asks again with its key gets it. Does
-   * nothing, and answers `false`, where the call is no longer the holder's.
-   */
-  async leave(digest: string, holder: string, result: string | null): Promise<boolean> {
-    return (await this.#open()).calls.settle(digest, holder, result);
+  ticketOf(call: KeyedCall, { mark, isConfidential }: ToolMark): Ticket | null {
+    const held = this.#heldOf(call);
+    if (held === null || (isConfidential && !this.#seal.isSecret)) return null;
+    return { ...held, tool: this.#seal.close(mark, held.digest) };
   }
 
-  ticketOf(call: KeyedCall): Ticket | null {
-    const digest = Buffer.from(call.digest).toString("hex");
-    const holder = this.#holders.get(digest);
-    return holder === undefined ? null : { digest, holder };
+  /** The mark of the tool of a ticket; `null` where it is of a ledger with another secret. */
+  markOf({ tool, digest }: Ticket): string | null {
+    try {
+      return this.#seal.open(tool, digest);
+    } catch (error) {
+      if (!(error instanceof SealError)) throw error;
+      return null;
+    }
+  }
+
+  /**
+   * Keeps how a call ended in the place of its holder, which is lost: whoever asks again with its key gets it. Does
+   * nothing, and answers `false`, where the call is no longer the holder's.
+   */
+  async leave({ digest, holder }: Ticket, end: string): Promise<boolean> {
+    return (await this.#open()).calls.leaveEnd(digest, holder, end);
+  }
+
+  /** Forgets a call in the place of its holder, which is lost: nothing was done of it. */
+  async releaseFor({ digest, holder }: Ticket): Promise<void> {
+    await (await this.#open()).calls.release(digest, holder);
+  }
+
+  /**
+   * Says, for some seconds, that a call goes on here, though its holder is missed: who asks again waits for it. Answers `false` where
+   * the call is no longer the holder's.
+   */
+  async carry({ digest, holder }: Ticket): Promise<boolean> {
+    return (await this.#open()).calls.carry(digest, holder, this.#owner);
+  }
+
+  /** It does not go on here any more. */
+  async putDown({ digest, holder }: Ticket): Promise<void> {
+    await (await this.#open()).calls.putDown(digest, holder, this.#owner);
   }
 
   async close(): Promise<void> {
@@ -72,7 +103,7 @@ export class RedisLedger implements CallLedger {
     if (this.#opening === null) return;
     const { connection, calls } = await this.#opening;
     // Where it cannot be said, it is missed after a while.
-    if (this.#presence.isKnown && connection.isReady) await calls.leave(this.#owner).catch(() => undefined);
+    if (connection.isReady) await calls.leave(this.#owner).catch(() => undefined);
     await connection.close();
   }
 
@@ -88,12 +119,18 @@ export class RedisLedger implements CallLedger {
   }
 
   /** A call of ours ends. */
-  #take(call: KeyedCall): Ticket {
-    const ticket = this.ticketOf(call);
-    if (ticket === null) throw new StoreError("the call is not ours");
-    this.#holders.delete(ticket.digest);
+  #take(call: KeyedCall): Held {
+    const held = this.#heldOf(call);
+    if (held === null) throw new StoreError("the call is not ours");
+    this.#holders.delete(held.digest);
     this.#presence.end();
-    return ticket;
+    return held;
+  }
+
+  #heldOf(call: KeyedCall): Held | null {
+    const digest = Buffer.from(call.digest).toString("hex");
+    const holder = this.#holders.get(digest);
+    return holder === undefined ? null : { digest, holder };
   }
 
   async #open(): Promise<Opened> {

@@ -16,8 +16,9 @@ export interface RedisScript {
 /**
  * What is in Redis, below a prefix:
  *
- * - `call:DIGEST`, a hash. It has a `holder` until it has ended; then it has a `mark`, and perhaps a `result`.
- * - `holders`: when each process that holds calls was last seen. What stands before the colon of a call's holder is one.
+ * - `call:DIGEST`, a hash. It has a `holder` until it has ended; then it has a `mark`, and perhaps a `result`. It has a `carrier`
+ *   besides where a machine goes on with it that misses its holder.
+ * - `holders`: when each process that holds or carries calls was last seen. What stands before the colon of a call's holder is one.
  * - `begun` and `ended`: from when on calls are no longer known. Of those that have begun it has the digests, of those that have
  *   ended the marks: `DIGEST:NUMBER:TENANT:BYTES` says what to take from the books even where the call itself has expired.
  * - The books of what has ended: `books` has the sums, `calls` and `bytes` those of each tenant, and `tenant:TENANT` the marks
@@ -40,6 +41,13 @@ end
 local function is_there(holder)
   local seen = redis.call('ZSCORE', HOLDERS, owner_of(holder))
   return seen and math.abs(now - seen) <= ${HOLDER_LOST_MS}
+end
+
+-- Says that a process is there.
+local function see(owner)
+  redis.call('ZREMRANGEBYSCORE', HOLDERS, '-inf', '(' .. now - ${HOLDER_LOST_MS})
+  redis.call('ZADD', HOLDERS, now, owner)
+  redis.call('PEXPIRE', HOLDERS, ${LASTING_MS})
 end
 
 -- Forgets a call that has begun.
@@ -84,13 +92,14 @@ end
 /** ARGV: asked, holder, may_repeat, tenant, ttl, max_calls, max_bytes. */
 const CLAIM = `
 local asked, holder, may_repeat, tenant, ttl, max_calls, max_bytes = unpack(ARGV, 3)
-local known = redis.call('HMGET', CALL, 'asked', 'holder', 'may_repeat', 'expires', 'mark')
+local known = redis.call('HMGET', CALL, 'asked', 'holder', 'may_repeat', 'expires', 'mark', 'carrier')
 if known[1] then
   -- What was sent before a connection was lost is sent again over the next one.
   if known[2] == holder then return { 'mine' } end
   local has_ended = not known[2]
   -- The holder itself asks for what it runs only if it could not say how that ended.
-  local is_running = not has_ended and owner_of(known[2]) ~= owner_of(holder) and is_there(known[2])
+  local is_held = not has_ended and owner_of(known[2]) ~= owner_of(holder) and is_there(known[2])
+  local is_running = is_held or (not has_ended and known[6] and is_there(known[6]))
   if is_running or now < tonumber(known[4]) then
     if known[1] ~= asked then return { 'conflict' } end
     if is_running then return { 'running' } end
@@ -149,7 +158,7 @@ local bytes, expires = ${CALL_BYTES} + (is_kept and #result or 0), now + ttl
 local number = redis.call('HINCRBY', BOOKS, 'number', 1)
 local mark = DIGEST .. ':' .. number .. ':' .. tenant .. ':' .. bytes
 redis.call('ZREM', BEGUN, DIGEST)
-redis.call('HDEL', CALL, 'holder', 'may_repeat', 'tenant', 'ttl', 'max_calls', 'max_bytes')
+redis.call('HDEL', CALL, 'holder', 'carrier', 'may_repeat', 'tenant', 'ttl', 'max_calls', 'max_bytes')
 redis.call('HSET', CALL, 'expires', expires, 'mark', mark)
 if is_kept then redis.call('HSET', CALL, 'result', result) end
 redis.call('PEXPIRE', CALL, ttl)
@@ -171,9 +180,21 @@ if redis.call('HGET', CALL, 'holder') == ARGV[3] then drop(DIGEST) end
 
 /** ARGV: the holder's process. */
 const SEE = `
-redis.call('ZREMRANGEBYSCORE', HOLDERS, '-inf', '(' .. now - ${HOLDER_LOST_MS})
-redis.call('ZADD', HOLDERS, now, ARGV[3])
-redis.call('PEXPIRE', HOLDERS, ${LASTING_MS})
+see(ARGV[3])
+`;
+
+/** ARGV: holder, the carrier's process. The call runs as long as one of both is there. Answers whether it is still the holder's. */
+const CARRY = `
+if redis.call('HGET', CALL, 'holder') ~= ARGV[3] then return 0 end
+redis.call('HSET', CALL, 'carrier', ARGV[4])
+see(ARGV[4])
+return 1
+`;
+
+/** ARGV: holder, the carrier's process. */
+const PUT_DOWN = `
+local known = redis.call('HMGET', CALL, 'holder', 'carrier')
+if known[1] == ARGV[3] and known[2] == ARGV[4] then redis.call('HDEL', CALL, 'carrier') end
 `;
 
 /** ARGV: the holder's process. */
@@ -185,8 +206,8 @@ redis.call('ZREM', HOLDERS, ARGV[3])
 const SWEEP = `
 sweep_ended()
 for _, digest in expired(BEGUN) do
-  local holder = redis.call('HGET', PREFIX .. ':call:' .. digest, 'holder')
-  if holder and is_there(holder) then
+  local known = redis.call('HMGET', PREFIX .. ':call:' .. digest, 'holder', 'carrier')
+  if (known[1] and is_there(known[1])) or (known[2] and is_there(known[2])) then
     redis.call('ZADD', BEGUN, now + ${HOLDER_LOST_MS}, digest)
   else
     drop(digest)
@@ -199,6 +220,8 @@ export const LEDGER_SCRIPTS = {
   settle: scriptOf(SETTLE),
   release: scriptOf(RELEASE),
   see: scriptOf(SEE),
+  carry: scriptOf(CARRY),
+  putDown: scriptOf(PUT_DOWN),
   leave: scriptOf(LEAVE),
   sweep: scriptOf(SWEEP),
 } as const;

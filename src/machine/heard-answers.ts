@@ -18,6 +18,11 @@ export class HeardAnswers {
     for (const [at, nowMs] of readPlan(plan)) this.#answers.push({ asked: at, nowMs, step: 0 });
   }
 
+  /** Whether the call has ever asked for anything. */
+  get hasAsked(): boolean {
+    return this.#asked > 0;
+  }
+
   /** A step that the call had not asked before: answers that were on their way then come after it. */
   noteAsk(step: number, heard: number | undefined): void {
     if (step <= this.#asked) return;

@@ -1,8 +1,10 @@
+import { ERRORS } from "../errors.ts";
 import type { Answer, Ask, Job, Reply } from "../executor/executor.ts";
 import type { FleetCallData, FleetLimits, FleetReply, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
 import { HeardAnswers } from "./heard-answers.ts";
+import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 
 /** What a call needs of the machine that runs it. */
 export interface CallHost {
@@ -12,7 +14,10 @@ export interface CallHost {
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
-  onEnd(call: MachineCall): void;
+  /** Its server is gone, and it asks for something. */
+  onAlone(call: MachineCall): void;
+  /** `end`: what others may be told of it, if its server is lost before it has heard. */
+  onEnd(call: MachineCall, end: CallEnd | null): void;
 }
 
 interface OpenAsk {
@@ -30,6 +35,8 @@ export class MachineCall implements Job {
   readonly limits: FleetLimits;
   readonly data: FleetCallData;
   readonly isResumed: boolean;
+  /** Where its end may be left. */
+  readonly #kept: KeptCall | null;
   readonly #start: number;
   readonly #before: number;
   readonly #host: CallHost;
@@ -37,6 +44,7 @@ export class MachineCall implements Job {
   /** Asks that are not answered yet, by attempt and step. */
   readonly #asks = new Map<string, OpenAsk>();
   #isWaiting = false;
+  #isOrphan = false;
   isOver = false;
 
   constructor(
@@ -45,6 +53,7 @@ export class MachineCall implements Job {
     data: FleetCallData,
     start: number,
     resumption: Resumption | undefined,
+    kept: KeptCall | null,
     host: CallHost,
   ) {
     this.run = run;
@@ -55,6 +64,7 @@ export class MachineCall implements Job {
     this.#start = start;
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
+    this.#kept = kept;
     this.#host = host;
   }
 
@@ -97,7 +107,8 @@ export class MachineCall implements Job {
     const start = this.#start;
     const when = heard === undefined ? {} : { heard };
     const message = { kind: "ask", run, start, step, attempt, nowMs, ...when, capability, method, args } as const;
-    this.#host.send(message);
+    if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
+    else this.#host.send(message);
     return new Promise((resolve) => {
       this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
@@ -151,16 +162,42 @@ export class MachineCall implements Job {
   settle(reply: Reply): void {
     if (this.isOver) return;
     this.#host.send({ kind: "done", run: this.data.run, start: this.#start, reply: this.#write(reply) });
-    this.end();
+    this.#end(this.#endOf(reply));
   }
 
   /** Nobody wants to know any more what comes of it. */
   end(): void {
+    this.#end(null);
+  }
+
+  /** Its server is gone. Answers whether it goes on: then its end is kept, and it may ask for nothing more. */
+  orphan(): boolean {
+    if (this.#kept === null || this.#asks.size > 0) return false;
+    this.#isOrphan = true;
+    return true;
+  }
+
+  #end(end: CallEnd | null): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#asks.clear();
     this.#noteWait();
-    this.#host.onEnd(this);
+    this.#host.onEnd(this, end);
+  }
+
+  /** What others may be told of it: nothing where only its server could know which of its effects there were. */
+  #endOf(reply: Reply): CallEnd | null {
+    if (this.#kept === null) return null;
+    const { outcome } = reply;
+    const { hasAsked } = this.#heard;
+    const attempts = this.#before + reply.attempts;
+    if (!outcome.ok && (attempts === 0 || ERRORS[outcome.failure.code].retryable))
+      return hasAsked ? null : { kind: "undone" };
+    // One that was started again may have asked for less than before, which only its journal shows.
+    if (this.#asks.size > 0 || (hasAsked && attempts > 1)) return null;
+    const { callId, limits } = this;
+    const total = { ...reply, attempts };
+    return { kind: "left", left: { callId, tool: this.#kept.mark, outputBytes: limits.outputBytes, reply: total } };
   }
 
   #noteWait(): void {

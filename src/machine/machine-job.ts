@@ -5,6 +5,7 @@ import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } 
 import type { Failure } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import { MachineCall } from "./machine-call.ts";
+import type { KeyedCalls } from "./keyed-calls.ts";
 import type { Puller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
@@ -18,6 +19,8 @@ export interface JobHost {
   readonly executor: Executor;
   readonly scripts: ToolScripts;
   readonly slots: Slots;
+  /** Where the machine knows the ledger. */
+  readonly keyed: KeyedCalls | undefined;
   nextRun(): number;
   /** One object for the same limits: only calls that have the same may go together. */
   limits(limits: FleetLimits): FleetLimits;
@@ -141,6 +144,18 @@ export class MachineJob {
     this.#check();
   }
 
+  /** Its server is gone. Calls whose ends others may ask for go on, and those that never began are as if they had not been sent. */
+  orphan(): void {
+    if (this.#isBegun) {
+      for (const [run, call] of this.#calls) if (!call.orphan()) this.cancel(run);
+      return;
+    }
+    if (this.start === 1) {
+      for (const { ticket } of this.#data.calls) if (ticket !== undefined) this.#host.keyed?.release(ticket);
+    }
+    this.abandon();
+  }
+
   async #leave(): Promise<ReadonlyMap<number, Resumption>> {
     let calls: readonly Resumption[] | null = null;
     await within(
@@ -165,15 +180,22 @@ export class MachineJob {
   }
 
   #start(data: FleetCallData, script: ToolScript | null, resumption: Resumption | undefined): void {
-    const limits = this.#data.limits[data.limits];
-    if (script === null || limits === undefined) return this.#refuse(data.run, UNREADY);
     if (this.#cancelled.has(data.run)) return;
+    const limits = this.#data.limits[data.limits];
+    const { ticket } = data;
+    const kept = ticket === undefined ? null : (this.#host.keyed?.begin(this.server, ticket) ?? null);
+    if (script === null || limits === undefined) {
+      if (kept !== null) this.#host.keyed?.end(kept, this.start === 1 ? { kind: "undone" } : null);
+      return this.#refuse(data.run, UNREADY);
+    }
     const tool = { script, limits: this.#host.limits(limits) };
-    const call = new MachineCall(this.#host.nextRun(), tool, data, this.start, resumption, {
+    const call = new MachineCall(this.#host.nextRun(), tool, data, this.start, resumption, kept, {
       send: (message) => this.#host.send(this.server, message),
       onWait: (isWaiting) => this.#noteWait(isWaiting),
       refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
-      onEnd: () => {
+      onAlone: () => this.cancel(data.run),
+      onEnd: (_call, end) => {
+        if (kept !== null) this.#host.keyed?.end(kept, end);
         this.#calls.delete(data.run);
         this.#check();
       },

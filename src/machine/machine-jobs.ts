@@ -8,6 +8,7 @@ import { wordsOf } from "../fleet/damage.ts";
 import { readAnswer } from "../fleet/read-message.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
 import { readJob } from "./job-data.ts";
+import type { KeyedCalls } from "./keyed-calls.ts";
 import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
 import { Owners } from "./owners.ts";
@@ -29,6 +30,7 @@ export interface JobsHost {
   readonly executor: Executor;
   readonly scripts: ToolScripts;
   readonly slots: Slots;
+  readonly keyed: KeyedCalls | undefined;
   readonly logger: MachineLogger | undefined;
   readonly protocols: readonly number[];
   /** A job cannot be read, and is dropped. */
@@ -56,11 +58,11 @@ export class MachineJobs {
 
   constructor(host: JobsHost) {
     this.#host = host;
-    this.#owners = new Owners(
-      host.fleet,
-      () => Array.from(this.#jobs.values(), ({ server }) => server),
-      (server) => this.#onGone(server),
-    );
+    this.#owners = new Owners(host.fleet, {
+      watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
+      onLook: (servers, there) => host.keyed?.look(servers, there),
+      onGone: (server) => this.#onGone(server),
+    });
   }
 
   /** Calls that have not ended. */
@@ -114,7 +116,7 @@ export class MachineJobs {
     before?.abandon();
     if (!(await this.#isWanted(data.server))) {
       this.#host.onDamage("a job was dropped: its server is gone");
-      return job.abandon();
+      return job.orphan();
     }
     this.#host.onTaken(data.calls.length);
     await job.begin();
@@ -176,8 +178,9 @@ export class MachineJobs {
   }
 
   #onGone(server: string): void {
-    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled");
-    for (const job of this.#jobs.values()) if (job.server === server) job.abandon();
+    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled that nobody else may ask for");
+    this.#host.keyed?.onGone(server);
+    for (const job of this.#jobs.values()) if (job.server === server) job.orphan();
   }
 
   #repeatAsks(): void {

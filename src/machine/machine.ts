@@ -12,8 +12,11 @@ import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../fleet/me
 import { readServerMessage } from "../fleet/read-message.ts";
 import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-store.ts";
 import { TextReader } from "../fleet/texts.ts";
+import type { RedisLedgerOptions } from "../ledger/ledger.ts";
+import { RedisLedger } from "../ledger/redis-ledger.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { bundlePrelude } from "../runtimes/prelude.ts";
+import { KeyedCalls } from "./keyed-calls.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
@@ -35,6 +38,11 @@ export interface MachineOptions extends FleetOptions {
   readonly executor: ResolvedIsolateOptions;
   /** Where code lies that is too large for Redis: see `ExecutorOptions.store`. */
   readonly store?: string | undefined;
+  /**
+   * The ledger of the servers' calls with keys: with it such calls of a server that is lost come to their ends. What room there is in it
+   * its servers say.
+   */
+  readonly ledger?: RedisLedgerOptions | undefined;
   /** Where the machine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
@@ -69,6 +77,7 @@ class FleetMachine implements Machine {
   readonly #outbox: Outbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
   readonly #presence: Presence;
+  readonly #keyed: KeyedCalls | undefined;
   readonly #jobs: MachineJobs;
   readonly #pullers: readonly Puller[];
   readonly #metrics: MachineMetrics;
@@ -116,12 +125,15 @@ class FleetMachine implements Machine {
       send: (server, message) => this.#outbox.send(server, message),
       onForget: (key) => this.#executor.forget(key),
     });
+    const { ledger, logger } = options;
+    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger);
     this.#jobs = new MachineJobs({
       fleet,
       executor: this.#executor,
       scripts,
       slots: this.#slots,
-      logger: options.logger,
+      keyed: this.#keyed,
+      logger,
       protocols,
       onDamage: (why) => damage.note(why),
       nextRun: () => ++this.#lastRun,
@@ -209,7 +221,8 @@ class FleetMachine implements Machine {
     await this.drain(0);
     this.#jobs.close();
     this.#outbox.close();
-    await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close()]));
+    const closing = [this.#inbox.close(), this.#presence.close(), this.#keyed?.close()];
+    await within(CLOSE_MS, Promise.allSettled(closing));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();
     await within(CLOSE_MS, this.#fleet.close());

@@ -10,21 +10,27 @@ const SERVERS_MAX = 10_000;
 /** How long one is known to be gone. */
 const GONE_FOR_MS = 60_000;
 
+/** What is done about servers. */
+export interface OwnersHost {
+  /** Those that have something here. */
+  watched(): Iterable<string>;
+  /** Which of them are there now. */
+  onLook(servers: readonly string[], there: ReadonlySet<string>): void;
+  onGone(server: string): void;
+}
+
 /** The servers whose calls a machine runs. */
 export class Owners {
   readonly #options: MemberOptions;
-  readonly #onGone: (server: string) => void;
-  /** Those that have something here. */
-  readonly #watched: () => Iterable<string>;
+  readonly #host: OwnersHost;
   readonly #seenMs = new Map<string, number>();
   readonly #goneUntilMs = new BoundedCache<number>(SERVERS_MAX, SERVERS_MAX, () => 1);
   readonly #timer: NodeJS.Timeout;
   #lookedMs = performance.now();
 
-  constructor(options: MemberOptions, watched: () => Iterable<string>, onGone: (server: string) => void) {
+  constructor(options: MemberOptions, host: OwnersHost) {
     this.#options = options;
-    this.#watched = watched;
-    this.#onGone = onGone;
+    this.#host = host;
     this.#timer = setInterval(() => void this.#look(), LOOK_MS);
   }
 
@@ -52,19 +58,20 @@ export class Owners {
   }
 
   async #look(): Promise<void> {
-    const servers = [...new Set(this.#watched())];
+    const servers = [...new Set(this.#host.watched())];
     const there = await readServers(this.#options, servers);
     const nowMs = performance.now();
     // While Redis was away nobody could be seen, so that time counts for nobody.
     const blindMs = nowMs - this.#lookedMs > 2 * LOOK_MS ? nowMs - this.#lookedMs : 0;
     if (there === null) return;
     this.#lookedMs = nowMs;
+    this.#host.onLook(servers, there);
     for (const server of servers) {
       if (there.has(server)) this.#note(server);
       else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs) + blindMs);
       if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
       this.#seenMs.delete(server);
-      this.#onGone(server);
+      this.#host.onGone(server);
     }
   }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import type { IdempotencyOptions } from "../../src/options.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 const MACHINE = new URL("./programs/machine.ts", import.meta.url).pathname;
@@ -28,6 +29,8 @@ export interface MachineSettings {
   readonly slots?: number;
   readonly workers?: number;
   readonly secret?: string;
+  /** Where its servers keep how calls with keys ended. */
+  readonly ledger?: IdempotencyOptions;
   readonly isLogged?: boolean;
   /** What it has of time to drain after SIGTERM. */
   readonly drainMs?: number;

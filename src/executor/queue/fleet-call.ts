@@ -1,6 +1,7 @@
 import { readFailure, readProgress } from "../../protocol/payload.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../../fleet/messages.ts";
+import type { Ticket } from "../../ticket.ts";
 import type { Answer, Job, Reply } from "../executor.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -41,6 +42,11 @@ export class FleetCall {
     this.nowMs = job.nowMs ?? Date.now();
     this.#sinceMs = nowMs;
     this.deadlineMs = nowMs + job.waitMs;
+  }
+
+  /** Only of one that is sent for the first time: of another nobody but its server knows what it has done. */
+  get ticket(): Ticket | undefined {
+    return this.#losses === 0 ? this.job.ticket : undefined;
   }
 
   get attempts(): number {

@@ -200,8 +200,10 @@ export class Sender {
       const script = brought.get(job.script.key);
       if (script === undefined) return [];
       const command = job.command === undefined ? {} : { command: job.command };
+      const { ticket } = call;
       return {
         run,
+        ...(ticket === undefined ? {} : { ticket }),
         script: place(scripts, script, () => script),
         limits: place(limits, job.limits, () => limitsOf(job.limits)),
         tenant: job.tenant,

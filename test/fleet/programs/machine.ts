@@ -1,6 +1,7 @@
 /** A worker machine in a process of its own: its options are its argument, and it says a line when it is ready. */
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
 import { startMachine } from "../../../src/machine/machine.ts";
+import { resolveOptions } from "../../../src/options.ts";
 
 const {
   url,
@@ -10,16 +11,19 @@ const {
   workers = 2,
   isLogged = false,
   drainMs = 10_000,
+  ledger,
 } = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
 };
+const { idempotency } = resolveOptions({ idempotency: ledger });
 const machine = await startMachine({
   url,
   fleet,
   secret,
   slots,
   workers,
+  ledger: idempotency.kind === "redis" ? idempotency : undefined,
   executor: resolveExecutorOptions("process"),
   logger: { info: log, warn: log },
 });

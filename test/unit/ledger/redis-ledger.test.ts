@@ -1,14 +1,16 @@
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { KeyedCall, RedisLedgerOptions, Ticket } from "../../../src/ledger/ledger.ts";
+import type { KeyedCall, RedisLedgerOptions } from "../../../src/ledger/ledger.ts";
 import { RedisCalls } from "../../../src/ledger/redis-calls.ts";
 import { RedisLedger } from "../../../src/ledger/redis-ledger.ts";
 import { RedisConnection } from "../../../src/redis/connection.ts";
 import { Seal } from "../../../src/redis/seal.ts";
+import type { Ticket } from "../../../src/ticket.ts";
 import { freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 
 const TTL_MS = 60_000;
 const SECRET = "a secret of the ledger";
+const MARK = "the tool's mark";
 const NEVER = new AbortController().signal;
 
 let server: RedisServer;
@@ -63,7 +65,7 @@ function openFleet(options: Partial<RedisLedgerOptions> = {}) {
 /** Claims a call that is there to be claimed, and answers what another process has to know of it. */
 async function begin(ledger: RedisLedger, call: KeyedCall): Promise<Ticket> {
   expect(await ledger.claim(call, NEVER, 1)).toEqual({ kind: "mine" });
-  const ticket = ledger.ticketOf(call);
+  const ticket = ledger.ticketOf(call, { mark: MARK, isConfidential: false });
   if (ticket === null) throw new Error("there is no ticket");
   return ticket;
 }
@@ -72,20 +74,20 @@ describe("the end of a call whose server is lost", () => {
   test("is left by the machine that ran it, and whoever asks again gets it", async () => {
     const fleet = openFleet({ secret: SECRET });
     const [lost, machine, other] = [fleet.ledger(), fleet.ledger(), fleet.ledger()];
-    const { digest: of, holder } = await begin(lost, callOf("k"));
+    const ticket = await begin(lost, callOf("k"));
     await fleet.forgetProcesses();
-    expect(await machine.leave(of, holder, result("done"))).toBe(true);
-    expect(await other.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "kept", result: result("done") });
+    expect(await machine.leave(ticket, result("done"))).toBe(true);
+    expect(await other.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "left", end: result("done") });
   });
 
   test("may be left before the server is known to be lost, and is settled once", async () => {
     const fleet = openFleet();
     const [server, machine] = [fleet.ledger(), fleet.ledger()];
-    const { digest: of, holder } = await begin(server, callOf("k"));
-    expect(await machine.leave(of, holder, result("first"))).toBe(true);
+    const ticket = await begin(server, callOf("k"));
+    expect(await machine.leave(ticket, result("first"))).toBe(true);
     await server.settle(callOf("k"), result("second"));
-    expect(await machine.leave(of, holder, result("third"))).toBe(false);
-    expect(await machine.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "kept", result: result("first") });
+    expect(await machine.leave(ticket, result("third"))).toBe(false);
+    expect(await machine.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "left", end: result("first") });
   });
 
   test("is not taken for another claim's: not of another server, and not of the same one", async () => {
@@ -94,10 +96,10 @@ describe("the end of a call whose server is lost", () => {
     const released = await begin(first, callOf("k", "t", true));
     await first.release(callOf("k", "t", true));
     const lost = await begin(first, callOf("k", "t", true));
-    expect(await machine.leave(released.digest, released.holder, result("stale"))).toBe(false);
+    expect(await machine.leave(released, result("stale"))).toBe(false);
     await fleet.forgetProcesses();
     await begin(second, callOf("k", "t", true));
-    expect(await machine.leave(lost.digest, lost.holder, result("late"))).toBe(false);
+    expect(await machine.leave(lost, result("late"))).toBe(false);
     await second.settle(callOf("k", "t", true), result("right"));
     expect(await first.claim(callOf("k", "t", true), NEVER, 1)).toEqual({ kind: "kept", result: result("right") });
   });
@@ -105,9 +107,84 @@ describe("the end of a call whose server is lost", () => {
   test("is no more than that there was one, where there is no room for it", async () => {
     const fleet = openFleet({ maxBytes: 1024 ** 2 });
     const [lost, machine] = [fleet.ledger(), fleet.ledger({ maxBytes: 1024 ** 3 })];
-    const { digest: of, holder } = await begin(lost, callOf("k"));
-    expect(await machine.leave(of, holder, "x".repeat(1024 ** 2 / 16 + 1))).toBe(true);
+    const ticket = await begin(lost, callOf("k"));
+    expect(await machine.leave(ticket, "x".repeat(1024 ** 2 / 16 + 1))).toBe(true);
     expect(await machine.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "unknown", hasEnded: true });
+  });
+});
+
+describe("a call whose server is missed", () => {
+  test("runs for all others as long as its machine carries it", async () => {
+    const fleet = openFleet();
+    const [lost, machine, other] = [fleet.ledger(), fleet.ledger(), fleet.ledger()];
+    const ticket = await begin(lost, callOf("k", "t", true));
+    await fleet.forgetProcesses();
+    expect(await machine.carry(ticket)).toBe(true);
+    expect(await other.claim(callOf("k", "t", true), NEVER, 1)).toEqual({ kind: "running" });
+    await fleet.forgetProcesses();
+    expect(await other.claim(callOf("k", "t", true), NEVER, 1)).toEqual({ kind: "mine" });
+    expect(await machine.carry(ticket)).toBe(false);
+  });
+
+  test("is lost as soon as its machine puts it down, and not when another one does", async () => {
+    const fleet = openFleet();
+    const [lost, machine, stranger, other] = [fleet.ledger(), fleet.ledger(), fleet.ledger(), fleet.ledger()];
+    const ticket = await begin(lost, callOf("k"));
+    await fleet.forgetProcesses();
+    await machine.carry(ticket);
+    await stranger.putDown(ticket);
+    expect(await other.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "running" });
+    await machine.putDown(ticket);
+    expect(await other.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "unknown", hasEnded: false });
+  });
+
+  test("is anybody's again once its machine says that nothing of it was done", async () => {
+    const fleet = openFleet();
+    const [lost, machine, other] = [fleet.ledger(), fleet.ledger(), fleet.ledger()];
+    const ticket = await begin(lost, callOf("k"));
+    await machine.releaseFor(ticket);
+    expect(await other.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "mine" });
+  });
+
+  test("is kept from the sweep by its machine, as it was by its server", async () => {
+    const fleet = openFleet({ ttlMs: 1 });
+    const [lost, machine] = [fleet.ledger(), fleet.ledger()];
+    const ticket = await begin(lost, callOf("k"));
+    await fleet.forgetProcesses();
+    await machine.carry(ticket);
+    const room = { ttlMs: 1, maxEntries: 1, maxBytes: 1 };
+    const calls = new RedisCalls(connection, { fleet: fleet.fleet, room, seal: Seal.of(undefined) });
+    await calls.sweep(Date.now() + 100);
+    expect(await machine.carry(ticket)).toBe(true);
+  });
+});
+
+describe("a ticket", () => {
+  test("says its tool's mark to those who know the ledger's secret, and to nobody else", async () => {
+    const fleet = openFleet({ secret: SECRET });
+    const ticket = await begin(fleet.ledger(), callOf("k"));
+    expect(JSON.stringify(ticket)).not.toContain(MARK);
+    expect(fleet.ledger().markOf(ticket)).toBe(MARK);
+    expect(fleet.ledger({ secret: "another secret of it" }).markOf(ticket)).toBe(null);
+    expect(fleet.ledger({ secret: undefined }).markOf(ticket)).toBe(null);
+  });
+
+  test("of a tool with a config is only there where the ledger has a secret", async () => {
+    for (const secret of [undefined, SECRET]) {
+      const ledger = openFleet({ secret }).ledger();
+      await begin(ledger, callOf("k"));
+      const ticket = ledger.ticketOf(callOf("k"), { mark: MARK, isConfidential: true });
+      expect(ticket === null).toBe(secret === undefined);
+    }
+  });
+
+  test("is of a call that has been claimed, and not yet settled", async () => {
+    const ledger = openFleet().ledger();
+    const tool = { mark: MARK, isConfidential: false };
+    expect(ledger.ticketOf(callOf("k"), tool)).toBe(null);
+    await begin(ledger, callOf("k"));
+    await ledger.settle(callOf("k"), result("x"));
+    expect(ledger.ticketOf(callOf("k"), tool)).toBe(null);
   });
 });
 
