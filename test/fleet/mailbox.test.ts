@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/keys.ts";
 import { Inbox, type MailOptions, Outbox } from "../../src/fleet/mailbox.ts";
@@ -25,7 +25,12 @@ afterAll(async () => {
 });
 
 function member(): MailOptions {
-  return { connection, keys: KEYS, payloads: new Payloads(connection, KEYS, Seal.of(undefined)), id: randomUUID() };
+  return {
+    connection,
+    keys: KEYS,
+    payloads: new Payloads(connection, KEYS, Seal.of(undefined)),
+    id: `server-${randomBytes(8).toString("hex")}`,
+  };
 }
 
 describe("mail", () => {
