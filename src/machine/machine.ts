@@ -209,6 +209,8 @@ class FleetMachine implements Machine {
     await this.drain(0);
     this.#jobs.close();
     this.#outbox.close();
+    // What waits for a Redis that is away would hold up all that follows.
+    if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());
     await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close()]));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();
