@@ -6,8 +6,8 @@ import { RedisConnection } from "../../src/redis/connection.ts";
 import { Seal } from "../../src/redis/seal.ts";
 import type { MachineProcess, TestFleet } from "./fleet.ts";
 
-/** A queue's own: its settings, its marks for machines that wait, its counter of jobs and a stream of bounded length. */
-const QUEUE_KEYS = ["meta", "marker", "pc", "events"];
+/** A queue's own: its settings, its marks for machines that wait, its counters and a stream of bounded length. */
+const QUEUE_KEYS = ["meta", "marker", "pc", "id", "events"];
 
 /** What can be seen of a fleet from outside. */
 export interface FleetWatch extends AsyncDisposable {
