@@ -141,8 +141,9 @@ export class Inbox<Message> {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    // A read that waits would hold up its end.
     this.#reader.client.disconnect();
-    await this.#ended;
+    await Promise.all([this.#reader.close(), this.#ended]);
     const { connection, keys, id } = this.#options;
     if (connection.isReady) connection.client.del(keys.of("mail", id)).catch(() => undefined);
   }

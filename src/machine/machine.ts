@@ -221,6 +221,8 @@ class FleetMachine implements Machine {
     await this.drain(0);
     this.#jobs.close();
     this.#outbox.close();
+    // What waits for a Redis that is away would hold up all that follows.
+    if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());
     const closing = [this.#inbox.close(), this.#presence.close(), this.#keyed?.close()];
     await within(CLOSE_MS, Promise.allSettled(closing));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));

@@ -68,6 +68,8 @@ export class Puller {
   /** Lets another machine have a job, at once. */
   async giveBack(job: BullJob, token: string): Promise<void> {
     this.#letGo(job, token);
+    // While Redis is away it cannot be said: another machine takes it when nobody renews its lock.
+    if (!this.#options.fleet.connection.isReady) return;
     await within(
       CLOSE_MS,
       job.moveToWait(token).catch(() => undefined),
@@ -88,7 +90,8 @@ export class Puller {
       CLOSE_MS,
       this.#worker.close(true).catch(() => undefined),
     );
-    await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
+    // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
+    if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
   }
 
   async #pull(): Promise<void> {

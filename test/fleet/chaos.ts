@@ -3,11 +3,15 @@ import { Dice } from "../load/dice.ts";
 import { AppendOnlyFile } from "./append-only-file.ts";
 import { type MachineProcess, startFleet, type TestFleet } from "./fleet.ts";
 import { SteadyLoad, type SteadyReport } from "./steady-load.ts";
+import { type FleetWatch, watchFleet } from "./watched-fleet.ts";
 
 /** How long Redis is away each time: much less than a server waits before it gives its calls up. */
 const AWAY_MS = 1_000;
 /** As much as it may have written without having asked for it to be on the disk: see `appendfsync`. */
 const FORGETS_MS = 1_000;
+/** How long jobs may be there whose calls have ended: a machine that was killed held them until its locks expired. */
+const ENDING_MS = 20_000;
+const LOOK_EVERY_MS = 200;
 const MACHINE = { slots: 8, workers: 1 };
 
 /** It is told to end, or killed; and where its machine loses its power, it also forgets what it wrote last. */
@@ -40,6 +44,7 @@ export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosRe
   const dice = new Dice(seed);
   await using fleet = await startFleet(machines, MACHINE);
   await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: dice.fork() });
+  await using watch = watchFleet(fleet);
   const supervisor = new Supervisor(fleet, dice.fork());
   const over = AbortSignal.timeout(seconds * 1_000);
   const endedInSeconds: number[] = [];
@@ -60,8 +65,30 @@ export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosRe
     every(1_000, over, () => void endedInSeconds.push(load.ended)),
   ]);
   const report = await load.end();
+  const left = await leftOf(watch);
   await supervisor.settled();
-  return { seed, seconds, kills: supervisor.kills, redisRestarts, forgotten, endedInSeconds, ...report };
+  return {
+    seed,
+    seconds,
+    kills: supervisor.kills,
+    redisRestarts,
+    forgotten,
+    endedInSeconds,
+    ...report,
+    violations: [...report.violations, ...left],
+  };
+}
+
+/** What is still in Redis once all calls have ended, and machines have had time to say so. */
+async function leftOf(watch: FleetWatch): Promise<readonly string[]> {
+  const untilMs = performance.now() + ENDING_MS;
+  while ((await watch.jobs()) > 0 && performance.now() < untilMs) await delay(LOOK_EVERY_MS);
+  const jobs = await watch.jobs();
+  const lasting = await watch.lasting();
+  return [
+    ...(jobs === 0 ? [] : [`${jobs} jobs are left in the queue`]),
+    ...lasting.map((name) => `key ${name} never expires`),
+  ];
 }
 
 /** Kills machines, and starts another for each at once, as an orchestrator would. */

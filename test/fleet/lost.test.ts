@@ -107,7 +107,7 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
     await expect.poll(() => served.effects.length, POLL).toBe(1);
     await fleet.redis.stop("SIGKILL");
     const ends = Promise.all([engine.close({ drainMs: 0 }), fleet.machines[0]?.end("SIGTERM"), under]);
-    const [, code, result] = (await Promise.race([ends, delay(30_000, null)])) ?? [];
+    const [, code, result] = (await Promise.race([ends, delay(SOON_MS, null)])) ?? [];
     expect(code).toBe(0);
     expect(result).toMatchObject({ error: { code: "engine_closed" } });
   });
@@ -122,6 +122,26 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
     const ended = load.ended;
     await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 20);
     expect(await load.end()).toMatchObject({ violations: [] });
+  });
+
+  test("is as one that is gone where it says nothing for long", async () => {
+    await using fleet = await startFleet(1, MACHINE);
+    await using served = await serve(fleet, LOST_MS);
+    const { engine } = served;
+    const under = engine.execute({ name: "sleep", arguments: {} });
+    await expect.poll(() => engine.stats().running, POLL).toBe(1);
+    fleet.redis.signal("SIGSTOP");
+    try {
+      const ended = await Promise.race([under, delay(3 * SOON_MS, null)]);
+      expect(ended).toMatchObject({ error: { code: "executor_lost", retryable: true } });
+      expect(await Promise.race([add(engine), delay(SOON_MS, null)])).toMatchObject({
+        error: { code: "executor_lost" },
+      });
+    } finally {
+      fleet.redis.signal("SIGCONT");
+    }
+    await expect.poll(() => engine.stats().executor.ready, POLL).toBe(true);
+    expect(await add(engine)).toMatchObject({ output: 3 });
   });
 
   test("may forget all that it had, and every call ends as it should", async () => {
@@ -173,6 +193,19 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     expect(await walking).toMatchObject({ output: 30, metadata: { attempts: 2 } });
     await expect.poll(() => watch.busy(), POLL).toBeUndefined();
     expect(served.effects).toEqual(steps(30));
+  });
+
+  test("goes on with its call where nobody has had it meanwhile", async () => {
+    await using fleet = await startFleet(1, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet);
+    const walking = walk(served.engine, 40, 500);
+    const machine = await untilBusy(watch);
+    machine.process.kill("SIGSTOP");
+    await delay(7_000);
+    machine.process.kill("SIGCONT");
+    expect(await walking).toMatchObject({ output: 40, metadata: { attempts: 1 } });
+    expect(served.effects).toEqual(steps(40));
   });
 
   test("ends its call first where it is told to end in time", async () => {

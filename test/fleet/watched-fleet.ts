@@ -6,6 +6,9 @@ import { RedisConnection } from "../../src/redis/connection.ts";
 import { Seal } from "../../src/redis/seal.ts";
 import type { MachineProcess, TestFleet } from "./fleet.ts";
 
+/** A queue's own: its settings, its marks for machines that wait, its counters and a stream of bounded length. */
+const QUEUE_KEYS = ["meta", "marker", "pc", "id", "events"];
+
 /** What can be seen of a fleet from outside. */
 export interface FleetWatch extends AsyncDisposable {
   readonly connection: RedisConnection;
@@ -15,6 +18,8 @@ export interface FleetWatch extends AsyncDisposable {
   busy(): Promise<MachineProcess | undefined>;
   /** How many jobs of BullMQ there are, whatever becomes of them. */
   jobs(): Promise<number>;
+  /** Names of keys that never expire, but for the few that BullMQ has for a queue. */
+  lasting(): Promise<readonly string[]>;
 }
 
 export function watchFleet(fleet: Pick<TestFleet, "url" | "name" | "machines">): FleetWatch {
@@ -34,6 +39,13 @@ export function watchFleet(fleet: Pick<TestFleet, "url" | "name" | "machines">):
       return fleet.machines.find(({ id }) => id === info?.id);
     },
     jobs: async () => Object.values(await queue.getJobCounts()).reduce((sum, count) => sum + count, 0),
+    lasting: async () => {
+      const { client } = connection;
+      const names = await client.keys(keys.of("*"));
+      const ttls = await Promise.all(names.map((name) => client.pttl(name)));
+      const own = new Set(QUEUE_KEYS.map((key) => queue.toKey(key)));
+      return names.filter((name, at) => ttls[at] === -1 && !own.has(name));
+    },
     [Symbol.asyncDispose]: async () => {
       await queue.close();
       await connection.close();
