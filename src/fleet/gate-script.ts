@@ -41,6 +41,7 @@ local nowMs = math.floor(nowUs / 1000)
 local state = call('HMGET', KEYS[1], 'v', 'base', 'moved', 'mover')
 local v = tonumber(state[1]) or 0
 local base = tonumber(state[2]) or ${-REACH}
+if not (math.abs(v) < 2^53 and math.abs(base) < 2^53) then v, base = 0, ${-REACH} end
 local function text(number) return string.format('%.17g', number) end
 local function keep()
   call('PEXPIRE', KEYS[1], ${ORDER_EXPIRY_MS})
@@ -61,7 +62,7 @@ local function waitersAt(waits, nowMs)
   local all = call('HGETALL', waits)
   for i = 1, #all, 2 do
     local since, expiry = string.match(all[i + 1], '^(%d+):(%d+)$')
-    if tonumber(expiry) <= nowMs then call('HDEL', waits, all[i])
+    if not expiry or tonumber(expiry) <= nowMs then call('HDEL', waits, all[i])
     else waiters[#waiters + 1] = { server = all[i], since = tonumber(since) } end
   end
   return waiters

@@ -1,5 +1,5 @@
 import { describeExcess, isObject } from "../json.ts";
-import { isModuleContract, RUNTIMES } from "../protocol/script.ts";
+import { type Isolation, isModuleContract, RUNTIMES } from "../protocol/script.ts";
 import { ProtocolError } from "../protocol/wire.ts";
 import {
   briefly,
@@ -46,10 +46,15 @@ function isJobData(data: Fields): data is Fields & JobData {
   return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
 }
 
+/** How much of a tool's world is new for each call. */
+export function isIsolation(value: unknown): value is Isolation {
+  return ISOLATIONS.has(value);
+}
+
 function isScript(script: Fields): script is Fields & FleetScript {
   const { key, name, version, runtime, isolation, memoryMb, contract, text, hasConfig } = script;
   const isNamed = isKey(key) && isText(name) && isText(version) && isTextRef(text);
-  const isKnown = RUNTIME_NAMES.has(runtime) && ISOLATIONS.has(isolation);
+  const isKnown = RUNTIME_NAMES.has(runtime) && isIsolation(isolation);
   const isContract = contract === null || isModuleContract(contract);
   const isSized = isStart(memoryMb) && memoryMb <= MEMORY_MAX_MB;
   return isNamed && isKnown && isContract && isSized && typeof hasConfig === "boolean";

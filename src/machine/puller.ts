@@ -1,7 +1,8 @@
-import { type Job as BullJob, Worker } from "bullmq";
+import type { Job as BullJob } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../deadline.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
 /** A job whose machine has not said for so long that it still has it is another's to take. */
@@ -25,7 +26,7 @@ export interface PullerOptions {
 /** Takes jobs from the fleet's queue, as many as there are slots for, and holds on to those that this machine has. */
 export class Puller {
   readonly #options: PullerOptions;
-  readonly #worker: Worker;
+  readonly #worker: JobWorker;
   /** The tokens of the jobs that are ours, by their ids. */
   readonly #held = new Map<string, string>();
   readonly #renewing: NodeJS.Timeout;
@@ -37,7 +38,7 @@ export class Puller {
     const { fleet, protocol } = options;
     this.#options = options;
     // BullMQ's own loop has a fixed number of places; ours come back while calls wait for their server.
-    this.#worker = new Worker(fleet.queueOf(protocol), null, {
+    this.#worker = new JobWorker(fleet.queueOf(protocol), null, {
       connection: fleet.connection.client,
       prefix: fleet.keys.prefix,
       name: fleet.id,
@@ -104,8 +105,9 @@ export class Puller {
       try {
         const job = await this.#worker.getNextJob(token, { block: true });
         if (job !== undefined) this.#take(job, token);
-      } catch {
-        await delay(PAUSE_MS);
+      } catch (error) {
+        // What BullMQ cannot read stalls until it is given up; whoever puts such jobs there shall not keep others waiting.
+        if (!(error instanceof SyntaxError)) await delay(PAUSE_MS);
       }
     }
   }

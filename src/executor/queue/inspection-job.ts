@@ -1,5 +1,8 @@
-import { toolError } from "../../errors.ts";
-import type { Inspection, ToolScript } from "../../protocol/script.ts";
+import { isErrorCode, toolError } from "../../errors.ts";
+import { type Fields, isText, isTime, readText } from "../../fleet/fields.ts";
+import { isIsolation } from "../../fleet/read-job.ts";
+import { isObject } from "../../json.ts";
+import { type Inspection, isModuleContract, type ToolScript } from "../../protocol/script.ts";
 import type { Answer, Job } from "../executor.ts";
 import { inspectionError } from "../inspector.ts";
 
@@ -37,9 +40,17 @@ export function inspectionJob(run: number, script: ToolScript, resolve: (inspect
 
 function readInspection(json: string): Inspection | null {
   try {
-    const inspection = JSON.parse(json) as Partial<Inspection> | null;
-    return typeof inspection?.ok === "boolean" ? (inspection as Inspection) : null;
+    const inspection = readText(json, "an inspection");
+    return isObject(inspection) && isInspection(inspection) ? inspection : null;
   } catch {
     return null;
   }
+}
+
+function isInspection(found: Fields): found is Fields & Inspection {
+  const { ok, error, contract, described, spec, defaultExport, isolation, isolationReason, evaluationMs } = found;
+  if (ok === false) return isObject(error) && isErrorCode(error["code"]) && isText(error["message"]);
+  const isSaid = isText(described) && isText(spec) && isText(defaultExport) && isTime(evaluationMs);
+  const isReasoned = isolationReason === undefined || isText(isolationReason);
+  return ok === true && isSaid && isReasoned && isModuleContract(contract) && isIsolation(isolation);
 }
