@@ -11,7 +11,11 @@ const BOX_TTL_MS = 10 * 60_000;
 const LETTER_MAX = 512 * 1024;
 /** Characters that wait while there is no Redis: what comes then is lost, and whoever misses it asks again. */
 const HELD_MAX = 64 * 1024 * 1024;
+/** What is sent with `note` goes with what is sent within so long, or then. */
+const NOTE_MS = 1;
 const READ_MAX = 128;
+/** Letters that are left where they are after they have been read: taking them away costs as much as sending one. */
+const LEFT_MAX = 64;
 const BLOCK_MS = 2_000;
 const PAUSE_MS = 200;
 /** Senders that are remembered. */
@@ -26,7 +30,7 @@ export interface MailOptions {
   readonly id: string;
 }
 
-/** Sends messages: all that are for one recipient in one turn of the event loop are one letter. */
+/** Sends messages, in their order: all that are for one recipient in one turn of the event loop are one letter. */
 export class Outbox<Message> {
   readonly #options: MailOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
@@ -34,6 +38,7 @@ export class Outbox<Message> {
   #held = 0;
   #isDue = false;
   #isClosed = false;
+  #noted: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
 
   constructor(options: MailOptions) {
@@ -42,22 +47,36 @@ export class Outbox<Message> {
   }
 
   send(to: string, message: Message): void {
+    if (this.#add(to, message)) this.#schedule();
+  }
+
+  /** Sends something that nobody waits for: often there is soon something to send with it. */
+  note(to: string, message: Message): void {
+    if (!this.#add(to, message)) return;
+    this.#noted ??= setTimeout(() => {
+      this.#noted = undefined;
+      this.#schedule();
+    }, NOTE_MS);
+  }
+
+  /** Sends what waits, as far as there is a Redis. */
+  close(): void {
+    this.#flush();
+    clearTimeout(this.#noted);
+    this.#isClosed = true;
+    this.#stopListening();
+  }
+
+  #add(to: string, message: Message): boolean {
     const text = JSON.stringify(message);
-    if (this.#isClosed || this.#held + text.length > HELD_MAX) return;
+    if (this.#isClosed || this.#held + text.length > HELD_MAX) return false;
     if ((this.#waiting.get(to)?.length ?? 0) + text.length > LETTER_MAX) this.#flush();
     const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);
     waiting.length += text.length;
     this.#waiting.set(to, waiting);
     this.#held += text.length;
-    this.#schedule();
-  }
-
-  /** Sends what waits, as far as there is a Redis. */
-  close(): void {
-    this.#flush();
-    this.#isClosed = true;
-    this.#stopListening();
+    return true;
   }
 
   #schedule(): void {
@@ -113,6 +132,7 @@ export class Inbox<Message> {
   readonly #reader: RedisConnection;
   readonly #seqs = new Map<string, number>();
   #last = "0-0";
+  #left = 0;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
@@ -134,19 +154,17 @@ export class Inbox<Message> {
   }
 
   async #read(): Promise<void> {
-    const { keys, id, connection } = this.#options;
+    const { keys, id } = this.#options;
     const box = keys.of("mail", id);
     while (!this.#isClosed) {
       try {
         const read = await this.#reader.client.xread("COUNT", READ_MAX, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
         const entries = entriesOf(read);
-        for (const [entry, packed] of entries) {
-          this.#last = entry;
-          await this.#take(packed, box);
-        }
-        if (entries.length > 0 && connection.isReady) {
-          connection.client.xtrim(box, "MINID", this.#last).catch(() => undefined);
-        }
+        // What lies beside letters is asked for together.
+        const letters = entries.map(([, packed]) => this.#open(packed, box));
+        for (const letter of letters) this.#take(await letter);
+        this.#last = entries.at(-1)?.[0] ?? this.#last;
+        this.#clear(box, entries);
       } catch {
         // Redis is away, or this is the end.
         if (!this.#isClosed) await delay(PAUSE_MS);
@@ -154,14 +172,38 @@ export class Inbox<Message> {
     }
   }
 
-  async #take(packed: string, box: string): Promise<void> {
-    const { onMessage, onDamage, payloads } = this.#options;
+  /** Takes letters away that have been read: at once where they are long, else many together, or when no more come. */
+  #clear(box: string, entries: Entries): void {
+    const { connection, payloads } = this.#options;
+    const sides = entries.flatMap(([, packed]) => payloads.sideOf(packed) ?? []);
+    this.#left += entries.length;
+    const isDue = sides.length > 0 || this.#left >= LEFT_MAX || (entries.length === 0 && this.#left > 0);
+    if (!isDue || !connection.isReady) return;
+    this.#left = 0;
+    const pipeline = connection.client.pipeline().xtrim(box, "MINID", idAfter(this.#last));
+    if (sides.length > 0) pipeline.unlink(sides);
+    pipeline.exec().catch(() => undefined);
+  }
+
+  /** Answers what is wrong with a letter that cannot be read. */
+  async #open(packed: string, box: string): Promise<Letter<Message> | Error> {
     try {
-      const letter = readLetter<Message>(await payloads.unpack(packed, box));
-      if (!this.#isNew(letter)) return;
-      for (const message of letter.messages) onMessage(letter.from, message);
+      return readLetter<Message>(await this.#options.payloads.unpack(packed, box));
     } catch (error) {
-      onDamage(error instanceof Error ? error.message : "a letter that is none");
+      return error instanceof Error ? error : new Error("a letter that is none");
+    }
+  }
+
+  #take(letter: Letter<Message> | Error): void {
+    const { onMessage, onDamage } = this.#options;
+    if (letter instanceof Error) return onDamage(letter.message);
+    if (!this.#isNew(letter)) return;
+    for (const message of letter.messages) {
+      try {
+        onMessage(letter.from, message);
+      } catch (error) {
+        onDamage(error instanceof Error ? error.message : "a message that is none");
+      }
     }
   }
 
@@ -178,11 +220,19 @@ export class Inbox<Message> {
   }
 }
 
+type Entries = readonly (readonly [id: string, packed: string])[];
+
 /** Of the answer to an XREAD of one stream: ids, and what is in the only field. */
-function entriesOf(read: unknown): readonly (readonly [id: string, packed: string])[] {
+function entriesOf(read: unknown): Entries {
   const streams = Array.isArray(read) ? (read as unknown[]) : [];
   const [, entries] = (streams[0] ?? []) as readonly [unknown?, (readonly [string, readonly string[]])[]?];
   return (entries ?? []).map(([id, fields]) => [id, fields[1] ?? ""] as const);
+}
+
+/** Nothing in a stream lies between the two. */
+function idAfter(id: string): string {
+  const dash = id.indexOf("-");
+  return `${id.slice(0, dash)}-${Number(id.slice(dash + 1)) + 1}`;
 }
 
 function readLetter<Message>(text: string): Letter<Message> {

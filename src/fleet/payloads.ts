@@ -31,12 +31,17 @@ export class Payloads {
 
   /** Throws where it is not what was packed for this place, or its key has expired. */
   async unpack(packed: string, about: string): Promise<string> {
-    const rest = packed.slice(1);
-    if (packed.startsWith("=")) return this.#seal.open(rest, about);
-    if (!packed.startsWith("@") || !rest.startsWith(this.#keys.of("side", "")))
-      throw new Error("a payload that is none");
-    const sealed = await this.#connection.client.get(rest);
+    if (packed.startsWith("=")) return this.#seal.open(packed.slice(1), about);
+    const side = this.sideOf(packed);
+    if (side === null) throw new Error("a payload that is none");
+    const sealed = await this.#connection.client.get(side);
     if (sealed === null) throw new Error("a payload that has expired");
-    return this.#seal.open(sealed, `${about} ${rest}`);
+    return this.#seal.open(sealed, `${about} ${side}`);
+  }
+
+  /** The key of a text that has one of its own: whoever is the last to read it takes it away, so that it need not expire. */
+  sideOf(packed: string): string | null {
+    const isSide = packed.startsWith(`@${this.#keys.of("side", "")}`);
+    return isSide ? packed.slice(1) : null;
   }
 }
