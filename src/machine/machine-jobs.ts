@@ -17,6 +17,8 @@ import type { ToolScripts } from "./tool-scripts.ts";
 const UNSEEN_MS = 1_000;
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
+/** The fleet's order hears of jobs that are taken within so long together. */
+const TURNS_MS = 5;
 
 /** What the jobs of a machine need of it. */
 export interface JobsHost {
@@ -27,6 +29,8 @@ export interface JobsHost {
   readonly logger: MachineLogger | undefined;
   readonly nextRun: () => number;
   send(server: string, message: MachineMessage): void;
+  /** … something that the server does not wait for. */
+  note(server: string, message: MachineMessage): void;
   /** So many calls have come. */
   onTaken(calls: number): void;
 }
@@ -86,6 +90,7 @@ export class MachineJobs {
       {
         ...this.#host,
         send: (server, message) => this.#host.send(server, message),
+        note: (server, message) => this.#host.note(server, message),
         limits: (limits) => this.#oneLimits(limits),
         onEnd: (ended) => this.#onEnd(ended),
       },
@@ -163,8 +168,9 @@ export class MachineJobs {
 
   #noteTurn(turn: Turn): void {
     if (this.#turns.length === 0) {
-      setImmediate(
+      setTimeout(
         () => void noteTaken(this.#host.fleet.connection.client, this.#host.fleet.keys, this.#turns.splice(0)),
+        TURNS_MS,
       );
     }
     this.#turns.push(turn);

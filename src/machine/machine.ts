@@ -126,6 +126,7 @@ class FleetMachine implements Machine {
       logger: options.logger,
       nextRun: () => ++this.#lastRun,
       send: (server, message) => this.#outbox.send(server, message),
+      note: (server, message) => this.#outbox.note(server, message),
       onTaken: (calls) => this.#metrics.noteJob(calls),
     });
     this.#pullers = UNDERSTOOD.map((protocol) => {
