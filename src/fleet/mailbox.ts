@@ -7,6 +7,8 @@ import type { Payloads } from "./payloads.ts";
 /** Letters that a box holds, about: its owner reads them as they come, so more wait only for one that is gone. */
 const LETTERS_MAX = 10_000;
 const BOX_TTL_MS = 10 * 60_000;
+/** A sender says so often that a box is still in use. */
+const RENEW_MS = 60_000;
 /** Characters of one letter. */
 const LETTER_MAX = 512 * 1024;
 /** Characters that wait while there is no Redis: what comes then is lost, and whoever misses it asks again. */
@@ -34,7 +36,7 @@ export interface MailOptions {
 export class Outbox<Message> {
   readonly #options: MailOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
-  readonly #seqs = new Map<string, number>();
+  readonly #boxes = new Map<string, { seq: number; renewedMs: number }>();
   #held = 0;
   #isDue = false;
   #isClosed = false;
@@ -92,28 +94,30 @@ export class Outbox<Message> {
     const { connection, keys, payloads, id } = this.#options;
     // What is handed to the client while there is no Redis could not be taken back.
     if (!connection.isReady || this.#held === 0) return;
-    const pipeline = connection.client.pipeline();
+    const nowMs = performance.now();
     for (const [to, { messages }] of this.#waiting) {
-      const seq = (this.#seqs.get(to) ?? 0) + 1;
-      this.#remember(to, seq);
+      const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
+      const isDue = nowMs - known.renewedMs > RENEW_MS;
+      const seq = known.seq + 1;
+      this.#remember(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
       const head: Letter<Message> = { v: PROTOCOL, from: id, seq, messages: [] };
       const letter = `${JSON.stringify(head).slice(0, -2)}${messages.join(",")}]}`;
       const box = keys.of("mail", to);
-      const packed = payloads.pack(letter, box, pipeline);
-      pipeline.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed).pexpire(box, BOX_TTL_MS);
+      const packed = payloads.pack(letter, box);
+      // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
+      connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed).catch(() => undefined);
+      if (isDue) connection.client.pexpire(box, BOX_TTL_MS).catch(() => undefined);
     }
     this.#waiting.clear();
     this.#held = 0;
-    // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-    pipeline.exec().catch(() => undefined);
   }
 
-  #remember(to: string, seq: number): void {
-    this.#seqs.delete(to);
-    this.#seqs.set(to, seq);
-    for (const oldest of this.#seqs.keys()) {
-      if (this.#seqs.size <= SENDERS_MAX) return;
-      this.#seqs.delete(oldest);
+  #remember(to: string, box: { seq: number; renewedMs: number }): void {
+    this.#boxes.delete(to);
+    this.#boxes.set(to, box);
+    for (const oldest of this.#boxes.keys()) {
+      if (this.#boxes.size <= SENDERS_MAX) return;
+      this.#boxes.delete(oldest);
     }
   }
 }
@@ -150,7 +154,8 @@ export class Inbox<Message> {
     this.#reader.client.disconnect();
     await this.#ended;
     const { connection, keys, id } = this.#options;
-    if (connection.isReady) connection.client.del(keys.of("mail", id)).catch(() => undefined);
+    // It is left to expire: what comes too late would make a new one, of which nobody has said when it does.
+    if (connection.isReady) connection.client.xtrim(keys.of("mail", id), "MAXLEN", 0).catch(() => undefined);
   }
 
   async #read(): Promise<void> {
@@ -180,9 +185,8 @@ export class Inbox<Message> {
     const isDue = sides.length > 0 || this.#left >= LEFT_MAX || (entries.length === 0 && this.#left > 0);
     if (!isDue || !connection.isReady) return;
     this.#left = 0;
-    const pipeline = connection.client.pipeline().xtrim(box, "MINID", idAfter(this.#last));
-    if (sides.length > 0) pipeline.unlink(sides);
-    pipeline.exec().catch(() => undefined);
+    connection.client.xtrim(box, "MINID", idAfter(this.#last)).catch(() => undefined);
+    if (sides.length > 0) connection.client.unlink(sides).catch(() => undefined);
   }
 
   /** Answers what is wrong with a letter that cannot be read. */

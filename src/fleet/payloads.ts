@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { ChainableCommander } from "ioredis";
 import type { RedisConnection } from "../redis/connection.ts";
 import type { Seal } from "../redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
@@ -21,11 +20,11 @@ export class Payloads {
     this.#seal = seal;
   }
 
-  /** `about`: where it will lie. What a long text needs beside it is added to the pipeline. */
-  pack(text: string, about: string, pipeline: ChainableCommander, ttlMs = SIDE_TTL_MS): string {
+  /** `about`: where it will lie. What a long text needs beside it is sent now, so that it is there before what names it. */
+  pack(text: string, about: string, ttlMs = SIDE_TTL_MS): string {
     if (text.length <= INLINE_MAX) return `=${this.#seal.close(text, about)}`;
     const key = this.#keys.of("side", randomUUID());
-    pipeline.set(key, this.#seal.close(text, `${about} ${key}`), "PX", ttlMs);
+    this.#connection.client.set(key, this.#seal.close(text, `${about} ${key}`), "PX", ttlMs).catch(() => undefined);
     return `@${key}`;
   }
 

@@ -80,7 +80,23 @@ describe("mail", () => {
     await deliver(texts, (outbox, to) => {
       for (const text of texts) outbox.send(to, text);
     });
-    await expect.poll(() => connection.client.keys("*")).toEqual([]);
+    await expect.poll(() => connection.client.keys(KEYS.of("side", "*"))).toEqual([]);
+  });
+
+  test("lies in a box that expires by itself, also where it came too late", async () => {
+    const to = member();
+    const outbox = new Outbox<string>(member());
+    const box = KEYS.of("mail", to.id);
+    const { promise: heard, resolve } = Promise.withResolvers<void>();
+    const inbox = new Inbox<string>({ ...to, onMessage: () => resolve(), onDamage: () => undefined });
+    inbox.start();
+    outbox.send(to.id, "text");
+    await heard;
+    await inbox.close();
+    outbox.send(to.id, "too late");
+    await expect.poll(() => connection.client.xlen(box)).toBe(1);
+    expect(await connection.client.pttl(box)).toBeGreaterThan(0);
+    outbox.close();
   });
 
   test("that was read is taken away when no more comes", async () => {
