@@ -12,10 +12,13 @@ export interface Entry {
   readonly packed: string;
 }
 
-/** KEYS: a box. ARGV: the entry that was read last, which is not needed any more, nor what is before it. Answers what follows. */
+/**
+ * KEYS: a box. ARGV: the entry that was read last, and `idAfter` of it: neither it nor what is before it is needed any more. Answers
+ * what follows.
+ */
 export const TAKE = new Script(`
 local last = ARGV[1]
-redis.call('XTRIM', KEYS[1], 'MINID', last)
+redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 local entries, bytes = {}, 0
 while #entries < ${ENTRIES_MAX} and bytes < ${BYTES_MAX} do
   local entry = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
@@ -37,4 +40,10 @@ export function entriesOf(answer: unknown): readonly Entry[] {
     const packed: unknown = Array.isArray(fields) && fields.length === 2 ? fields[1] : "";
     return typeof id === "string" ? { id, packed: typeof packed === "string" ? packed : "" } : [];
   });
+}
+
+/** Nothing in a stream lies between the two. */
+export function idAfter(id: string): string {
+  const dash = id.indexOf("-");
+  return `${id.slice(0, dash)}-${Number(id.slice(dash + 1)) + 1}`;
 }

@@ -3,7 +3,7 @@ import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
 import { wordsOf } from "./damage.ts";
 import type { FleetKeys } from "./keys.ts";
-import { type Entry, entriesOf, LETTER_BYTES_MAX, TAKE } from "./mail-script.ts";
+import { type Entry, entriesOf, LETTER_BYTES_MAX, TAKE, idAfter } from "./mail-script.ts";
 import type { Letter } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 import { readLetter } from "./read-message.ts";
@@ -11,10 +11,14 @@ import { readLetter } from "./read-message.ts";
 /** Letters that a box holds, about: its owner reads them as they come, so more wait only for one that is gone. */
 const LETTERS_MAX = 10_000;
 const BOX_TTL_MS = 10 * 60_000;
+/** A sender says so often that a box is still in use. */
+const RENEW_MS = 60_000;
 /** Characters of one letter. */
 const LETTER_MAX = 512 * 1024;
 /** Characters that wait while there is no Redis: what comes then is lost, and whoever misses it asks again. */
 const HELD_MAX = 64 * 1024 * 1024;
+/** What is sent with `note` goes with what is sent within so long, or then. */
+const NOTE_MS = 1;
 const BLOCK_MS = 2_000;
 const PAUSE_MS = 200;
 /** Senders that are remembered. */
@@ -37,14 +41,15 @@ export interface OutboxOptions extends MailOptions {
   readonly protocolOf: (to: string) => number;
 }
 
-/** Sends messages: all that are for one recipient in one turn of the event loop are one letter. */
+/** Sends messages, in their order: all that are for one recipient in one turn of the event loop are one letter. */
 export class Outbox<Message> {
   readonly #options: OutboxOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
-  readonly #seqs = new Map<string, number>();
+  readonly #boxes = new Map<string, { seq: number; renewedMs: number }>();
   #held = 0;
   #isDue = false;
   #isClosed = false;
+  #noted: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
 
   constructor(options: OutboxOptions) {
@@ -53,22 +58,36 @@ export class Outbox<Message> {
   }
 
   send(to: string, message: Message): void {
+    if (this.#add(to, message)) this.#schedule();
+  }
+
+  /** Sends something that nobody waits for: often there is soon something to send with it. */
+  note(to: string, message: Message): void {
+    if (!this.#add(to, message)) return;
+    this.#noted ??= setTimeout(() => {
+      this.#noted = undefined;
+      this.#schedule();
+    }, NOTE_MS);
+  }
+
+  /** Sends what waits, as far as there is a Redis. */
+  close(): void {
+    this.#flush();
+    clearTimeout(this.#noted);
+    this.#isClosed = true;
+    this.#stopListening();
+  }
+
+  #add(to: string, message: Message): boolean {
     const text = JSON.stringify(message);
-    if (this.#isClosed || this.#held + text.length > HELD_MAX) return;
+    if (this.#isClosed || this.#held + text.length > HELD_MAX) return false;
     if ((this.#waiting.get(to)?.length ?? 0) + text.length > LETTER_MAX) this.#flush();
     const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);
     waiting.length += text.length;
     this.#waiting.set(to, waiting);
     this.#held += text.length;
-    this.#schedule();
-  }
-
-  /** Sends what waits, as far as there is a Redis. */
-  close(): void {
-    this.#flush();
-    this.#isClosed = true;
-    this.#stopListening();
+    return true;
   }
 
   #schedule(): void {
@@ -84,28 +103,30 @@ export class Outbox<Message> {
     const { connection, keys, payloads, id, protocolOf } = this.#options;
     // What is handed to the client while there is no Redis could not be taken back.
     if (!connection.isReady || this.#held === 0) return;
-    const pipeline = connection.client.pipeline();
+    const nowMs = performance.now();
     for (const [to, { messages }] of this.#waiting) {
-      const seq = (this.#seqs.get(to) ?? 0) + 1;
-      this.#remember(to, seq);
+      const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
+      const isDue = nowMs - known.renewedMs > RENEW_MS;
+      const seq = known.seq + 1;
+      this.#remember(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
       const head: Letter<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
       const letter = `${JSON.stringify(head).slice(0, -2)}${messages.join(",")}]}`;
       const box = keys.of("mail", to);
-      const packed = payloads.pack(letter, box, pipeline);
-      pipeline.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed).pexpire(box, BOX_TTL_MS);
+      const packed = payloads.pack(letter, box);
+      // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
+      connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed).catch(() => undefined);
+      if (isDue) connection.client.pexpire(box, BOX_TTL_MS).catch(() => undefined);
     }
     this.#waiting.clear();
     this.#held = 0;
-    // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-    pipeline.exec().catch(() => undefined);
   }
 
-  #remember(to: string, seq: number): void {
-    this.#seqs.delete(to);
-    this.#seqs.set(to, seq);
-    for (const oldest of this.#seqs.keys()) {
-      if (this.#seqs.size <= SENDERS_MAX) return;
-      this.#seqs.delete(oldest);
+  #remember(to: string, box: { seq: number; renewedMs: number }): void {
+    this.#boxes.delete(to);
+    this.#boxes.set(to, box);
+    for (const oldest of this.#boxes.keys()) {
+      if (this.#boxes.size <= SENDERS_MAX) return;
+      this.#boxes.delete(oldest);
     }
   }
 }
@@ -145,14 +166,24 @@ export class Inbox<Message> {
     this.#reader.client.disconnect();
     await Promise.all([this.#reader.close(), this.#ended]);
     const { connection, keys, id } = this.#options;
-    if (connection.isReady) connection.client.del(keys.of("mail", id)).catch(() => undefined);
+    // It is left to expire: what comes too late would make a new one, of which nobody has said when it does.
+    if (connection.isReady) connection.client.xtrim(keys.of("mail", id), "MAXLEN", 0).catch(() => undefined);
   }
 
   async #read(): Promise<void> {
     while (!this.#isClosed) {
       try {
         const entries = await this.#entries();
-        for (const entry of entries) await this.#open(entry);
+        // What lies beside letters is asked for together.
+        const opened = entries.map((entry) => this.#open(entry));
+        for (const [at, { id }] of entries.entries()) {
+          this.#last = id;
+          const letter = await opened[at];
+          if (letter !== undefined) this.#take(letter);
+        }
+        this.#dropSides(entries);
+        // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
+        if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
       } catch (error) {
         // Redis is away, or this is the end; or what is in the place of the box is none.
         if (replyOf(error) === "WRONGTYPE") await this.#clear();
@@ -166,45 +197,50 @@ export class Inbox<Message> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
-    const there = entriesOf(await TAKE.run(client, [box], [this.#last]));
+    const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
     if (there.length > 0) return there;
     const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     return Array.isArray(stream) ? entriesOf(stream[1]) : [];
   }
 
-  async #open({ id, packed }: Entry): Promise<void> {
-    this.#last = id;
-    if (Number.parseInt(id, 10) > Date.now() + AHEAD_MS) {
-      this.#options.onDamage("an entry that bars the box for all that comes");
-      return this.#clear();
+  /** A letter, or what is wrong with it. */
+  async #open({ packed }: Entry): Promise<Letter<unknown> | string> {
+    const { keys, id, payloads, protocols } = this.#options;
+    if (packed.length > LETTER_BYTES_MAX) return "a letter that is too long";
+    try {
+      return readLetter(await payloads.unpack(packed, keys.of("mail", id)), protocols);
+    } catch (error) {
+      return wordsOf(error);
     }
-    if (packed.length <= LETTER_BYTES_MAX) return this.#take(packed);
-    this.#options.onDamage("a letter that is too long");
+  }
+
+  #take(letter: Letter<unknown> | string): void {
+    const { read, onMessage, onDamage } = this.#options;
+    if (typeof letter === "string") return onDamage(letter);
+    if (!this.#isNew(letter)) return;
+    for (const message of letter.messages) {
+      try {
+        onMessage(letter.from, read(message));
+      } catch (error) {
+        onDamage(wordsOf(error));
+      }
+    }
+  }
+
+  /** Long texts lie beside their letters, and nobody needs them any more. */
+  #dropSides(entries: readonly Entry[]): void {
+    const { connection, payloads } = this.#options;
+    const sides = entries.flatMap(({ packed }) => payloads.sideOf(packed) ?? []);
+    if (sides.length > 0 && connection.isReady) connection.client.unlink(sides).catch(() => undefined);
   }
 
   /** Whoever has sent something that was in it says it again, or is told that it was lost. */
   async #clear(): Promise<void> {
+    this.#options.onDamage("an entry that bars the box for all that comes");
     this.#last = BEGINNING;
     const { keys, id } = this.#options;
     await this.#reader.client.del(keys.of("mail", id)).catch(() => undefined);
-  }
-
-  async #take(packed: string): Promise<void> {
-    const { keys, id, payloads, protocols, read, onMessage, onDamage } = this.#options;
-    try {
-      const letter = readLetter(await payloads.unpack(packed, keys.of("mail", id)), protocols);
-      if (!this.#isNew(letter)) return;
-      for (const message of letter.messages) {
-        try {
-          onMessage(letter.from, read(message));
-        } catch (error) {
-          onDamage(wordsOf(error));
-        }
-      }
-    } catch (error) {
-      onDamage(wordsOf(error));
-    }
   }
 
   #isNew({ from, seq }: Letter<unknown>): boolean {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { ChainableCommander } from "ioredis";
 import type { RedisConnection } from "../redis/connection.ts";
 import { ProtocolError } from "../protocol/wire.ts";
 import type { Seal } from "../redis/seal.ts";
@@ -25,26 +24,33 @@ export class Payloads {
     this.#seal = seal;
   }
 
-  /** `about`: where it will lie, which need be no key. What a long text needs beside it is added to the pipeline. */
-  pack(text: string, about: string, pipeline: ChainableCommander, ttlMs = SIDE_TTL_MS): string {
+  /**
+   * `about`: where it will lie, which need be no key. What a long text needs beside it is sent now, so that it is there before what
+   * names it.
+   */
+  pack(text: string, about: string, ttlMs = SIDE_TTL_MS): string {
     const place = this.#placeOf(about);
     if (text.length <= INLINE_MAX) return `=${this.#seal.close(text, place)}`;
     const key = this.#keys.of("side", randomUUID());
-    pipeline.set(key, this.#seal.close(text, `${place} ${key}`), "PX", ttlMs);
+    this.#connection.client.set(key, this.#seal.close(text, `${place} ${key}`), "PX", ttlMs).catch(() => undefined);
     return `@${key}`;
   }
 
   /** Throws where it is not what was packed for this place, or its key has expired. */
   async unpack(packed: string, about: string): Promise<string> {
-    const rest = packed.slice(1);
     const place = this.#placeOf(about);
-    if (packed.startsWith("=")) return this.#seal.open(rest, place);
-    if (!packed.startsWith("@") || !rest.startsWith(this.#keys.of("side", ""))) {
-      throw new ProtocolError("a payload that is none");
-    }
-    const sealed = await this.#connection.client.getrange(rest, 0, SIDE_MAX_BYTES);
+    if (packed.startsWith("=")) return this.#seal.open(packed.slice(1), place);
+    const side = this.sideOf(packed);
+    if (side === null) throw new ProtocolError("a payload that is none");
+    const sealed = await this.#connection.client.getrange(side, 0, SIDE_MAX_BYTES);
     if (sealed === "") throw new ProtocolError("a payload that has expired");
-    return this.#seal.open(sealed, `${place} ${rest}`);
+    return this.#seal.open(sealed, `${place} ${side}`);
+  }
+
+  /** The key of a text that has one of its own: whoever is the last to read it takes it away, so that it need not expire. */
+  sideOf(packed: string): string | null {
+    const isSide = packed.startsWith(`@${this.#keys.of("side", "")}`);
+    return isSide ? packed.slice(1) : null;
   }
 
   /** Fleets that share a secret cannot read each other's. */

@@ -12,10 +12,14 @@ export async function readJob(
   payloads: Payloads,
   protocols: readonly number[],
 ): Promise<JobData & { readonly turn: Turn }> {
-  const envelope: unknown = bull.data;
-  if (!isObject(envelope) || typeof envelope["packed"] !== "string" || !(bull.attemptsStarted >= 1)) {
-    throw new ProtocolError("it is not one of a server of ours");
-  }
-  const text = await payloads.unpack(envelope["packed"], bull.id ?? "");
-  return { ...readJobData(text, protocols), turn: readTurn(envelope["turn"]) };
+  const packed = packedOf(bull);
+  if (packed === null || !(bull.attemptsStarted >= 1)) throw new ProtocolError("it is not one of a server of ours");
+  const text = await payloads.unpack(packed, bull.id ?? "");
+  return { ...readJobData(text, protocols), turn: readTurn((bull.data as { readonly turn?: unknown }).turn) };
+}
+
+/** Where its data is, as `Payloads` has it; `null` where it has none. */
+export function packedOf({ data }: Pick<BullJob, "data">): string | null {
+  const envelope: unknown = data;
+  return isObject(envelope) && typeof envelope["packed"] === "string" ? envelope["packed"] : null;
 }

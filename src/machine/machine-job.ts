@@ -25,6 +25,8 @@ export interface JobHost {
   /** One object for the same limits: only calls that have the same may go together. */
   limits(limits: FleetLimits): FleetLimits;
   send(server: string, message: MachineMessage): void;
+  /** … something that the server does not wait for. */
+  note(server: string, message: MachineMessage): void;
   /** All of its calls have ended. */
   onEnd(job: MachineJob): void;
 }
@@ -106,7 +108,9 @@ export class MachineJob {
 
   /** Runs its calls; each is answered by mail. Never rejects. */
   async begin(): Promise<void> {
-    this.#host.send(this.server, { kind: "taken", job: this.id, start: this.start });
+    const taken: MachineMessage = { kind: "taken", job: this.id, start: this.start };
+    if (this.#asksLeave) this.#host.send(this.server, taken);
+    else this.#host.note(this.server, taken);
     const resumptions = this.#asksLeave ? await this.#leave() : new Map<number, Resumption>();
     const calls = this.#data.calls.filter(({ run }) => !this.#asksLeave || resumptions.has(run));
     const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();

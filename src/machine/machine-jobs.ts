@@ -23,6 +23,8 @@ const LIMITS_MAX = 1_000;
 /** How often asks that have no answer are looked at. */
 const ASKS_MS = 2_000;
 const SERVERS_MAX = 10_000;
+/** The fleet's order hears of jobs that are taken within so long together. */
+const TURNS_MS = 5;
 
 /** What the jobs of a machine need of it. */
 export interface JobsHost {
@@ -37,6 +39,8 @@ export interface JobsHost {
   readonly onDamage: (why: string) => void;
   readonly nextRun: () => number;
   send(server: string, message: MachineMessage): void;
+  /** … something that the server does not wait for. */
+  note(server: string, message: MachineMessage): void;
   /** So many calls have come. */
   onTaken(calls: number): void;
 }
@@ -106,6 +110,7 @@ export class MachineJobs {
       {
         ...this.#host,
         send: (server, message) => this.#host.send(server, message),
+        note: (server, message) => this.#host.note(server, message),
         limits: (limits) => this.#oneLimits(limits),
         onEnd: (ended) => this.#onEnd(ended),
       },
@@ -190,8 +195,9 @@ export class MachineJobs {
 
   #noteTurn(turn: Turn): void {
     if (this.#turns.length === 0) {
-      setImmediate(
+      setTimeout(
         () => void noteTaken(this.#host.fleet.connection.client, this.#host.fleet.keys, this.#turns.splice(0)),
+        TURNS_MS,
       );
     }
     this.#turns.push(turn);

@@ -138,6 +138,7 @@ class FleetMachine implements Machine {
       onDamage: (why) => damage.note(why),
       nextRun: () => ++this.#lastRun,
       send: (server, message) => this.#outbox.send(server, message),
+      note: (server, message) => this.#outbox.note(server, message),
       onTaken: (calls) => this.#metrics.noteJob(calls),
     });
     this.#pullers = protocols.map((protocol) => {

@@ -2,6 +2,7 @@ import type { Job as BullJob } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../deadline.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { packedOf } from "./job-data.ts";
 import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
@@ -63,7 +64,10 @@ export class Puller {
   complete(job: BullJob, token: string): void {
     this.#letGo(job, token);
     // Where another machine has it by now, it is that one's to complete.
-    job.moveToCompleted(null, token, false).catch(() => undefined);
+    job.moveToCompleted(null, token, false).then(
+      () => this.#dropSide(job),
+      () => undefined,
+    );
   }
 
   /** Lets another machine have a job, at once. */
@@ -117,6 +121,13 @@ export class Puller {
     // It came after all, and stays for the next machine.
     if (this.#isClosed) return void this.giveBack(job, token);
     this.#options.onJob(job, token);
+  }
+
+  /** Nobody will read what lies beside a job that is completed. */
+  #dropSide(job: BullJob): void {
+    const { connection, payloads } = this.#options.fleet;
+    const side = payloads.sideOf(packedOf(job) ?? "");
+    if (side !== null && connection.isReady) connection.client.unlink(side).catch(() => undefined);
   }
 
   /** What was lost and has come back has another token. */

@@ -4,11 +4,15 @@ import { FleetKeys } from "../../src/fleet/keys.ts";
 import { Inbox, type MailOptions, Outbox } from "../../src/fleet/mailbox.ts";
 import { PROTOCOL } from "../../src/fleet/messages.ts";
 import { Payloads } from "../../src/fleet/payloads.ts";
+import { ProtocolError } from "../../src/protocol/wire.ts";
 import { RedisConnection } from "../../src/redis/connection.ts";
 import { Seal } from "../../src/redis/seal.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 const KEYS = new FleetKeys("test");
+
+/** Texts as they are. */
+const READING = { protocols: [PROTOCOL], read: String };
 
 let redis: RedisServer;
 let connection: RedisConnection;
@@ -33,6 +37,27 @@ function member(): MailOptions {
   };
 }
 
+/** Sends texts in one turn of the event loop, and answers what arrives when all have. */
+async function deliver(texts: readonly string[], send: (outbox: Outbox<string>, to: string) => void) {
+  const [from, to] = [member(), member()];
+  const heard: string[] = [];
+  const damage: string[] = [];
+  const { promise: all, resolve } = Promise.withResolvers<void>();
+  const onMessage = (sender: string, message: string): void => {
+    expect(sender).toBe(from.id);
+    if (heard.push(message) === texts.length) resolve();
+  };
+  const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
+  const inbox = new Inbox<string>({ ...to, ...READING, onMessage, onDamage: (why) => damage.push(why) });
+  inbox.start();
+  send(outbox, to.id);
+  await all;
+  outbox.close();
+  await inbox.close();
+  expect(damage).toEqual([]);
+  return heard;
+}
+
 describe("mail", () => {
   // Of 300,000 characters two are too long for one letter, and each is too long for a stream.
   test.each([
@@ -40,27 +65,78 @@ describe("mail", () => {
     ["long", Array.from({ length: 7 }, (_, nth) => `${nth}`.repeat(300_000))],
     ["short and long", Array.from({ length: 40 }, (_, nth) => `${nth % 8}`.repeat(nth % 8 === 7 ? 600_000 : nth + 1))],
   ])("that is sent in one turn of the event loop arrives in its order: %s", async (_what, texts) => {
+    const heard = await deliver(texts, (outbox, to) => {
+      for (const text of texts) outbox.send(to, text);
+    });
+    expect(heard.every((text, nth) => text === texts[nth])).toBe(true);
+  });
+
+  test.each([
+    ["alone", ["a", "b"], (outbox: Outbox<string>, to: string) => ["a", "b"].forEach((text) => outbox.note(to, text))],
+    [
+      "before what is sent",
+      ["a", "b"],
+      (outbox: Outbox<string>, to: string) => {
+        outbox.note(to, "a");
+        outbox.send(to, "b");
+      },
+    ],
+  ])("that nobody waits for arrives in its order as well: %s", async (_how, texts, send) => {
+    expect(await deliver(texts, send)).toEqual(texts);
+  });
+
+  test("that is long leaves nothing behind in Redis once it has been read", async () => {
+    const texts = Array.from({ length: 5 }, (_, nth) => `${nth}`.repeat(300_000));
+    await deliver(texts, (outbox, to) => {
+      for (const text of texts) outbox.send(to, text);
+    });
+    await expect.poll(() => connection.client.keys(KEYS.of("side", "*"))).toEqual([]);
+  });
+
+  test("lies in a box that expires by itself, also where it came too late", async () => {
+    const to = member();
+    const outbox = new Outbox<string>({ ...member(), protocolOf: () => PROTOCOL });
+    const box = KEYS.of("mail", to.id);
+    const { promise: heard, resolve } = Promise.withResolvers<void>();
+    const inbox = new Inbox<string>({ ...to, ...READING, onMessage: () => resolve(), onDamage: () => undefined });
+    inbox.start();
+    outbox.send(to.id, "text");
+    await heard;
+    await inbox.close();
+    outbox.send(to.id, "too late");
+    await expect.poll(() => connection.client.xlen(box)).toBe(1);
+    expect(await connection.client.pttl(box)).toBeGreaterThan(0);
+    outbox.close();
+  });
+
+  test("that was read is taken away when no more comes", async () => {
     const [from, to] = [member(), member()];
     const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
-    const heard: string[] = [];
-    const damage: string[] = [];
-    const { promise: all, resolve } = Promise.withResolvers<void>();
-    const inbox = new Inbox<string>({
-      ...to,
-      protocols: [PROTOCOL],
-      read: String,
-      onMessage: (sender, message) => {
-        expect(sender).toBe(from.id);
-        if (heard.push(message) === texts.length) resolve();
-      },
-      onDamage: (why) => damage.push(why),
-    });
+    const { promise: heard, resolve } = Promise.withResolvers<void>();
+    const inbox = new Inbox<string>({ ...to, ...READING, onMessage: () => resolve(), onDamage: () => undefined });
     inbox.start();
-    for (const text of texts) outbox.send(to.id, text);
-    await all;
+    outbox.send(to.id, "text");
+    await heard;
+    await expect.poll(() => connection.client.xlen(KEYS.of("mail", to.id)), { timeout: 20_000 }).toBe(0);
     outbox.close();
     await inbox.close();
-    expect(heard.every((text, nth) => text === texts[nth])).toBe(true);
-    expect(damage).toEqual([]);
+  });
+
+  test("that cannot be taken is told as damage, and what comes with it is read", async () => {
+    const [from, to] = [member(), member()];
+    const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
+    const damage: string[] = [];
+    const { promise: last, resolve } = Promise.withResolvers<void>();
+    const onMessage = (_sender: string, message: string): void => {
+      if (message === "good") resolve();
+      else throw new ProtocolError(`it is ${message}`);
+    };
+    const inbox = new Inbox<string>({ ...to, ...READING, onMessage, onDamage: (why) => damage.push(why) });
+    inbox.start();
+    for (const text of ["bad", "good"]) outbox.send(to.id, text);
+    await last;
+    expect(damage).toEqual(["it is bad"]);
+    outbox.close();
+    await inbox.close();
   });
 });

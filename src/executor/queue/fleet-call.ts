@@ -129,10 +129,12 @@ export class FleetCall {
     const outcome = reply.ok
       ? ({ ok: true, json: reply.payload } as const)
       : ({ ok: false, failure: readFailure(reply.payload) } as const);
-    const { cpuMs, heapBytes, logs, dropped, heard, waitedMs } = reply;
+    const { cpuMs, heapBytes, logs, dropped, heard, waitedMs, wallMs } = reply;
     this.#attempts = this.#before + reply.attempts;
-    // On its machine it may have waited once more before it started.
-    if (this.#startMs !== null) this.#startMs = Math.min(nowMs, this.#startMs + waitedMs);
+    // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
+    if (this.#startMs !== null) {
+      this.#startMs = Math.max(this.#sinceMs, Math.min(this.#startMs + waitedMs, nowMs - wallMs));
+    }
     this.#settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
   }
 

@@ -124,7 +124,6 @@ export class Sender {
     const brought = await this.#bring(placed);
     const jobs = packJobs(placed.filter(({ call }) => !call.isOver && brought.has(call.job.script.key)));
     if (jobs.length === 0) return;
-    const pipeline = this.#options.connection.client.pipeline();
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
@@ -136,16 +135,17 @@ export class Sender {
       const ttlMs =
         SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
       const text = JSON.stringify(this.#write(members, brought, job.isAgain));
-      const packed = this.#options.payloads.pack(text, job.id, pipeline, ttlMs);
+      const packed = this.#options.payloads.pack(text, job.id, ttlMs);
       this.#options.onSent(job);
       // They are in order, so what is due first comes first.
       const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
       const opts = { jobId: job.id, priority: first?.priority ?? 1, removeOnComplete: true, removeOnFail: true };
       return { name: "calls", data, opts };
     });
-    // What lies beside a job has to be there before the job is.
-    if (pipeline.length > 0) pipeline.exec().catch(() => undefined);
-    await queue.addBulk(bulk);
+    const [one] = bulk;
+    // For a single one that is quicker.
+    if (one !== undefined && bulk.length === 1) await queue.add(one.name, one.data, one.opts);
+    else await queue.addBulk(bulk);
   }
 
   #claim(call: FleetCall): Claim {
