@@ -15,7 +15,7 @@ import type { ToolScripts } from "./tool-scripts.ts";
 
 /** A job whose server cannot be seen is looked at again so often, and so many times, before it is dropped. */
 const UNSEEN_MS = 1_000;
-const UNSEEN_MAX = 10;
+const UNSEEN_MAX = 12;
 const LIMITS_MAX = 1_000;
 /** How often asks that have no answer are looked at. */
 const ASKS_MS = 2_000;
@@ -142,6 +142,8 @@ export class MachineJobs {
     for (let looked = 0; looked < UNSEEN_MAX; looked++) {
       const isThere = await this.#owners.isThere(server);
       if (isThere === true) return true;
+      // All jobs of a server that is gone have waited for it together.
+      if (this.#owners.isGone(server)) return false;
       await within(UNSEEN_MS, new Promise(() => undefined));
     }
     return false;

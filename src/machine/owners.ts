@@ -14,6 +14,8 @@ export class Owners {
   /** Those that have something here. */
   readonly #watched: () => Iterable<string>;
   readonly #seenMs = new Map<string, number>();
+  /** Since when those could not be seen whose jobs have come, while Redis answered. */
+  readonly #missingMs = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
   #lookedMs = performance.now();
 
@@ -33,9 +35,15 @@ export class Owners {
     const seenMs = this.#seenMs.get(server);
     if (seenMs !== undefined && performance.now() - seenMs < FRESH_MS) return true;
     const there = await readServers(this.#options, [server]);
-    if (there === null) return null;
-    if (there.has(server)) this.#note(server);
-    return there.has(server);
+    if (there === null) this.#missingMs.clear();
+    else if (there.has(server)) this.#note(server);
+    else this.#miss(server);
+    return there?.has(server) ?? null;
+  }
+
+  /** Whether a server has been looked for, and missing, for so long that no job of it is wanted any more. */
+  isGone(server: string): boolean {
+    return performance.now() - (this.#missingMs.get(server) ?? Infinity) >= GONE_MS;
   }
 
   async #look(): Promise<void> {
@@ -51,16 +59,28 @@ export class Owners {
       else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs) + blindMs);
       if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
       this.#seenMs.delete(server);
+      this.#missingMs.set(server, nowMs - GONE_MS);
       this.#onGone(server);
     }
   }
 
   #note(server: string): void {
+    this.#missingMs.delete(server);
     this.#seenMs.delete(server);
     this.#seenMs.set(server, performance.now());
-    for (const oldest of this.#seenMs.keys()) {
-      if (this.#seenMs.size <= SERVERS_MAX) return;
-      this.#seenMs.delete(oldest);
-    }
+    forgetOldest(this.#seenMs);
+  }
+
+  #miss(server: string): void {
+    if (this.#missingMs.has(server)) return;
+    this.#missingMs.set(server, performance.now());
+    forgetOldest(this.#missingMs);
+  }
+}
+
+function forgetOldest(servers: Map<string, number>): void {
+  for (const oldest of servers.keys()) {
+    if (servers.size <= SERVERS_MAX) return;
+    servers.delete(oldest);
   }
 }

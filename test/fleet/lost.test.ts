@@ -57,6 +57,11 @@ const add = (engine: Engine): Promise<ToolResult> => engine.execute({ name: "add
 const walk = (engine: Engine, steps: number, ms: number): Promise<ToolResult> =>
   engine.execute({ name: "walk", arguments: { steps, ms } });
 
+/** What machines say of themselves may be of a second ago, when tools were registered. */
+async function untilIdle(watch: FleetWatch): Promise<void> {
+  await expect.poll(() => watch.busy(), POLL).toBeUndefined();
+}
+
 /** The machine that has the only call. */
 async function untilBusy(watch: FleetWatch): Promise<MachineProcess> {
   await expect.poll(() => watch.busy(), POLL).toBeDefined();
@@ -185,13 +190,14 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 30, 500);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
     await delay(8_000);
     machine.process.kill("SIGCONT");
     expect(await walking).toMatchObject({ output: 30, metadata: { attempts: 2 } });
-    await expect.poll(() => watch.busy(), POLL).toBeUndefined();
+    await untilIdle(watch);
     expect(served.effects).toEqual(steps(30));
   });
 
@@ -199,6 +205,7 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(1, MACHINE);
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 40, 500);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
@@ -212,6 +219,7 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 30, 100);
     const machine = await untilBusy(watch);
     const [code, result] = await Promise.all([machine.end("SIGTERM"), walking]);
@@ -224,6 +232,7 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(2, { ...MACHINE, drainMs: 200 });
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 40, 150);
     const machine = await untilBusy(watch);
     const [code, result] = await Promise.all([machine.end("SIGTERM"), walking]);
