@@ -162,6 +162,22 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
   });
 });
 
+describe("letters that are lost", { timeout: 180_000 }, () => {
+  test("are missed: every call ends as it should, and no effect comes twice", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: new Dice(5), isLossy: true });
+    let lost = 0;
+    for (let times = 0; times < 6; times++) {
+      const ended = load.ended;
+      await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 20);
+      lost += await watch.loseLetters();
+    }
+    expect(await load.end()).toMatchObject({ violations: [] });
+    expect(lost).toBeGreaterThan(0);
+  });
+});
+
 describe("a server that is lost", { timeout: 120_000 }, () => {
   test("is missed by the machines: its calls end, those that wait are dropped, and others find room", async () => {
     await using fleet = await startFleet(1, { slots: 2, workers: 1 });
