@@ -57,6 +57,11 @@ const add = (engine: Engine): Promise<ToolResult> => engine.execute({ name: "add
 const walk = (engine: Engine, steps: number, ms: number): Promise<ToolResult> =>
   engine.execute({ name: "walk", arguments: { steps, ms } });
 
+/** What machines say of themselves may be of a second ago, when tools were registered. */
+async function untilIdle(watch: FleetWatch): Promise<void> {
+  await expect.poll(() => watch.busy(), POLL).toBeUndefined();
+}
+
 /** The machine that has the only call. */
 async function untilBusy(watch: FleetWatch): Promise<MachineProcess> {
   await expect.poll(() => watch.busy(), POLL).toBeDefined();
@@ -157,6 +162,22 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
   });
 });
 
+describe("letters that are lost", { timeout: 180_000 }, () => {
+  test("are missed: every call ends as it should, and no effect comes twice", async () => {
+    await using fleet = await startFleet(2, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: new Dice(5), isLossy: true });
+    let lost = 0;
+    for (let times = 0; times < 6; times++) {
+      const ended = load.ended;
+      await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 20);
+      lost += await watch.loseLetters();
+    }
+    expect(await load.end()).toMatchObject({ violations: [] });
+    expect(lost).toBeGreaterThan(0);
+  });
+});
+
 describe("a server that is lost", { timeout: 120_000 }, () => {
   test("is missed by the machines: its calls end, those that wait are dropped, and others find room", async () => {
     await using fleet = await startFleet(1, { slots: 2, workers: 1 });
@@ -185,13 +206,14 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 30, 500);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
     await delay(8_000);
     machine.process.kill("SIGCONT");
     expect(await walking).toMatchObject({ output: 30, metadata: { attempts: 2 } });
-    await expect.poll(() => watch.busy(), POLL).toBeUndefined();
+    await untilIdle(watch);
     expect(served.effects).toEqual(steps(30));
   });
 
@@ -199,6 +221,7 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(1, MACHINE);
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 40, 500);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
@@ -212,6 +235,7 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 30, 100);
     const machine = await untilBusy(watch);
     const [code, result] = await Promise.all([machine.end("SIGTERM"), walking]);
@@ -224,6 +248,7 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using fleet = await startFleet(2, { ...MACHINE, drainMs: 200 });
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
+    await untilIdle(watch);
     const walking = walk(served.engine, 40, 150);
     const machine = await untilBusy(watch);
     const [code, result] = await Promise.all([machine.end("SIGTERM"), walking]);

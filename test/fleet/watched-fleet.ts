@@ -9,6 +9,8 @@ import type { MachineProcess, TestFleet } from "./fleet.ts";
 /** A queue's own: its settings, its marks for machines that wait, its counters and a stream of bounded length. */
 const QUEUE_KEYS = ["meta", "marker", "pc", "id", "events"];
 
+const LOSING_MS = 60;
+
 /** What can be seen of a fleet from outside. */
 export interface FleetWatch extends AsyncDisposable {
   readonly connection: RedisConnection;
@@ -18,6 +20,8 @@ export interface FleetWatch extends AsyncDisposable {
   busy(): Promise<MachineProcess | undefined>;
   /** How many jobs of BullMQ there are, whatever becomes of them. */
   jobs(): Promise<number>;
+  /** Cuts off all who read letters, and takes away what comes until they are back. Answers how many letters are gone. */
+  loseLetters(): Promise<number>;
   /** Names of keys that never expire, but for the few that BullMQ has for a queue. */
   lasting(): Promise<readonly string[]>;
 }
@@ -39,6 +43,21 @@ export function watchFleet(fleet: Pick<TestFleet, "url" | "name" | "machines">):
       return fleet.machines.find(({ id }) => id === info?.id);
     },
     jobs: async () => Object.values(await queue.getJobCounts()).reduce((sum, count) => sum + count, 0),
+    loseLetters: async () => {
+      const { client } = connection;
+      const clients = String(await client.client("LIST")).split("\n");
+      const readers = clients.flatMap((line) => /^id=(\d+) .* name=glovebox:\S+:inbox /.exec(line)?.[1] ?? []);
+      await Promise.all(readers.map((id) => client.client("KILL", "ID", id)));
+      let lost = 0;
+      const untilMs = performance.now() + LOSING_MS;
+      while (performance.now() < untilMs) {
+        for (const box of await client.keys(keys.of("mail", "*"))) {
+          lost += await client.xlen(box);
+          await client.del(box);
+        }
+      }
+      return lost;
+    },
     lasting: async () => {
       const { client } = connection;
       const names = await client.keys(keys.of("*"));
