@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { shortName } from "../../src/fleet/gate-caps.ts";
 import { orderKeys } from "../../src/fleet/turn.ts";
 import { Seal } from "../../src/redis/seal.ts";
@@ -15,6 +15,8 @@ const MIB = 1024 * 1024;
 const MEMBER = "0123456789abcdef";
 /** Lines of damage that a server and a machine may each write in ten seconds. */
 const LINES_MAX = 10;
+
+vi.setConfig({ testTimeout: LONG_MS });
 
 const sealed = siegeOf(SECRET, { queue: { perTool: 8 } });
 
@@ -59,49 +61,45 @@ function forgedMessages(): readonly object[] {
   ]);
 }
 
-test(
-  "letters that nobody of the fleet has sealed end no call, and have nothing done",
-  { timeout: LONG_MS },
-  async () => {
-    const { client, serverId, machineId, keys, wait, open, deeds, add } = sealed();
-    const [ofServer, ofMachine] = boxesOf(sealed());
-    using heard = await overhear(client, [ofServer, ofMachine]);
-    expect(await add(1, 1)).toBe(2);
-    const waiting = wait("by letter");
-    await expect.poll(() => deeds).toEqual([{ what: "by letter" }]);
-    await expect.poll(() => heard.letters.length).toBeGreaterThan(2);
-    const letters = [...heard.letters];
-    for (const [box, from] of [
-      [ofServer, machineId],
-      [ofMachine, serverId],
-    ] as const) {
-      const letter = JSON.stringify({ v: 1, from, seq: 1_000_000, messages: forgedMessages() });
-      const key = keys.of("side", "forged");
-      await client.set(key, OTHERS.close(letter, `${keys.prefix} ${box} ${key}`), "PX", 60_000);
-      const forged = [
-        ...[
-          letter,
-          `=plain1:${letter}`,
-          `=${OTHERS.close(letter, `${keys.prefix} ${box}`)}`,
-          `@${key}`,
-          "",
-          "=",
-          "@",
-          "=gcm1:",
-        ],
-        ...letters.flatMap((one) => [one, one, one.slice(0, -8), `${one.slice(0, -8)}AAAAAAAA`]),
-      ];
-      for (const packed of forged) await client.xadd(box, "*", "m", packed);
-      await client.xadd(box, "*", "m", "=", "n", "=");
-    }
-    open();
-    expect(await waiting).toMatchObject({ success: true, output: { what: "by letter" } });
-    expect(deeds).toEqual([{ what: "by letter" }]);
-    expect(await add(1, 2)).toBe(3);
-  },
-);
+test("letters that nobody of the fleet has sealed end no call, and have nothing done", async () => {
+  const { client, serverId, machineId, keys, wait, open, deeds, add } = sealed();
+  const [ofServer, ofMachine] = boxesOf(sealed());
+  using heard = await overhear(client, [ofServer, ofMachine]);
+  expect(await add(1, 1)).toBe(2);
+  const waiting = wait("by letter");
+  await expect.poll(() => deeds).toEqual([{ what: "by letter" }]);
+  await expect.poll(() => heard.letters.length).toBeGreaterThan(2);
+  const letters = [...heard.letters];
+  for (const [box, from] of [
+    [ofServer, machineId],
+    [ofMachine, serverId],
+  ] as const) {
+    const letter = JSON.stringify({ v: 1, from, seq: 1_000_000, messages: forgedMessages() });
+    const key = keys.of("side", "forged");
+    await client.set(key, OTHERS.close(letter, `${keys.prefix} ${box} ${key}`), "PX", 60_000);
+    const forged = [
+      ...[
+        letter,
+        `=plain1:${letter}`,
+        `=${OTHERS.close(letter, `${keys.prefix} ${box}`)}`,
+        `@${key}`,
+        "",
+        "=",
+        "@",
+        "=gcm1:",
+      ],
+      ...letters.flatMap((one) => [one, one, one.slice(0, -8), `${one.slice(0, -8)}AAAAAAAA`]),
+    ];
+    for (const packed of forged) await client.xadd(box, "*", "m", packed);
+    await client.xadd(box, "*", "m", "=", "n", "=");
+  }
+  open();
+  expect(await waiting).toMatchObject({ success: true, output: { what: "by letter" } });
+  expect(deeds).toEqual([{ what: "by letter" }]);
+  expect(await add(1, 2)).toBe(3);
+});
 
-test("letters by the thousand and by the gigabyte fill neither memory nor log", { timeout: LONG_MS }, async () => {
+test("letters by the thousand and by the gigabyte fill neither memory nor log", async () => {
   const { client, add, lines } = sealed();
   const isDamage = ({ message }: { readonly message: string }): boolean => message === DAMAGE;
   const before = lines.filter(isDamage).length;
@@ -118,7 +116,7 @@ test("letters by the thousand and by the gigabyte fill neither memory nor log", 
   expect(lines.filter(isDamage).length - before).toBeLessThanOrEqual(4 * LINES_MAX);
 });
 
-test("a box that is barred, or is none, is one again", { timeout: LONG_MS }, async () => {
+test("a box that is barred, or is none, is one again", async () => {
   const { client, add } = sealed();
   for (const box of boxesOf(sealed())) await client.xadd(box, "18446744073709551615-18446744073709551615", "m", "=");
   await expect.poll(async () => (await client.exists(...boxesOf(sealed()))) < 2, { timeout: 20_000 }).toBe(true);
@@ -137,7 +135,7 @@ async function queueOf({ client, keys }: Siege): Promise<Queue> {
   return new Queue(name, { connection: client, prefix: keys.prefix, skipVersionCheck: true });
 }
 
-test("jobs that are forged, or are no jobs at all, are dropped, and run nothing", { timeout: LONG_MS }, async () => {
+test("jobs that are forged, or are no jobs at all, are dropped, and run nothing", async () => {
   const siege = sealed();
   const { client, deeds, add, machine, serverId } = siege;
   const before = deeds.length;
@@ -201,7 +199,7 @@ test("jobs that are forged, or are no jobs at all, are dropped, and run nothing"
   await queue.close();
 });
 
-test("a job of ours that is put back again and again is done once", { timeout: LONG_MS }, async () => {
+test("a job of ours that is put back again and again is done once", async () => {
   const siege = sealed();
   const { client, deeds, wait, open, add, serverId } = siege;
   const queue = await queueOf(siege);
@@ -230,7 +228,7 @@ test("a job of ours that is put back again and again is done once", { timeout: L
   await queue.close();
 });
 
-test("heartbeats that nobody has sealed are nobody's", { timeout: LONG_MS }, async () => {
+test("heartbeats that nobody has sealed are nobody's", async () => {
   const { client, keys, engine, add } = sealed();
   const flood = client.pipeline();
   const absurd = { protocols: [1], slots: 1e9, busySlots: -1, isReady: true, isDraining: false };
@@ -246,30 +244,26 @@ test("heartbeats that nobody has sealed are nobody's", { timeout: LONG_MS }, asy
   expect(await engine.metrics()).toMatch(/^glovebox_fleet_slots 4$/m);
 });
 
-test(
-  "caps and an order of the wrong form let calls end at their deadline, and go on when they are gone",
-  { timeout: LONG_MS },
-  async () => {
-    const { client, keys, engine, add } = sealed();
-    const cap = (part: string): string => keys.of("gate", "tool", shortName("add"), part);
-    const all = [cap("leases"), cap("waits"), ...orderKeys(keys)];
-    for (const key of all) {
-      await client.del(key);
-      await client.set(key, "none");
-      const given = { name: "add", arguments: { a: 1, b: 1 } };
-      const result = await engine.execute(given, { limits: { queueMs: 800 } });
-      expect(result).toMatchObject({ success: false, error: { code: "queue_timeout" } });
-      await client.del(key);
-      await expect.poll(() => add(10, 11), { timeout: 20_000 }).toBe(21);
-    }
-    // What has the right type and the wrong words is forgotten.
-    await client.hset(cap("waits"), { someone: "none", [sealed().serverId]: "x:y" });
-    await client.hset(orderKeys(keys)[0], { v: "nan", base: "inf", moved: "x", mover: "y" });
-    await expect.poll(() => add(11, 12), { timeout: 20_000 }).toBe(23);
-  },
-);
+test("caps and an order of the wrong form let calls end at their deadline, and go on when they are gone", async () => {
+  const { client, keys, engine, add } = sealed();
+  const cap = (part: string): string => keys.of("gate", "tool", shortName("add"), part);
+  const all = [cap("leases"), cap("waits"), ...orderKeys(keys)];
+  for (const key of all) {
+    await client.del(key);
+    await client.set(key, "none");
+    const given = { name: "add", arguments: { a: 1, b: 1 } };
+    const result = await engine.execute(given, { limits: { queueMs: 800 } });
+    expect(result).toMatchObject({ success: false, error: { code: "queue_timeout" } });
+    await client.del(key);
+    await expect.poll(() => add(10, 11), { timeout: 20_000 }).toBe(21);
+  }
+  // What has the right type and the wrong words is forgotten.
+  await client.hset(cap("waits"), { someone: "none", [sealed().serverId]: "x:y" });
+  await client.hset(orderKeys(keys)[0], { v: "nan", base: "inf", moved: "x", mover: "y" });
+  await expect.poll(() => add(11, 12), { timeout: 20_000 }).toBe(23);
+});
 
-test("code that was exchanged is not run: its server puts it there again", { timeout: LONG_MS }, async () => {
+test("code that was exchanged is not run: its server puts it there again", async () => {
   const { client, keys, redis, machine, lines, add, deeds } = sealed();
   const before = deeds.length;
   await using fresh = await machineIn(redis, SECRET, [...lines]);
@@ -284,64 +278,51 @@ test("code that was exchanged is not run: its server puts it there again", { tim
   expect(deeds.length).toBe(before);
 });
 
-test(
-  "without a secret, what is none of the fleet's messages ends no process and no call",
-  { timeout: LONG_MS },
-  async () => {
-    await using open = await startSiege(undefined);
-    const { client, keys, wait, deeds, add, machine, machineId, serverId } = open;
-    const waiting = wait("in the clear");
-    await expect.poll(() => deeds).toHaveLength(1);
-    const odd = [
-      null,
-      1,
-      "x",
-      [],
-      {},
-      { kind: "none" },
-      JSON.parse('{"__proto__":{"kind":"done"}}'),
-      ["[".repeat(500)],
+test("without a secret, what is none of the fleet's messages ends no process and no call", async () => {
+  await using open = await startSiege(undefined);
+  const { client, keys, wait, deeds, add, machine, machineId, serverId } = open;
+  const waiting = wait("in the clear");
+  await expect.poll(() => deeds).toHaveLength(1);
+  const odd = [null, 1, "x", [], {}, { kind: "none" }, JSON.parse('{"__proto__":{"kind":"done"}}'), ["[".repeat(500)]];
+  const half = forgedMessages()
+    .slice(0, 8)
+    .flatMap((message) =>
+      Object.keys(message).flatMap((name) => odd.map((wrong: unknown) => ({ ...message, [name]: wrong }))),
+    );
+  const [ofServer, ofMachine] = boxesOf(open);
+  for (const [box, from] of [
+    [ofServer, `machine-${MEMBER}`],
+    [ofMachine, `server-${MEMBER}`],
+  ] as const) {
+    const letters = [
+      ...[...odd, ...half].map((message, at) => JSON.stringify({ v: 1, from, seq: at + 1, messages: [message] })),
+      ...odd.flatMap((wrong) => [JSON.stringify({ v: 1, from, seq: wrong, messages: [] }), JSON.stringify(wrong)]),
+      ...[
+        JSON.stringify({ v: 1, from, seq: 1, messages: 1 }),
+        "{",
+        "[".repeat(100_000),
+        `[${"0,".repeat(1_500_000)}0]`,
+      ],
     ];
-    const half = forgedMessages()
-      .slice(0, 8)
-      .flatMap((message) =>
-        Object.keys(message).flatMap((name) => odd.map((wrong: unknown) => ({ ...message, [name]: wrong }))),
-      );
-    const [ofServer, ofMachine] = boxesOf(open);
-    for (const [box, from] of [
-      [ofServer, `machine-${MEMBER}`],
-      [ofMachine, `server-${MEMBER}`],
-    ] as const) {
-      const letters = [
-        ...[...odd, ...half].map((message, at) => JSON.stringify({ v: 1, from, seq: at + 1, messages: [message] })),
-        ...odd.flatMap((wrong) => [JSON.stringify({ v: 1, from, seq: wrong, messages: [] }), JSON.stringify(wrong)]),
-        ...[
-          JSON.stringify({ v: 1, from, seq: 1, messages: 1 }),
-          "{",
-          "[".repeat(100_000),
-          `[${"0,".repeat(1_500_000)}0]`,
-        ],
-      ];
-      for (const letter of letters) {
-        const key = keys.of("side", "open");
-        const isLong = letter.length > 64 * 1024;
-        if (isLong) await client.set(key, `plain1:${letter}`, "PX", 60_000);
-        await client.xadd(box, "*", "m", isLong ? `@${key}` : `=plain1:${letter}`);
-      }
+    for (const letter of letters) {
+      const key = keys.of("side", "open");
+      const isLong = letter.length > 64 * 1024;
+      if (isLong) await client.set(key, `plain1:${letter}`, "PX", 60_000);
+      await client.xadd(box, "*", "m", isLong ? `@${key}` : `=plain1:${letter}`);
     }
-    const queue = await queueOf(open);
-    const job = { v: 1, server: serverId, scripts: [], limits: [], calls: [] };
-    for (const [at, data] of [
-      ...odd,
-      ...Object.keys(job).flatMap((name) => odd.map((wrong: unknown) => ({ ...job, [name]: wrong }))),
-    ].entries()) {
-      const packed = `=plain1:${JSON.stringify(data)}`;
-      await queue.add("calls", { turn: data, packed }, { jobId: `odd-${at}`, priority: 1 });
-    }
-    open.open();
-    expect(await waiting).toMatchObject({ success: true });
-    expect(await add(13, 14)).toBe(27);
-    expect(machine.stats().id).toBe(machineId);
-    await queue.close();
-  },
-);
+  }
+  const queue = await queueOf(open);
+  const job = { v: 1, server: serverId, scripts: [], limits: [], calls: [] };
+  for (const [at, data] of [
+    ...odd,
+    ...Object.keys(job).flatMap((name) => odd.map((wrong: unknown) => ({ ...job, [name]: wrong }))),
+  ].entries()) {
+    const packed = `=plain1:${JSON.stringify(data)}`;
+    await queue.add("calls", { turn: data, packed }, { jobId: `odd-${at}`, priority: 1 });
+  }
+  open.open();
+  expect(await waiting).toMatchObject({ success: true });
+  expect(await add(13, 14)).toBe(27);
+  expect(machine.stats().id).toBe(machineId);
+  await queue.close();
+});
