@@ -14,6 +14,7 @@ import { openTextStore, readBucketCredentials } from "../fleet/text-store/open-s
 import { TextReader } from "../fleet/texts.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { bundlePrelude } from "../runtimes/prelude.ts";
+import { ForeignServers } from "./foreign-servers.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
@@ -81,6 +82,7 @@ class FleetMachine implements Machine {
   readonly #outbox: Outbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
   readonly #presence: Presence;
+  readonly #foreign: ForeignServers;
   readonly #jobs: MachineJobs;
   readonly #pullers: readonly Puller[];
   readonly #metrics: MachineMetrics;
@@ -118,6 +120,7 @@ class FleetMachine implements Machine {
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
+    this.#foreign = new ForeignServers(fleet, (why) => damage.note(why));
     this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols));
     const store =
       options.store === undefined
@@ -215,11 +218,13 @@ class FleetMachine implements Machine {
     this.#inbox.start();
     for (const puller of this.#pullers) puller.start();
     await this.#presence.start();
+    this.#foreign.start();
   }
 
   async #close(): Promise<void> {
     await this.drain(0);
     this.#jobs.close();
+    this.#foreign.close();
     this.#outbox.close();
     await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close()]));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));

@@ -61,8 +61,9 @@ export function machineIn(
 export async function startSiege(
   secret: string | undefined,
   more: Partial<EngineOptions> = {},
+  redis?: RedisServer,
 ): Promise<Siege & AsyncDisposable> {
-  const redis = await startRedis();
+  redis ??= await startRedis();
   const lines: Line[] = [];
   const deeds: unknown[] = [];
   const opened = Promise.withResolvers<void>();
