@@ -12,6 +12,8 @@ const SEEN_MS = 5_000;
 /** What Redis may take to answer, before it is asked again later. */
 const ANSWER_MS = 2_000;
 const LEFT_MS = 60_000;
+/** No member's clock is so far ahead of another's. */
+const AHEAD_MS = 3_600_000;
 const MEMBERS_MAX = 10_000;
 const INFO_MAX_BYTES = 64 * 1024;
 /** What members say is read of so many at once: it may be as much as fits into Redis. */
@@ -58,6 +60,7 @@ export class Presence {
       .set(key, seal.close(this.#info(), key), "PX", SEEN_MS)
       .zadd(list, nowMs, this.#id)
       .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
+      .zremrangebyscore(list, nowMs + AHEAD_MS, "+inf")
       .pexpire(list, LEFT_MS);
     await within(
       ANSWER_MS,

@@ -17,6 +17,7 @@ import { RedisLedger } from "../ledger/redis-ledger.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { bundlePrelude } from "../runtimes/prelude.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
+import { ForeignServers } from "./foreign-servers.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
@@ -78,6 +79,7 @@ class FleetMachine implements Machine {
   readonly #inbox: Inbox<ServerMessage>;
   readonly #presence: Presence;
   readonly #keyed: KeyedCalls | undefined;
+  readonly #foreign: ForeignServers;
   readonly #jobs: MachineJobs;
   readonly #pullers: readonly Puller[];
   readonly #metrics: MachineMetrics;
@@ -115,6 +117,7 @@ class FleetMachine implements Machine {
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
+    this.#foreign = new ForeignServers(fleet, (why) => damage.note(why));
     this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols));
     const store =
       options.store === undefined
@@ -216,11 +219,13 @@ class FleetMachine implements Machine {
     this.#inbox.start();
     for (const puller of this.#pullers) puller.start();
     await this.#presence.start();
+    this.#foreign.start();
   }
 
   async #close(): Promise<void> {
     await this.drain(0);
     this.#jobs.close();
+    this.#foreign.close();
     this.#outbox.close();
     // What waits for a Redis that is away would hold up all that follows.
     if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());

@@ -1,0 +1,140 @@
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll } from "vitest";
+import { resolveExecutorOptions } from "../../src/executor/options.ts";
+import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { FleetKeys } from "../../src/fleet/keys.ts";
+import { type Machine, startMachine } from "../../src/machine/machine.ts";
+import { RedisConnection } from "../../src/redis/connection.ts";
+import { type RedisServer, startRedis } from "../redis-server.ts";
+
+/** A line of the log of a server or a machine. */
+export interface Line {
+  readonly fields: object;
+  readonly message: string;
+}
+
+/** A server and a machine in this process, and somebody who can read and write their Redis. */
+export interface Siege {
+  readonly redis: RedisServer;
+  readonly keys: FleetKeys;
+  readonly engine: Engine;
+  readonly machine: Machine;
+  /** The ids by which boxes are named. */
+  readonly serverId: string;
+  readonly machineId: string;
+  /** Of whoever can write to Redis. */
+  readonly client: Redis;
+  readonly lines: readonly Line[];
+  /** What the capability `deeds` was asked to do. */
+  readonly deeds: readonly unknown[];
+  /** Lets calls go on that wait in `deeds.wait`. */
+  open(): void;
+  /** Adds two numbers in the fleet, which nothing may keep from being right. */
+  add(a: number, b: number): Promise<unknown>;
+  /** Does a deed once, and answers after `open`. */
+  wait(what: unknown): Promise<ToolResult>;
+}
+
+const FLEET = "siege";
+const GIVEN = { deeds: true } as const;
+
+/** Starts a machine in this process. */
+export function machineIn(
+  redis: Pick<RedisServer, "url">,
+  secret: string | undefined,
+  lines: Line[],
+  more: { readonly protocols?: readonly number[]; readonly fleet?: string } = {},
+): Promise<Machine> {
+  const log = (fields: object, message: string): void => void lines.push({ fields, message });
+  return startMachine({
+    url: redis.url,
+    fleet: FLEET,
+    secret,
+    slots: 4,
+    workers: 1,
+    executor: { ...resolveExecutorOptions("process"), spare: false },
+    logger: { info: log, warn: log },
+    ...more,
+  });
+}
+
+export async function startSiege(
+  secret: string | undefined,
+  more: Partial<EngineOptions> = {},
+  redis?: RedisServer,
+): Promise<Siege & AsyncDisposable> {
+  redis ??= await startRedis();
+  const lines: Line[] = [];
+  const deeds: unknown[] = [];
+  const opened = Promise.withResolvers<void>();
+  let open = opened;
+  const machine = await machineIn(redis, secret, lines);
+  const capability = defineCapability({
+    name: "deeds",
+    methods: {
+      wait: {
+        handler: async (what: unknown) => {
+          deeds.push(what);
+          await open.promise;
+          return what;
+        },
+      },
+    },
+  });
+  const log = (fields: object, message: string): void => void lines.push({ fields, message });
+  const engine = await createEngine({
+    executor: { kind: "queue", url: redis.url, fleet: FLEET, ...(secret === undefined ? {} : { secret }) },
+    logger: { info: log, warn: log },
+    capabilities: [capability],
+    policy: { rules: [{ allow: GIVEN }] },
+    ...more,
+  });
+  await engine.register({ name: "add", description: "adds", source: "export default ({ a, b }) => a + b" });
+  await engine.register({
+    name: "wait",
+    description: "does a deed",
+    capabilities: GIVEN,
+    source: "export default (what, { host }) => host.deeds.wait(what)",
+  });
+  const keys = new FleetKeys(FLEET);
+  const connection = RedisConnection.open(redis.url, "whoever");
+  await connection.ready(5_000);
+  const client = connection.client as Redis;
+  const [serverId = ""] = await client.zrange(keys.of("servers"), 0, "-1");
+  return {
+    redis,
+    keys,
+    engine,
+    machine,
+    serverId,
+    machineId: machine.stats().id,
+    client,
+    lines,
+    deeds,
+    open: () => {
+      open.resolve();
+      open = Promise.withResolvers<void>();
+    },
+    add: async (a, b) => (await engine.execute({ name: "add", arguments: { a, b } })).output,
+    wait: (what) => engine.execute({ name: "wait", arguments: { what } }),
+    [Symbol.asyncDispose]: async () => {
+      await engine.close();
+      await machine.close();
+      await connection.close();
+      await redis[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** One siege for all tests of a file, or of a part of it. */
+export function siegeOf(secret: string | undefined, more: Partial<EngineOptions> = {}): () => Siege {
+  let siege: (Siege & AsyncDisposable) | undefined;
+  beforeAll(async () => {
+    siege = await startSiege(secret, more);
+  }, 60_000);
+  afterAll(() => siege?.[Symbol.asyncDispose]());
+  return () => {
+    if (siege === undefined) throw new Error("there is no siege yet");
+    return siege;
+  };
+}
