@@ -158,11 +158,11 @@ export class MachineJobs {
   }
 
   async #isWanted(server: string): Promise<boolean> {
-    // Nobody waits twice for one that is gone: its jobs may come back for ever.
-    const looks = this.#owners.isGone(server) ? 1 : UNSEEN_MAX;
-    for (let looked = 0; looked < looks; looked++) {
-      if (looked > 0) await within(UNSEEN_MS, new Promise(() => undefined));
+    for (let looked = 0; looked < UNSEEN_MAX; looked++) {
       if ((await this.#owners.isThere(server)) === true) return true;
+      // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
+      if (this.#owners.isGone(server)) return false;
+      await within(UNSEEN_MS, new Promise(() => undefined));
     }
     this.#owners.noteGone(server);
     return false;

@@ -71,6 +71,7 @@ export class Owners {
       else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs) + blindMs);
       if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
       this.#seenMs.delete(server);
+      this.noteGone(server);
       this.#host.onGone(server);
     }
   }
