@@ -221,7 +221,8 @@ class FleetMachine implements Machine {
     await this.drain(0);
     this.#jobs.close();
     this.#outbox.close();
-    const closing = [this.#inbox.close(), this.#presence.close(), this.#keyed?.close()];
+    const closing = [this.#inbox.close(), this.#presence.close()];
+    if (this.#keyed !== undefined) closing.push(this.#keyed.close());
     await within(CLOSE_MS, Promise.allSettled(closing));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();

@@ -5,6 +5,8 @@ import type { EngineOptions, IdempotencyOptions, ToolDefinition, ToolResult } fr
 
 const PROGRAM = new URL("./programs/keyed-server.ts", import.meta.url).pathname;
 
+const KEEPER = new URL("./programs/keeper.js", import.meta.url).pathname;
+const LIMITS = { wallMs: 60_000, queueMs: 60_000 };
 export const API_KEY = "sk-live-0123456789";
 
 /** Where a server finds its fleet, its ledger, and whom its tools tell what they do. */
@@ -25,29 +27,31 @@ export function keyedOptions({ url, fleet, ledger, origin }: KeyedSettings): Eng
   return {
     executor: { kind: "queue", url, fleet },
     idempotency: ledger,
-    limits: { wallMs: 60_000, queueMs: 60_000 },
+    limits: LIMITS,
     policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [origin] } } }] },
-    tools: keyedTools(origin),
+    tools: [
+      ...keyedTools(origin),
+      {
+        path: KEEPER,
+        limits: LIMITS,
+        capabilities: { fetch: { origins: [origin] } },
+        config: { origin, api_key: API_KEY },
+      },
+    ],
   };
 }
 
 /** All but one say to `origin` that they run, before they wait for `ms`. */
-export function keyedTools(origin: string): ToolDefinition[] {
-  const limits = { wallMs: 60_000, queueMs: 60_000 };
+function keyedTools(origin: string): ToolDefinition[] {
   const capabilities = { fetch: { origins: [origin] } };
   const wait = "await new Promise((resolve) => setTimeout(resolve, ms));";
   const tell = (word: string) => `await fetch(${JSON.stringify(origin)} + "/${word}/" + key);`;
   const tool = (name: string, body: string, more: Partial<ToolDefinition> = {}): ToolDefinition => {
     const source = `export default async ({ key, ms }) => { ${body} };`;
-    return { name, description: "Waits.", limits, source, ...more };
+    return { name, description: "Waits.", limits: LIMITS, source, ...more };
   };
-  const keeper = `export class AgentSpaceV1Tool {
-    constructor(id, data) { this.data = data; }
-    async execute({ key, ms }) { ${tell("began")} ${wait} throw new Error("refused for " + this.data.api_key); }
-  }`;
   return [
     tool("idles", wait),
-    tool("keeps", "", { capabilities, source: keeper, config: { api_key: API_KEY } }),
     tool("tells", `${tell("began")} console.log("began"); ${wait} return { key };`, { capabilities }),
     tool("repeats", `${tell("began")} ${wait} return { key };`, { capabilities, annotations: { idempotent: true } }),
     tool("asks", `${tell("began")} ${wait} ${tell("goes-on")} return { key };`, { capabilities }),

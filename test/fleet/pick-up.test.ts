@@ -67,7 +67,7 @@ describe("of a server that was killed", () => {
   const asks = { tool: "asks", key: "asks", ms: LONG_MS };
   const misfit = { tool: "misfit", key: "misfit", ms: SHORT_MS };
   const fails = { tool: "fails", key: "fails", ms: SHORT_MS };
-  const keeps = { tool: "keeps", key: "keeps", ms: SHORT_MS };
+  const keeps = { tool: "keeper", key: "keeps", ms: SHORT_MS };
   const all = [short, long, repeats, asks, misfit, fails, keeps];
   let scene: Scene;
   beforeAll(async () => {
