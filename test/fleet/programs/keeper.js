@@ -6,6 +6,7 @@ export class AgentSpaceV1Tool {
 
   async execute({ key, ms }) {
     await fetch(`${this.data.origin}/began/${key}`);
+    console.log("began");
     await new Promise((resolve) => setTimeout(resolve, ms));
     throw new Error(`refused for ${this.data.api_key}`);
   }
