@@ -30,7 +30,8 @@ export interface ExecuteOptions {
    * runs and as long after as the engine's `idempotency.ttlMs` says; with a file (`idempotency.path`) from other
    * processes and after a restart as well. It is cancelled when all who wait for it are, and runs again for the next one
    * where it had no effect by then. Where its process ended before it did, it runs again if its tool has no capabilities
-   * or says that it is idempotent or only reads; else the answer is `outcome_unknown`. At most 256 characters.
+   * or says that it is idempotent or only reads; else the answer is `outcome_unknown`. On a worker machine that knows the ledger it
+   * comes to its end without its process, unless it asks for something then. At most 256 characters.
    */
   readonly idempotencyKey?: string;
   /** How often the call is tried again, instead of what its tool says of that: 0 to 5. */

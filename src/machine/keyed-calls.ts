@@ -56,6 +56,7 @@ export class KeyedCalls {
   /** A call begins here. Answers `null` where nothing can be done for it: it is of a ledger with another secret. */
   begin(server: string, ticket: Ticket): KeptCall | null {
     const mark = this.#ledger.markOf(ticket);
+    this.#makeRoom(1);
     if (mark === null || this.#kept.size >= KEPT_MAX) return null;
     const call: KeptCall = { server, ticket, mark };
     const state = { isServerGone: false, isOver: false, isCarried: false, isCarrying: false, end: null };
@@ -78,7 +79,7 @@ export class KeyedCalls {
     kept.end = { what, ms: performance.now(), bytes };
     this.#endsBytes += bytes;
     if (kept.isServerGone) this.#leave(call, kept);
-    else this.#makeRoom();
+    else this.#makeRoom(0);
   }
 
   /** A call whose server is gone never began. */
@@ -145,9 +146,9 @@ export class KeyedCalls {
   }
 
   /** Servers are seldom lost, so what is held longest is the least likely to be needed. */
-  #makeRoom(): void {
+  #makeRoom(calls: number): void {
     for (const [call, { end }] of this.#kept) {
-      if (this.#endsBytes <= ENDS_MAX_BYTES) return;
+      if (this.#endsBytes <= ENDS_MAX_BYTES && this.#kept.size + calls <= KEPT_MAX) return;
       if (end !== null) this.#forget(call);
     }
   }

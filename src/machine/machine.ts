@@ -229,7 +229,8 @@ class FleetMachine implements Machine {
     this.#outbox.close();
     // What waits for a Redis that is away would hold up all that follows.
     if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());
-    const closing = [this.#inbox.close(), this.#presence.close(), this.#keyed?.close()];
+    const closing = [this.#inbox.close(), this.#presence.close()];
+    if (this.#keyed !== undefined) closing.push(this.#keyed.close());
     await within(CLOSE_MS, Promise.allSettled(closing));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();

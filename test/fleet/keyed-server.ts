@@ -5,6 +5,8 @@ import type { EngineOptions, IdempotencyOptions, ToolDefinition, ToolResult } fr
 
 const PROGRAM = new URL("./programs/keyed-server.ts", import.meta.url).pathname;
 
+const KEEPER = new URL("./programs/keeper.js", import.meta.url).pathname;
+const LIMITS = { wallMs: 60_000, queueMs: 60_000 };
 export const API_KEY = "sk-live-0123456789";
 
 /** Where a server finds its fleet, its ledger, and whom its tools tell what they do. */
@@ -25,30 +27,32 @@ export function keyedOptions({ url, fleet, ledger, origin }: KeyedSettings): Eng
   return {
     executor: { kind: "queue", url, fleet },
     idempotency: ledger,
-    limits: { wallMs: 60_000, queueMs: 60_000 },
+    limits: LIMITS,
     policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [origin] } } }] },
-    tools: keyedTools(origin),
+    tools: [
+      ...keyedTools(origin),
+      {
+        path: KEEPER,
+        limits: LIMITS,
+        capabilities: { fetch: { origins: [origin] } },
+        config: { origin, api_key: API_KEY },
+      },
+    ],
   };
 }
 
 /** All but one say to `origin` that they run, before they wait for `ms`. */
-export function keyedTools(origin: string): ToolDefinition[] {
-  const limits = { wallMs: 60_000, queueMs: 60_000 };
+function keyedTools(origin: string): ToolDefinition[] {
   const capabilities = { fetch: { origins: [origin] } };
   const wait = "await new Promise((resolve) => setTimeout(resolve, ms));";
-  const tell = (word: string) => `await fetch(${JSON.stringify(origin)} + "/${word}/" + key);`;
+  const tell = (word: string) => `await fetch(${JSON.stringify(origin)} + "/${word}/" + key); console.log("${word}");`;
   const tool = (name: string, body: string, more: Partial<ToolDefinition> = {}): ToolDefinition => {
     const source = `export default async ({ key, ms }) => { ${body} };`;
-    return { name, description: "Waits.", limits, source, ...more };
+    return { name, description: "Waits.", limits: LIMITS, source, ...more };
   };
-  const keeper = `export class AgentSpaceV1Tool {
-    constructor(id, data) { this.data = data; }
-    async execute({ key, ms }) { ${tell("began")} ${wait} throw new Error("refused for " + this.data.api_key); }
-  }`;
   return [
     tool("idles", wait),
-    tool("keeps", "", { capabilities, source: keeper, config: { api_key: API_KEY } }),
-    tool("tells", `${tell("began")} console.log("began"); ${wait} return { key };`, { capabilities }),
+    tool("tells", `${tell("began")} ${wait} return { key };`, { capabilities }),
     tool("repeats", `${tell("began")} ${wait} return { key };`, { capabilities, annotations: { idempotent: true } }),
     tool("asks", `${tell("began")} ${wait} ${tell("goes-on")} return { key };`, { capabilities }),
     tool("misfit", `${tell("began")} ${wait} return { key };`, { capabilities, outputSchema: { type: "string" } }),
@@ -56,10 +60,17 @@ export function keyedTools(origin: string): ToolDefinition[] {
   ];
 }
 
+export type KeyedSaying =
+  /** It has told the world so, and waits. */
+  | { readonly kind: "began"; readonly key: string }
+  | { readonly kind: "ended"; readonly key: string; readonly result: ToolResult };
+
 /** A server in a process of its own, which can be killed. */
 export interface KeyedServer extends AsyncDisposable {
   /** Asks, and does not wait. */
   ask(ask: KeyedAsk): void;
+  /** Asks, and waits until the tool has told the world that it began, and has heard that this was done. */
+  begin(ask: KeyedAsk): Promise<void>;
   /** Asks, and answers what comes of it. */
   result(ask: KeyedAsk): Promise<ToolResult>;
   kill(): Promise<void>;
@@ -74,11 +85,13 @@ export async function startKeyedServer(settings: KeyedSettings): Promise<KeyedSe
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error("it has no pipes");
   const lines = createInterface(stdout);
+  const beginning = new Map<string, () => void>();
   const waiting = new Map<string, (result: ToolResult) => void>();
   await once(lines, "line", { signal: AbortSignal.timeout(60_000) });
   lines.on("line", (line) => {
-    const { key, result } = JSON.parse(line) as { readonly key: string; readonly result: ToolResult };
-    waiting.get(key)?.(result);
+    const said = JSON.parse(line) as KeyedSaying;
+    if (said.kind === "began") beginning.get(said.key)?.();
+    else waiting.get(said.key)?.(said.result);
   });
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -89,6 +102,11 @@ export async function startKeyedServer(settings: KeyedSettings): Promise<KeyedSe
   const ask = (asked: KeyedAsk): void => void stdin.write(`${JSON.stringify(asked)}\n`);
   return {
     ask,
+    begin: (asked) =>
+      new Promise((resolve) => {
+        beginning.set(asked.key, resolve);
+        ask(asked);
+      }),
     result: (asked) =>
       new Promise((resolve) => {
         waiting.set(asked.key, resolve);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine, type IdempotencyOptions, type ToolResult } from "../../src/index.ts";
 import { PROTOCOL, queueName } from "../../src/fleet/messages.ts";
 import { RedisConnection } from "../../src/redis/connection.ts";
@@ -29,8 +29,6 @@ interface Scene extends AsyncDisposable {
   readonly other: Engine;
   /** How often a call said something. */
   told(words: string): number;
-  /** Resolves when it has been said. */
-  hears(words: string): Promise<void>;
 }
 
 async function openScene(slots: number, knowsLedger: boolean): Promise<Scene> {
@@ -43,9 +41,8 @@ async function openScene(slots: number, knowsLedger: boolean): Promise<Scene> {
   const lost = parts.use(await startKeyedServer(settings));
   const other = parts.use(await createEngine(keyedOptions(settings)));
   const told = (words: string) => world.seen.filter(({ url }) => url === `/${words}`).length;
-  const hears = (words: string) => vi.waitFor(() => expect(told(words)).toBeGreaterThan(0), { timeout: 30_000 });
   const owned = parts.move();
-  return { fleet, settings, lost, other, told, hears, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { fleet, settings, lost, other, told, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 function disposable(connection: RedisConnection) {
@@ -67,13 +64,12 @@ describe("of a server that was killed", () => {
   const asks = { tool: "asks", key: "asks", ms: LONG_MS };
   const misfit = { tool: "misfit", key: "misfit", ms: SHORT_MS };
   const fails = { tool: "fails", key: "fails", ms: SHORT_MS };
-  const keeps = { tool: "keeps", key: "keeps", ms: SHORT_MS };
+  const keeps = { tool: "keeper", key: "keeps", ms: SHORT_MS };
   const all = [short, long, repeats, asks, misfit, fails, keeps];
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene(8, true);
-    for (const each of all) scene.lost.ask(each);
-    for (const { key } of all) await scene.hears(`began/${key}`);
+    await Promise.all(all.map((each) => scene.lost.begin(each)));
     await scene.lost.kill();
   }, TEST_MS);
   afterAll(() => scene[Symbol.asyncDispose]());
@@ -201,8 +197,7 @@ test(
   async () => {
     await using scene = await openScene(8, false);
     const asked = { tool: "tells", key: "cancelled", ms: LONG_MS };
-    scene.lost.ask(asked);
-    await scene.hears("began/cancelled");
+    await scene.lost.begin(asked);
     await scene.lost.kill();
     await expect.poll(() => scene.other.stats().executor.ready, { timeout: 5_000 }).toBe(true);
     const { error } = await ask(scene.other, asked);
