@@ -68,7 +68,8 @@ export class Owners {
     this.#host.onLook(servers, there);
     for (const server of servers) {
       if (there.has(server)) this.#note(server);
-      else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs) + blindMs);
+      // One that was never seen is missed from now on, and is not fresh.
+      else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs - FRESH_MS) + blindMs);
       if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
       this.#seenMs.delete(server);
       this.noteGone(server);

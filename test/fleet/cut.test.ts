@@ -28,6 +28,8 @@ test.skipIf(reason !== null)(
     await using load = await SteadyLoad.start({ url: redis.url, fleet: "test", dice: new Dice(seed) });
     const machines = async (isBusy = false) =>
       (await watch.machines()).filter(({ busySlots }) => !isBusy || busySlots > 0).map(({ id }) => id);
+    // The tools are registered by then, so what a machine is busy with are calls.
+    await expect.poll(() => load.ended, POLL).toBeGreaterThan(100);
     await expect.poll(() => machines(true), POLL).toContain(one.id);
     await hosts[0].cut();
     await delay(CUT_MS / 2);
