@@ -59,7 +59,8 @@ async function measureThroughput(context: Context<QueueEffort>, url: string, mac
     { name: BARE_PIPE, against: [], run: (index) => pipe.add(index) },
   ];
   const suffix = `_m${machines}`;
-  return await measure(context, { subjects, expected: expectedSum, concurrencies: [CONCURRENCY], suffix });
+  const concurrency = { concurrencies: [CONCURRENCY], cpuConcurrency: CONCURRENCY };
+  return await measure(context, { subjects, expected: expectedSum, ...concurrency, suffix });
 }
 
 /** A server, and so many machines with one isolate thread each. */
