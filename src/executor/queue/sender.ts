@@ -17,8 +17,8 @@ import type { FleetScripts } from "./scripts.ts";
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 4;
 const PACES_MAX = 10_000;
-/** What is beside a job in Redis outlives it by so much. */
-const SIDE_MORE_MS = 60_000;
+/** A job, and what is beside it in Redis, outlives its calls by so much. */
+const MORE_MS = 60_000;
 
 export interface SenderOptions {
   readonly server: string;
@@ -117,7 +117,9 @@ export class Sender {
     const brought = await this.#bring(placed);
     const jobs = packJobs(placed.filter(({ call }) => !call.isOver && brought.has(call.job.script.key)));
     if (jobs.length === 0) return;
-    const pipeline = this.#options.connection.client.pipeline();
+    const { client } = this.#options.connection;
+    const pipeline = client.pipeline();
+    const expiring = client.pipeline();
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
@@ -126,10 +128,10 @@ export class Sender {
       );
       for (const { call } of members) call.carrier = job;
       const first = members[0];
-      const ttlMs =
-        SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
+      const ttlMs = MORE_MS + Math.max(...members.map(({ call }) => longest(call.job.limits)));
       const text = JSON.stringify(this.#write(members, brought));
       const packed = this.#options.payloads.pack(text, job.id, pipeline, ttlMs);
+      expiring.pexpire(queue.toKey(job.id), ttlMs);
       this.#options.onSent(job);
       // They are in order, so what is due first comes first.
       const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
@@ -139,6 +141,8 @@ export class Sender {
     // What lies beside a job has to be there before the job is.
     if (pipeline.length > 0) pipeline.exec().catch(() => undefined);
     await queue.addBulk(bulk);
+    // Nobody takes away what a server leaves behind that is gone.
+    expiring.exec().catch(() => undefined);
   }
 
   #claim(call: FleetCall): Claim {
@@ -215,4 +219,9 @@ export class Sender {
 function limitsOf(limits: FleetLimits): FleetLimits {
   const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs } = limits;
   return { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs };
+}
+
+/** It may wait twice, for a machine and then for a worker there. */
+function longest({ queueMs, wallMs }: FleetLimits): number {
+  return 2 * queueMs + wallMs;
 }
