@@ -2,6 +2,7 @@ import type { Job as BullJob } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../deadline.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { QueueKeeper } from "../fleet/queue-keeper.ts";
 import { packedOf } from "./job-data.ts";
 import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
@@ -31,6 +32,7 @@ export class Puller {
   /** The tokens of the jobs that are ours, by their ids. */
   readonly #held = new Map<string, string>();
   readonly #renewing: NodeJS.Timeout;
+  readonly #keeper: QueueKeeper;
   #tokens = 0;
   #isClosed = false;
   #pulling: Promise<void> | null = null;
@@ -53,10 +55,12 @@ export class Puller {
     });
     // What is wrong with the connection is seen by whoever needs it.
     this.#worker.on("error", () => undefined);
+    this.#keeper = new QueueKeeper(fleet, protocol);
     this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
   }
 
   start(): void {
+    this.#keeper.start();
     this.#pulling ??= this.#pull();
   }
 
@@ -97,6 +101,7 @@ export class Puller {
     );
     // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
+    await this.#keeper.close();
   }
 
   async #pull(): Promise<void> {

@@ -8,6 +8,7 @@ import { Inbox, Outbox } from "../../fleet/mailbox.ts";
 import { Presence } from "../../fleet/members.ts";
 import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../../fleet/messages.ts";
 import { readMachineMessage } from "../../fleet/read-message.ts";
+import { QueueKeeper } from "../../fleet/queue-keeper.ts";
 import { openTextStore, readBucketCredentials } from "../../fleet/text-store/open-store.ts";
 import { moveWaiting, readTurn } from "../../fleet/turn.ts";
 import { TextPublisher } from "../../fleet/texts.ts";
@@ -30,6 +31,7 @@ import { Sender } from "./sender.ts";
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
 const RENEW_MS = 2_000;
+const EVENTS_MAX = 100;
 const CLOSE_MS = 2_000;
 
 export interface QueueOptions extends ResolvedFleetOptions {
@@ -64,6 +66,7 @@ export class QueueExecutor implements Executor {
   readonly #missing: MissingJobs;
   readonly #refusals = new Refusals();
   readonly #sweep = new Sweep(() => this.#look());
+  readonly #keeper: QueueKeeper;
   #renewing: NodeJS.Timeout | undefined;
   #closed: Failure | null = null;
 
@@ -72,7 +75,13 @@ export class QueueExecutor implements Executor {
     this.#options = options;
     this.#fleet = new Fleet(options, "server");
     const { connection, bulk, keys, seal, payloads, id } = this.#fleet;
-    this.#queue = new Queue(this.#fleet.queueOf(protocol), { connection: connection.client, prefix: keys.prefix });
+    this.#queue = new Queue(this.#fleet.queueOf(protocol), {
+      connection: connection.client,
+      prefix: keys.prefix,
+      // Nobody listens to them.
+      streams: { events: { maxLen: EVENTS_MAX } },
+    });
+    this.#keeper = new QueueKeeper(this.#fleet, protocol);
     // What is wrong with the connection is seen by whoever needs it.
     this.#queue.on("error", () => undefined);
     this.#gate = new FleetGate(connection, keys, {
@@ -141,6 +150,7 @@ export class QueueExecutor implements Executor {
     await this.#presence.start();
     this.#inbox.start();
     this.#roll.start();
+    this.#keeper.start();
     this.#renewing = setInterval(() => void this.#gate.renew(), RENEW_MS);
     const untilMs = performance.now() + MACHINE_MS;
     while (this.#closed === null && this.#roll.serving.length === 0) {
@@ -210,6 +220,7 @@ export class QueueExecutor implements Executor {
       CLOSE_MS,
       Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate[Symbol.asyncDispose]()]),
     );
+    await this.#keeper.close();
     await within(
       CLOSE_MS,
       this.#queue.close().catch(() => undefined),

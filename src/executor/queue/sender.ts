@@ -18,8 +18,8 @@ import type { FleetScripts } from "./scripts.ts";
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 4;
 const PACES_MAX = 10_000;
-/** What is beside a job in Redis outlives it by so much. */
-const SIDE_MORE_MS = 60_000;
+/** A job, and what is beside it in Redis, outlives its calls by so much. */
+const MORE_MS = 60_000;
 
 export interface SenderOptions {
   readonly server: string;
@@ -124,6 +124,7 @@ export class Sender {
     const brought = await this.#bring(placed);
     const jobs = packJobs(placed.filter(({ call }) => !call.isOver && brought.has(call.job.script.key)));
     if (jobs.length === 0) return;
+    const expiring: (readonly [job: string, ttlMs: number])[] = [];
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
@@ -132,10 +133,10 @@ export class Sender {
       );
       for (const { call } of members) call.carrier = job;
       const first = members[0];
-      const ttlMs =
-        SIDE_MORE_MS + Math.max(...members.map(({ call }) => call.job.limits.queueMs + call.job.limits.wallMs));
+      const ttlMs = MORE_MS + Math.max(...members.map(({ call }) => longest(call.job.limits)));
       const text = JSON.stringify(this.#write(members, brought, job.isAgain));
       const packed = this.#options.payloads.pack(text, job.id, ttlMs);
+      expiring.push([job.id, ttlMs]);
       this.#options.onSent(job);
       // They are in order, so what is due first comes first.
       const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
@@ -146,6 +147,9 @@ export class Sender {
     // For a single one that is quicker.
     if (one !== undefined && bulk.length === 1) await queue.add(one.name, one.data, one.opts);
     else await queue.addBulk(bulk);
+    // Nobody takes away what a server leaves behind that is gone.
+    const { client } = this.#options.connection;
+    for (const [job, ttlMs] of expiring) client.pexpire(queue.toKey(job), ttlMs).catch(() => undefined);
   }
 
   #claim(call: FleetCall): Claim {
@@ -232,4 +236,9 @@ export class Sender {
 function limitsOf(limits: FleetLimits): FleetLimits {
   const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs } = limits;
   return { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs };
+}
+
+/** It may wait twice, for a machine and then for a worker there. */
+function longest({ queueMs, wallMs }: FleetLimits): number {
+  return 2 * queueMs + wallMs;
 }
