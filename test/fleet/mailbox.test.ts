@@ -10,6 +10,8 @@ import { Seal } from "../../src/redis/seal.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 const KEYS = new FleetKeys("test");
+/** For what comes by itself, on a machine that is busy. */
+const WAIT = { timeout: 20_000 };
 
 /** Texts as they are. */
 const READING = { protocols: [PROTOCOL], read: String };
@@ -90,7 +92,7 @@ describe("mail", () => {
     await deliver(texts, (outbox, to) => {
       for (const text of texts) outbox.send(to, text);
     });
-    await expect.poll(() => connection.client.keys(KEYS.of("side", "*"))).toEqual([]);
+    await expect.poll(() => connection.client.keys(KEYS.of("side", "*")), WAIT).toEqual([]);
   });
 
   test("lies in a box that expires by itself, also where it came too late", async () => {
@@ -104,7 +106,7 @@ describe("mail", () => {
     await heard;
     await inbox.close();
     outbox.send(to.id, "too late");
-    await expect.poll(() => connection.client.xlen(box)).toBe(1);
+    await expect.poll(() => connection.client.xlen(box), WAIT).toBe(1);
     expect(await connection.client.pttl(box)).toBeGreaterThan(0);
     outbox.close();
   });
@@ -117,7 +119,7 @@ describe("mail", () => {
     inbox.start();
     outbox.send(to.id, "text");
     await heard;
-    await expect.poll(() => connection.client.xlen(KEYS.of("mail", to.id)), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => connection.client.xlen(KEYS.of("mail", to.id)), WAIT).toBe(0);
     outbox.close();
     await inbox.close();
   });
