@@ -40,17 +40,15 @@ function boxesOf({ keys, serverId, machineId }: Siege): readonly [string, string
 /** Says of every call that there may be that it has ended, and asks for a deed in its name. */
 function forgedMessages(): readonly object[] {
   const reply = {
-    ...{
-      ok: true,
-      payload: '"forged"',
-      cpuMs: 0,
-      waitedMs: 0,
-      wallMs: 0,
-      heapBytes: 0,
-      attempts: 1,
-      logs: "",
-      dropped: 0,
-    },
+    ok: true,
+    payload: '"forged"',
+    cpuMs: 0,
+    waitedMs: 0,
+    wallMs: 0,
+    heapBytes: 0,
+    attempts: 1,
+    logs: "",
+    dropped: 0,
   };
   const ask = { step: 1, attempt: 1, nowMs: 1, heard: 0, capability: "deeds", method: "wait", args: '["forged"]' };
   return Array.from({ length: 40 }, (_, run) => run).flatMap((run) => [
@@ -78,16 +76,14 @@ test("letters that nobody of the fleet has sealed end no call, and have nothing 
     const key = keys.of("side", "forged");
     await client.set(key, OTHERS.close(letter, `${keys.prefix} ${box} ${key}`), "PX", 60_000);
     const forged = [
-      ...[
-        letter,
-        `=plain1:${letter}`,
-        `=${OTHERS.close(letter, `${keys.prefix} ${box}`)}`,
-        `@${key}`,
-        "",
-        "=",
-        "@",
-        "=gcm1:",
-      ],
+      letter,
+      `=plain1:${letter}`,
+      `=${OTHERS.close(letter, `${keys.prefix} ${box}`)}`,
+      `@${key}`,
+      "",
+      "=",
+      "@",
+      "=gcm1:",
       ...letters.flatMap((one) => [one, one, one.slice(0, -8), `${one.slice(0, -8)}AAAAAAAA`]),
     ];
     for (const packed of forged) await client.xadd(box, "*", "m", packed);
@@ -297,15 +293,13 @@ test("without a secret, what is none of the fleet's messages ends no process and
     const letters = [
       ...[...odd, ...half].map((message, at) => JSON.stringify({ v: 1, from, seq: at + 1, messages: [message] })),
       ...odd.flatMap((wrong) => [JSON.stringify({ v: 1, from, seq: wrong, messages: [] }), JSON.stringify(wrong)]),
-      ...[
-        JSON.stringify({ v: 1, from, seq: 1, messages: 1 }),
-        "{",
-        "[".repeat(100_000),
-        `[${"0,".repeat(1_500_000)}0]`,
-      ],
+      JSON.stringify({ v: 1, from, seq: 1, messages: 1 }),
+      "{",
+      "[".repeat(100_000),
+      `[${"0,".repeat(1_500_000)}0]`,
     ];
-    for (const letter of letters) {
-      const key = keys.of("side", "open");
+    for (const [at, letter] of letters.entries()) {
+      const key = keys.of("side", `${from}-${at}`);
       const isLong = letter.length > 64 * 1024;
       if (isLong) await client.set(key, `plain1:${letter}`, "PX", 60_000);
       await client.xadd(box, "*", "m", isLong ? `@${key}` : `=plain1:${letter}`);

@@ -28,11 +28,11 @@ export interface Siege {
   /** What the capability `deeds` was asked to do. */
   readonly deeds: readonly unknown[];
   /** Lets calls go on that wait in `deeds.wait`. */
-  open(): void;
+  readonly open: () => void;
   /** Adds two numbers in the fleet, which nothing may keep from being right. */
-  add(a: number, b: number): Promise<unknown>;
+  readonly add: (a: number, b: number) => Promise<unknown>;
   /** Does a deed once, and answers after `open`. */
-  wait(what: unknown): Promise<ToolResult>;
+  readonly wait: (what: unknown) => Promise<ToolResult>;
 }
 
 const FLEET = "siege";
