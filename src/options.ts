@@ -7,7 +7,7 @@ import type { AuditTarget } from "./audit.ts";
 import type { Policy } from "./broker/policy.ts";
 import type { CustomCapability } from "./capabilities/custom.ts";
 import { IN_MEMORY } from "./capabilities/kv/layout.ts";
-import type { StoreOptions } from "./capabilities/kv/store.ts";
+import type { KvStoreOptions } from "./capabilities/kv/kv.ts";
 import type { LedgerOptions } from "./ledger/ledger.ts";
 import type { FetchOptions } from "./capabilities/fetch/connections.ts";
 import type { SecretOptions } from "./capabilities/secrets/secrets.ts";
@@ -15,6 +15,7 @@ import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions } from "./e
 import { resolveExecutorOptions } from "./executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
+import { readRedisUrl } from "./redis/place.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "./package/options.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
 
@@ -31,8 +32,13 @@ export interface QueueOptions {
   readonly perTenant?: number;
 }
 
-/** Where the `kv` of tools is kept. */
+/** Where the `kv` of tools is kept: in a file, or in Redis. */
 export interface KvOptions {
+  /**
+   * Redis or Valkey, instead of a file, for engines on several machines: `redis://host:6379`. What it may grow to is its own
+   * `maxmemory`.
+   */
+  readonly url?: string;
   /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
   readonly path?: string;
   /** What the file may grow to. Default 8 GiB. */
@@ -99,7 +105,7 @@ export interface ResolvedOptions {
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
   readonly stateDir: string;
-  readonly kv: StoreOptions;
+  readonly kv: KvStoreOptions;
   readonly idempotency: LedgerOptions;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
@@ -147,7 +153,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
 /** Options that are objects of the engine's own, by what each may have. */
 const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
-  kv: ["path", "maxBytes"],
+  kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "ttlMs", "maxEntries", "maxBytes"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
 } as const;
@@ -190,11 +196,26 @@ function checkDuration(name: string, value: unknown): void {
 /** Where state is kept where nobody says so. */
 export const STATE_DIR = ".glovebox";
 
-function resolveKv({ path, maxBytes }: KvOptions, stateDir: string): StoreOptions {
+function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {
+  if (url !== undefined) {
+    if (path === undefined && maxBytes === undefined) return { url: resolveRedisUrl("kv.url", url) };
+    throw new TypeError("kv.url stands for itself: kv.path and kv.maxBytes are of a file");
+  }
   return {
     path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
     maxBytes: count("kv.maxBytes", maxBytes, 8 * 1024 ** 3, 1024 ** 2),
   };
+}
+
+/** The URL may hold a password, so no message shows it. */
+function resolveRedisUrl(name: string, url: unknown): string {
+  if (typeof url !== "string") throw new TypeError(`${name} is a URL of Redis`);
+  try {
+    readRedisUrl(url);
+  } catch (error) {
+    throw new TypeError(`${name}: ${(error as Error).message}`, { cause: error });
+  }
+  return url;
 }
 
 function resolveIdempotency({ path = IN_MEMORY, ttlMs, maxEntries, maxBytes }: IdempotencyOptions): LedgerOptions {

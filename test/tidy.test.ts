@@ -36,6 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "contracts",
     "ledger",
     "package",
+    "redis",
     "runtimes",
     "tool",
     "schedule",

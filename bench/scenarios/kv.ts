@@ -66,7 +66,7 @@ function baselines(database: DatabaseSync): Subject[] {
   layOut(database, 64 * MIB);
   const entries = new Entries(database);
   const set = (key: string, value: unknown) => {
-    const entry = { key, value: JSON.stringify(value), expiresMs: null, condition: ALWAYS, quotaBytes: MIB };
+    const entry = { key, value: JSON.stringify(value), ttlMs: null, condition: ALWAYS, quotaBytes: MIB };
     return entries.set("alone", entry, Date.now()).kind === "set";
   };
   set("fixed", { a: 0 });

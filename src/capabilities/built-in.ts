@@ -3,8 +3,7 @@ import { asCapability, type CustomCapability } from "./custom.ts";
 import { createEnv } from "./env.ts";
 import { createExec } from "./exec/exec.ts";
 import { createFs } from "./fs/fs.ts";
-import { createKv } from "./kv/kv.ts";
-import type { StoreOptions } from "./kv/store.ts";
+import { createKv, type KvStoreOptions } from "./kv/kv.ts";
 import type { Binaries } from "./native/binaries.ts";
 import { createNative } from "./native/native.ts";
 import type { FetchOptions } from "./fetch/connections.ts";
@@ -17,7 +16,7 @@ import { createTools } from "./tools.ts";
 export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
-  readonly kv: StoreOptions;
+  readonly kv: KvStoreOptions;
   readonly binaries: Binaries;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };

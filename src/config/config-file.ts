@@ -3,7 +3,7 @@ import path from "node:path";
 import { isObject } from "../json.ts";
 import type { Position, YamlText } from "../yaml-text.ts";
 import { ConfigError } from "./config-error.ts";
-import { CONFIG_SCHEMA } from "./schema.ts";
+import { CONFIG_SCHEMA, HIDDEN } from "./schema.ts";
 
 /** The names under which a configuration is looked for, in this order. */
 const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
@@ -12,7 +12,7 @@ const FILE_MAX_BYTES = 1024 * 1024;
 /** Longer lines are not shown. */
 const EXCERPT_MAX = 160;
 /** Where secrets may stand. */
-const SECRET_PARTS: readonly string[] = ["secrets", "keys", "tools", "executor"];
+const SECRET_PARTS: readonly string[] = [...new Set(HIDDEN.map((place) => place.slice(0, place.indexOf("/"))))];
 /** What may be shown: of what has no such name nobody knows what it is. */
 const SHOWN_PARTS = new Set(Object.keys(CONFIG_SCHEMA.properties ?? {}).filter((name) => !SECRET_PARTS.includes(name)));
 

@@ -112,10 +112,11 @@ function unescape(key: string): string {
   return key.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** What stands among the secrets, the keys, what tools are given and what reaches a fleet may be a secret, and is not shown. */
+/** What stands among the secrets, the keys, what tools are given, what reaches a fleet and URLs of Redis may be a secret, and is not shown. */
 function discreet(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
+  if (pointer === "/kv" || pointer === "/kv/url") return unseen(violation);
   if (pointer.startsWith("/executor/")) return keyword === "additionalProperties" ? violation : unseen(violation);
   if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
   if (keyword === "additionalProperties") {

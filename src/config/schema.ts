@@ -167,7 +167,7 @@ export const CONFIG_SCHEMA: Part = section({
     required: ["rules"],
   },
   secrets: { type: "object", additionalProperties: SECRET },
-  kv: section({ path: PATH, maxBytes: COUNT }),
+  kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
   idempotency: section({ path: PATH, ttlMs: COUNT, maxEntries: COUNT, maxBytes: COUNT }),
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
   packages: section({
@@ -200,7 +200,7 @@ export const PATHS = [
 ];
 
 /** What is never shown: it may be a secret, or stand for one. */
-export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config", "executor/secret"];
+export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config", "executor/secret", "kv/url"];
 
 /** What is shown without the user and the password in it. */
 export const URLS: readonly string[] = ["executor/url", "executor/store"];

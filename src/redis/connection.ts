@@ -1,6 +1,7 @@
 import { Cluster, Redis } from "ioredis";
 import { within } from "../deadline.ts";
 import { type RedisPlace, readRedisUrl } from "./place.ts";
+import { replyOf } from "./reply.ts";
 
 export type RedisClient = Redis | Cluster;
 
@@ -11,6 +12,11 @@ const RETRY_LEAST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 const CLOSE_MS = 1_000;
 
+export interface ConnectionOptions {
+  /** Whether what a lost connection did not answer is sent again with the next one, or is rejected at once. Default: sent again. */
+  readonly resends?: boolean;
+}
+
 /**
  * A connection to Redis that mends itself. What is asked while there is none waits for the next one, so whoever asks needs a
  * deadline of its own; `isReady` says whether it is worth asking at all.
@@ -18,14 +24,16 @@ const CLOSE_MS = 1_000;
 export class RedisConnection implements AsyncDisposable {
   readonly #place: RedisPlace;
   readonly #name: string;
+  readonly #options: ConnectionOptions;
   readonly client: RedisClient;
   #lostSinceMs: number | null = performance.now();
   #failure = "it has not been reached yet";
 
-  private constructor(place: RedisPlace, name: string) {
+  private constructor(place: RedisPlace, name: string, options: ConnectionOptions) {
     this.#place = place;
     this.#name = name;
-    this.client = connect(place, name);
+    this.#options = options;
+    this.client = connect(place, name, options);
     this.client.on("ready", () => {
       this.#lostSinceMs = null;
     });
@@ -33,18 +41,18 @@ export class RedisConnection implements AsyncDisposable {
       this.#lostSinceMs ??= performance.now();
     });
     this.client.on("error", (error: Error & { readonly code?: unknown }) => {
-      this.#failure = typeof error.code === "string" ? error.code : error.name;
+      this.#failure = typeof error.code === "string" ? error.code : (replyOf(error) ?? error.name);
     });
   }
 
   /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is none. */
-  static open(url: string, name: string): RedisConnection {
-    return new RedisConnection(readRedisUrl(url), name);
+  static open(url: string, name: string, options: ConnectionOptions = {}): RedisConnection {
+    return new RedisConnection(readRedisUrl(url), name, options);
   }
 
   /** Another connection to the same place, for commands that block. */
   another(name: string): RedisConnection {
-    return new RedisConnection(this.#place, `${this.#name}:${name}`);
+    return new RedisConnection(this.#place, `${this.#name}:${name}`, this.#options);
   }
 
   get isReady(): boolean {
@@ -56,7 +64,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#lostSinceMs === null ? 0 : performance.now() - this.#lostSinceMs;
   }
 
-  /** Why there is none: the code of an error, and nothing of addresses or passwords. */
+  /** Why there is none: the code of an error, or the first word of a reply, and nothing of addresses or passwords. */
   get failure(): string {
     return this.#failure;
   }
@@ -82,7 +90,7 @@ export class RedisConnection implements AsyncDisposable {
   }
 }
 
-function connect(place: RedisPlace, connectionName: string): RedisClient {
+function connect(place: RedisPlace, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
   const options = {
     ...place.options,
     connectionName,
@@ -90,7 +98,7 @@ function connect(place: RedisPlace, connectionName: string): RedisClient {
     socketTimeout: SILENT_MS,
     keepAlive: CONNECT_MS,
     // What waits is resent when there is a connection again: its sender says when that is too late.
-    maxRetriesPerRequest: null,
+    maxRetriesPerRequest: resends ? null : 0,
     retryStrategy,
   };
   if (place.kind !== "cluster") return new Redis(options);

@@ -2,16 +2,33 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createEngine, type Engine, type EngineOptions, type KvOptions, type ToolResult } from "../../src/index.ts";
+import { type RedisServer, startRedis } from "../redis-server.ts";
 
 let folder: string;
+let redis: RedisServer;
 let engine: Engine;
 
-const open = (more: EngineOptions = {}) =>
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "glovebox-kv-"));
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Places of stores, each of which two engines may have in common. */
+const PLACES: readonly (readonly [where: string, place: () => KvOptions])[] = [
+  ["in SQLite", () => ({ path: join(folder, "kv.sqlite") })],
+  ["in Redis", () => ({ url: redis.url })],
+];
+
+const open = (kv: KvOptions, more: EngineOptions = {}) =>
   createEngine({
     workers: 1,
-    kv: { path: join(folder, "kv.sqlite") },
+    kv,
     policy: {
       rules: [
         { tools: ["keeps*"], allow: { kv: true } },
@@ -30,22 +47,21 @@ async function run(name: string, input: Record<string, unknown> = {}, tenant?: s
   return engine.execute({ name, arguments: input }, tenant === undefined ? {} : { tenant });
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "glovebox-kv-"));
-  engine = await open();
-});
-afterAll(async () => {
-  await engine.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
 test("an engine whose tools keep nothing makes no file", async () => {
+  const path = join(folder, "nothing.sqlite");
+  engine = await open({ path });
   await register(engine, "keeps-nothing", "return 1;");
   await run("keeps-nothing");
-  expect(existsSync(join(folder, "kv.sqlite"))).toBe(false);
+  expect(existsSync(path)).toBe(false);
+  await engine.close();
 });
 
-describe("a tool", () => {
+describe.each(PLACES)("a tool that keeps %s", (_where, place) => {
+  beforeAll(async () => {
+    engine = await open(place());
+  });
+  afterAll(() => engine.close());
+
   test("keeps values from call to call", async () => {
     await register(
       engine,
@@ -145,19 +161,45 @@ describe("a tool", () => {
     expect((await run("stranger")).error).toMatchObject({ code: "capability_denied" });
   });
 
-  test("finds in another engine of the same file what it kept in the first", async () => {
+  test("finds in another engine of the same store what it kept in the first", async () => {
     const body = 'return input.value === undefined ? kv.get("shared") : kv.set("shared", input.value);';
     await register(engine, "keeps-shared", body);
     await run("keeps-shared", { value: 5 });
-    await using other = await open({ executor: "threads" });
+    await using other = await open(place(), { executor: "threads" });
     await register(other, "keeps-shared", body);
     expect((await other.execute({ name: "keeps-shared", arguments: {} })).output).toBe(5);
   });
 });
 
-test.each([{ path: "" }, { path: "a\0b" }, { path: 5 }, { maxBytes: 0.5 }, { maxBytes: 5 }])(
-  "an engine does not start with the option kv %j",
-  async (kv) => {
-    await expect(createEngine({ kv } as unknown as EngineOptions)).rejects.toThrow(/kv\.(path|maxBytes)/);
-  },
-);
+test("what a store in Redis cannot do is told to the tool, and the engine goes on", async () => {
+  await using own = await startRedis();
+  engine = await open({ url: own.url });
+  await register(engine, "keeps-on", 'return kv.set("k", 1);');
+  expect((await run("keeps-on")).output).toBe(1);
+  await own.stop();
+  expect((await run("keeps-on")).error).toMatchObject({
+    code: "capability_failed",
+    message: expect.stringMatching(/the store cannot be reached$/),
+  });
+  await own.start();
+  await vi.waitUntil(async () => (await run("keeps-on")).error === null, { timeout: 20_000 });
+  await engine.close();
+});
+
+test.each([
+  { path: "" },
+  { path: "a\0b" },
+  { path: 5 },
+  { maxBytes: 0.5 },
+  { maxBytes: 5 },
+  { url: 5 },
+  { url: "" },
+  { url: "http://hush" },
+  { url: "redis://hush:hush@host:0" },
+  { url: "redis://hush", path: "hush" },
+  { url: "redis://hush", maxBytes: 2 ** 30 },
+])("an engine does not start with the option kv %j, and shows nothing of it", async (kv) => {
+  const refused = await createEngine({ kv } as unknown as EngineOptions).catch((error: unknown) => error);
+  expect(String(refused)).toMatch(/Error: kv\.(?:url|path|maxBytes)/);
+  expect(String(refused)).not.toContain("hush");
+});

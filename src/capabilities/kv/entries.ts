@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Condition, ListedKey, NewEntry, Page, PageRequest, SetOutcome, StoredEntry } from "./kv-store.ts";
 import { ENTRY_LEAST_BYTES } from "./layout.ts";
 import { SWEPT_MAX } from "./store.ts";
 import { Transaction } from "./transaction.ts";
@@ -6,51 +7,8 @@ import { Transaction } from "./transaction.ts";
 /** Entries that a page of a list is looked for in: beyond, the next page goes on. */
 const WALKED_MAX = 10_000;
 
-/** An entry as the file has it. */
-export interface StoredEntry {
-  /** JSON. */
-  readonly value: string;
-  readonly version: number;
-  readonly expires_ms: number | null;
-}
-
-/** What is known of an entry without its value. */
-export interface ListedKey {
-  readonly key: string;
-  readonly version: number;
-  /** Of the key and of the value's JSON, in UTF-8. */
-  readonly bytes: number;
-  /** Milliseconds of the wall clock, since 1970; `null` where it stays. */
-  readonly expiresAt: number | null;
-}
-
-export interface Page {
-  readonly keys: readonly ListedKey[];
-  /** Where the next page begins; `null` where there is none. */
-  readonly cursor: string | null;
-}
-
-/** What has to hold for an entry to be changed. */
-export type Condition =
-  { readonly kind: "always" } | { readonly kind: "absent" } | { readonly kind: "version"; readonly version: number };
-
-/** An entry to be. */
-export interface NewEntry {
-  readonly key: string;
-  /** JSON. */
-  readonly value: string;
-  readonly expiresMs: number | null;
-  readonly condition: Condition;
-  /** What the namespace may hold. */
-  readonly quotaBytes: number;
-}
-
 /** What came of setting one. `swept`: nothing yet, but expired entries made room, so it is worth another try. */
-export type SetOutcome =
-  | { readonly kind: "set"; readonly version: number }
-  | { readonly kind: "unmatched" }
-  | { readonly kind: "swept" }
-  | { readonly kind: "full"; readonly usedBytes: number; readonly moreBytes: number };
+export type SetAttempt = SetOutcome | { readonly kind: "swept" };
 
 interface EntryRow {
   readonly key: string;
@@ -78,7 +36,7 @@ export class Entries {
     const prepare = (sql: string) => database.prepare(sql);
     this.#transaction = new Transaction(database);
     this.#get = prepare(
-      `SELECT value, version, expires_ms FROM entry
+      `SELECT value, version, expires_ms AS expiresAt FROM entry
         WHERE namespace = ${NAMESPACE} AND key = ? AND (expires_ms IS NULL OR expires_ms > ?)`,
     );
     this.#find = prepare(`SELECT version, bytes, expires_ms FROM entry WHERE namespace = ${NAMESPACE} AND key = ?`);
@@ -104,9 +62,9 @@ export class Entries {
     return (this.#get.get(namespace, key, nowMs) as StoredEntry | undefined) ?? null;
   }
 
-  set(namespace: string, { key, value, expiresMs, condition, quotaBytes }: NewEntry, nowMs: number): SetOutcome {
+  set(namespace: string, { key, value, ttlMs, condition, quotaBytes }: NewEntry, nowMs: number): SetAttempt {
     const bytes = Buffer.byteLength(key) + Buffer.byteLength(value);
-    return this.#transaction.run((): SetOutcome => {
+    return this.#transaction.run((): SetAttempt => {
       this.#addNamespace.run(namespace);
       const { id, bytes: usedBytes } = this.#findNamespace.get(namespace) as { id: number; bytes: number };
       const old = this.#find.get(namespace, key) as EntryRow | undefined;
@@ -117,7 +75,7 @@ export class Entries {
         return { kind: "full", usedBytes, moreBytes };
       }
       const { version } = this.#nextVersion.get(id) as { version: number };
-      this.#put.run(id, key, version, bytes, expiresMs, value);
+      this.#put.run(id, key, version, bytes, ttlMs === null ? null : nowMs + ttlMs, value);
       return { kind: "set", version };
     });
   }
@@ -132,8 +90,8 @@ export class Entries {
     });
   }
 
-  /** Keys in the order of their UTF-8, from the one that follows `after`. */
-  list(namespace: string, prefix: string, after: string, limit: number, nowMs: number): Page {
+  /** Keys in the order of their UTF-8. */
+  list(namespace: string, { prefix, after, limit }: PageRequest, nowMs: number): Page {
     const keys: ListedKey[] = [];
     let last = after;
     let walked = 0;

@@ -138,6 +138,9 @@ describe("a configuration", () => {
     ["in the name of a setting of a fleet", "executor: { kind: queue, secret hush-hush: }"],
     ["in the place of an executor's kind", "executor: 'redis://:hush@a'"],
     ["of a fleet and no text", "executor: { kind: queue, secret: [hush] }"],
+    ["in a URL of Redis beside something wrong", "kv: { url: 'redis://:hush-hush@host', maxBytes: many }"],
+    ["in a URL of Redis in another place", "kv: 'redis://:hush-hush@host'"],
+    ["in a URL of Redis that is no text", "kv: { url: { password: hush-hush } }"],
   ])("shows nothing of what may be a secret %s", async (_, text) => {
     expect(await problemOf(text)).not.toContain("hush");
   });
@@ -145,13 +148,16 @@ describe("a configuration", () => {
   test("with nothing that may be a secret is shown as it is in force", async () => {
     const settings = await readConfiguration(
       fileOf(
-        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]",
+        "secrets: { KEY: { value: hush-hush, origins: [x] } }\ntools: [{ path: a, config: { token: hush-hush } }]\n" +
+          "kv: { url: 'redis://:hush-hush@host' }",
       ),
     );
     const shown = effectiveValues(settings);
     expect(JSON.stringify(shown)).not.toContain("hush");
     expect(shown.find(({ setting }) => setting === "secrets.KEY.value")).toMatchObject({ value: "(not shown)" });
     expect(shown.find(({ setting }) => setting === "tools.0.config")).toMatchObject({ value: "(not shown)" });
+    expect(shown.find(({ setting }) => setting === "kv.url")).toMatchObject({ value: "(not shown)" });
+    expect(shown.filter(({ setting }) => setting.startsWith("kv."))).toHaveLength(1);
   });
 });
 

@@ -1,9 +1,10 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Capability } from "../../../../src/capabilities/capability.ts";
 import { createKv } from "../../../../src/capabilities/kv/kv.ts";
+import { type RedisServer, type RedisServerOptions, startRedis } from "../../../redis-server.ts";
 
 export const MIB = 1024 * 1024;
 
@@ -20,6 +21,36 @@ export type Invoke = (method: string, args?: object) => Promise<unknown>;
 /** A store that is closed when the test ends; of a file, where there is one. */
 export function openKv(path = ":memory:", maxBytes = 64 * MIB): Capability<number> {
   const kv = createKv({ path, maxBytes });
+  onTestFinished(() => kv.close?.());
+  return kv;
+}
+
+/** Opens a store in which nobody has anything, and which is closed when the test ends. */
+export type OpenStore = () => Capability<number>;
+
+/** Databases of a Redis: each store that a test opens has one of its own. */
+const DATABASES = 2_000;
+
+/** The stores there are, for suites that hold for each of them. That of Redis has a server for as long as the suite runs. */
+export const STORES: readonly (readonly [name: string, prepare: () => OpenStore])[] = [
+  ["in SQLite", () => () => openKv()],
+  [
+    "in Redis",
+    () => {
+      let server: RedisServer | undefined;
+      let opened = 0;
+      beforeAll(async () => {
+        server = await startRedis({ args: ["--databases", `${DATABASES}`, "--appendonly", "no"] });
+      });
+      afterAll(() => server?.[Symbol.asyncDispose]());
+      return () => openRedisKv(`${server?.url}/${opened++}`);
+    },
+  ],
+];
+
+/** A store in Redis that is closed when the test ends. */
+export function openRedisKv(url: string): Capability<number> {
+  const kv = createKv({ url });
   onTestFinished(() => kv.close?.());
   return kv;
 }
@@ -48,4 +79,19 @@ export async function temporaryFile(name = "kv.sqlite"): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "glovebox-kv-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return join(folder, name);
+}
+
+/** A server of the test's own. */
+export async function startOwnRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const own = await startRedis(options);
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  return own;
+}
+
+/** How something ends, with the name of its error. */
+export async function messageOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "it went well",
+    (error: unknown) => `${(error as Error).name}: ${(error as Error).message}`,
+  );
 }

@@ -238,15 +238,26 @@ test("expired entries leave the file in steps, the oldest first, and give back w
   const entries = new Entries(database);
   const condition = { kind: "always" } as const;
   for (let at = 0; at < 250; at++) {
-    entries.set("n", { key: `k${at}`, value: "1", expiresMs: 1_000 + at, condition, quotaBytes: MIB }, 0);
+    entries.set("n", { key: `k${at}`, value: "1", ttlMs: 1_000 + at, condition, quotaBytes: MIB }, 0);
   }
-  entries.set("n", { key: "stays", value: "1", expiresMs: null, condition, quotaBytes: MIB }, 0);
+  entries.set("n", { key: "stays", value: "1", ttlMs: null, condition, quotaBytes: MIB }, 0);
   const used = () => database.prepare("SELECT bytes FROM namespace").get()?.["bytes"];
   expect(used()).toBe(251 * 64);
   expect([entries.sweep(1_149), entries.sweep(1_149), entries.sweep(1_149)]).toEqual([100, 50, 0]);
   expect(used()).toBe(101 * 64);
   expect(entries.get("n", "k150", 1_149)).not.toBeNull();
   database.close();
+});
+
+test("an entry is there to the last millisecond of its time, and not a millisecond longer", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const invoke = callOf(openKv());
+  await invoke("set", { key: "k", value: 1, ttlMs: 100 });
+  vi.setSystemTime(1_000_099);
+  expect(await invoke("getEntry", { key: "k" })).toEqual({ value: 1, version: 1, expiresAt: 1_000_100 });
+  vi.setSystemTime(1_000_100);
+  expect(await invoke("getEntry", { key: "k" })).toBeNull();
 });
 
 test("a store takes out what has expired by itself, a step at a time, for as long as it is open", async () => {
