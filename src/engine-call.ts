@@ -1,13 +1,15 @@
 import { Allowance } from "./allowance.ts";
 import { readMetadata, readOutput } from "./call-output.ts";
 import type { Grants } from "./broker/grants.ts";
-import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
+import type { BrokerSubject } from "./broker/performer.ts";
+import type { BrokerSession } from "./broker/session.ts";
 import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
-import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
+import type { Answer, Ask, Executor, Job, Reply, Told } from "./executor/executor.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { Limits } from "./limits.ts";
+import type { Delegation } from "./protocol/delegation.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
 import { emptyMetadata, failure, type Progress, type ToolResult } from "./result.ts";
@@ -37,7 +39,9 @@ export interface CallBroker {
 }
 
 /** The answers of one call. */
-export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> & Disposable;
+export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> &
+  Partial<Pick<BrokerSession, "delegate" | "tell" | "loseMachine">> &
+  Disposable;
 
 /** What is known of a call when it is admitted. */
 export interface AdmittedCall {
@@ -132,6 +136,12 @@ export class EngineCall implements Entry, Job {
   }
 
   ask(ask: Ask): Promise<Answer> {
+    const session = this.#open();
+    if (this.trace === null) return session.ask(ask);
+    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
+  }
+
+  #open(): CallSession {
     this.#session ??= this.#host.broker.open(
       {
         callId: this.callId,
@@ -148,9 +158,20 @@ export class EngineCall implements Entry, Job {
       },
       this.#grants,
     );
-    const session = this.#session;
-    if (this.trace === null) return session.ask(ask);
-    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
+    return this.#session;
+  }
+
+  delegate(): Delegation | null {
+    if (this.#grants?.isForMachines !== true) return null;
+    return this.#open().delegate?.() ?? null;
+  }
+
+  tell(told: Told): void {
+    this.#session?.tell?.(told);
+  }
+
+  onMachineLost(): void {
+    this.#session?.loseMachine?.();
   }
 
   plan(): string {

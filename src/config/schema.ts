@@ -96,7 +96,10 @@ const LOCATION = {
   required: ["path"],
 };
 
-const RULE = { ...section({ tools: true, tags: true, tenants: true, allow: OBJECT }), required: ["allow"] };
+const RULE = {
+  ...section({ tools: true, tags: true, tenants: true, allow: OBJECT, onMachines: true }),
+  required: ["allow"],
+};
 
 /**
  * What a configuration may say, as a JSON Schema. What its values mean, the engine checks. The names of variables in the
@@ -200,7 +203,13 @@ export const PATHS = [
 ];
 
 /** What is never shown: it may be a secret, or stand for one. */
-export const HIDDEN: readonly string[] = ["secrets/*/value", "keys/*/hash", "tools/*/config", "executor/secret", "kv/url"];
+export const HIDDEN: readonly string[] = [
+  "secrets/*/value",
+  "keys/*/hash",
+  "tools/*/config",
+  "executor/secret",
+  "kv/url",
+];
 
 /** What is shown without the user and the password in it. */
 export const URLS: readonly string[] = ["executor/url", "executor/store"];

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../errors.ts";
+import type { DelegatedAnswer, Delegation } from "../protocol/delegation.ts";
 import type { Failure, RunLimits } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
@@ -17,7 +18,14 @@ export interface Ask {
   readonly method: string;
   /** JSON. */
   readonly args: string;
+  /** Whether it only is to be known, because the machine that runs the call carries it out: `Job.tell` says what came of it. */
+  readonly isDelegated?: boolean;
+  /** What that machine has used by now of what the capability bounds by itself, where it has. */
+  readonly used?: readonly number[];
 }
+
+/** What came of an ask that the machine that runs the call was to carry out. */
+export type Told = DelegatedAnswer<Exclude<Answer, { readonly kind: "diverged" }>>;
 
 /** The broker's answer. `diverged`: a call that was run again asked something else than before, so it must end. */
 export type Answer =
@@ -61,6 +69,12 @@ export interface Job {
   onRestart?(attempts: number): void;
   /** Whether another executor had begun it: then `plan` says what it was answered there. */
   readonly isResumed?: boolean;
+  /** What may be carried out where the call runs, in the broker's place: the same each time. */
+  delegate?(): Delegation | null;
+  /** What came of an ask that was. */
+  tell?(told: Told): void;
+  /** The machine is lost that did so: nothing more is heard of it. */
+  onMachineLost?(): void;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

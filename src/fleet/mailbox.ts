@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import type { FleetKeys } from "./keys.ts";
 import { type Letter, PROTOCOL } from "./messages.ts";
@@ -32,6 +33,8 @@ export class Outbox<Message> {
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
   readonly #seqs = new Map<string, number>();
   #held = 0;
+  /** Whether the last letters have come to Redis, once that is known. */
+  #delivery = Promise.resolve(true);
   #isDue = false;
   #isClosed = false;
   readonly #onReady = (): void => this.#schedule();
@@ -53,6 +56,20 @@ export class Outbox<Message> {
     waiting.length += text.length;
     this.#waiting.set(to, waiting);
     this.#schedule();
+  }
+
+  /** Whether Redis has all that was said by now: it keeps the order, so what anybody says later comes after it. */
+  async delivered(ms: number): Promise<boolean> {
+    // What else is said in this turn goes with it.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#flush();
+    let isDelivered = false;
+    if (this.#held === 0)
+      await within(
+        ms,
+        this.#delivery.then((is) => void (isDelivered = is)),
+      );
+    return isDelivered;
   }
 
   /** Sends what waits, as far as there is a Redis. */
@@ -88,7 +105,10 @@ export class Outbox<Message> {
     this.#waiting.clear();
     this.#held = 0;
     // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-    pipeline.exec().catch(() => undefined);
+    this.#delivery = pipeline.exec().then(
+      (results) => results?.every(([error]) => error === null) ?? false,
+      () => false,
+    );
   }
 
   #remember(to: string, seq: number): void {

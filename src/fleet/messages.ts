@@ -1,3 +1,4 @@
+import type { DelegatedAnswer, Delegation } from "../protocol/delegation.ts";
 import type { RunLimits } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { TextRef } from "./texts.ts";
@@ -45,6 +46,8 @@ export interface FleetCallData {
   /** What the call's clock shows at its start: the same wherever and however often it starts. */
   readonly nowMs: number;
   readonly stream: boolean;
+  /** What its machine may carry out itself, of `delegations`. */
+  readonly delegated?: { readonly name: string; readonly grants: number };
 }
 
 /** The data of a job of BullMQ. */
@@ -62,6 +65,7 @@ export interface JobData {
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];
+  readonly delegations?: readonly Delegation["grants"][];
   /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
   readonly isInspection?: boolean;
 }
@@ -111,7 +115,13 @@ export type MachineMessage =
       readonly capability: string;
       readonly method: string;
       readonly args: string;
+      /** The machine carries it out, and says what came of it: it is only to be known. */
+      readonly isDelegated?: boolean;
+      /** What the machine has used of what the capability bounds. */
+      readonly used?: readonly number[];
     })
+  /** What came of something that it was to carry out; the answer is an executor's `Answer` as JSON. */
+  | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
   | (Said & { readonly kind: "log"; readonly line: string })
   | (Said & { readonly kind: "progress"; readonly payload: string })
   | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })

@@ -2,6 +2,8 @@ import type { Answer, Ask, Job, Reply } from "../executor/executor.ts";
 import type { FleetCallData, FleetLimits, FleetReply, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
+import type { Portable } from "../capabilities/capability.ts";
+import type { Delegate, Done } from "./delegate.ts";
 import { HeardAnswers } from "./heard-answers.ts";
 
 /** What a call needs of the machine that runs it. */
@@ -12,10 +14,17 @@ export interface CallHost {
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
+  /** Who carries out here what it asks, where its server leaves that to machines. */
+  delegate(): Delegate | null;
+  /** Whether its server hears all that was said by now before it hears of another machine that has the call. */
+  isHeard(): Promise<boolean>;
   onEnd(call: MachineCall): void;
 }
 
-/** A call of a server as this machine's executor takes it: what it asks, its server answers. */
+/** What was not begun. */
+const NOT_DONE: Done = { answer: null, outcome: "failed", durationMs: 0 };
+
+/** A call of a server as this machine's executor takes it: what it asks, its server answers, or leaves to it. */
 export class MachineCall implements Job {
   /** Its number here. */
   readonly run: number;
@@ -27,6 +36,7 @@ export class MachineCall implements Job {
   readonly #before: number;
   readonly #host: CallHost;
   readonly #heard: HeardAnswers;
+  readonly #delegate: Delegate | null;
   /** Asks that are not answered yet, by attempt and step. */
   readonly #asks = new Map<string, (answer: Answer) => void>();
   #isWaiting = false;
@@ -48,6 +58,7 @@ export class MachineCall implements Job {
     this.#start = start;
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
+    this.#delegate = host.delegate();
     this.#host = host;
   }
 
@@ -83,21 +94,43 @@ export class MachineCall implements Job {
     return this.limits.queueMs;
   }
 
-  ask({ step, attempt: own, nowMs, heard, capability, method, args }: Ask): Promise<Answer> {
-    const attempt = this.#before + own;
+  ask(asked: Ask): Promise<Answer> {
+    const { step, heard, capability } = asked;
+    const attempt = this.#before + asked.attempt;
+    const portable = this.#heard.isNew(attempt, step) ? (this.#delegate?.take(asked) ?? null) : null;
     this.#heard.noteAsk(step, heard);
-    const { run } = this.data;
-    const start = this.#start;
-    const when = heard === undefined ? {} : { heard };
-    this.#host.send({ kind: "ask", run, start, step, attempt, nowMs, ...when, capability, method, args });
-    return new Promise((resolve) => {
+    const used = this.#delegate?.used(capability);
+    const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
+    this.#host.send({ kind: "ask", run: this.data.run, start: this.#start, ...asked, attempt, ...more });
+    const answer = new Promise<Answer>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, resolve);
       this.#noteWait();
     });
+    if (portable !== null) void this.#carryOut({ ...asked, attempt }, portable);
+    return answer;
+  }
+
+  /** The server knows of it by the same mail, so that another machine does not take another way; of a write it has to know before. */
+  async #carryOut(ask: Ask, portable: Portable): Promise<void> {
+    const { step, attempt } = ask;
+    const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
+    if (this.isOver) return;
+    const done = mayBegin ? await this.#delegate?.carryOut(ask, portable) : NOT_DONE;
+    if (this.isOver || done === undefined) return;
+    const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
+    const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
+    const answer = done.answer === null ? null : JSON.stringify(done.answer);
+    this.#host.send({ kind: "told", run: this.data.run, start: this.#start, step, attempt, ...done, ...when, answer });
+    if (done.answer !== null) this.#answer(attempt, step, done.answer);
   }
 
   /** What its server says to something that it has asked. */
   answer(attempt: number, step: number, answer: Answer): void {
+    if (answer.kind === "value") this.#delegate?.noteAnswer(answer.json);
+    this.#answer(attempt, step, answer);
+  }
+
+  #answer(attempt: number, step: number, answer: Answer): void {
     const key = `${attempt} ${step}`;
     const resolve = this.#asks.get(key);
     if (resolve === undefined) return;
@@ -142,6 +175,7 @@ export class MachineCall implements Job {
   end(): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.#delegate?.[Symbol.dispose]();
     this.#asks.clear();
     this.#noteWait();
     this.#host.onEnd(this);

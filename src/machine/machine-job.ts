@@ -4,6 +4,8 @@ import type { Executor } from "../executor/executor.ts";
 import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
+import type { Broker } from "../broker/broker.ts";
+import { Delegate } from "./delegate.ts";
 import { MachineCall } from "./machine-call.ts";
 import type { Puller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
@@ -22,6 +24,10 @@ export interface JobHost {
   /** One object for the same limits: only calls that have the same may go together. */
   limits(limits: FleetLimits): FleetLimits;
   send(server: string, message: MachineMessage): void;
+  /** Carries out what servers leave to machines. */
+  readonly broker: Broker;
+  /** Whether all that was said by now is heard before any other machine that may take a job. */
+  isHeard(job: MachineJob): Promise<boolean>;
   /** All of its calls have ended. */
   onEnd(job: MachineJob): void;
 }
@@ -146,6 +152,8 @@ export class MachineJob {
       send: (message) => this.#host.send(this.server, message),
       onWait: (isWaiting) => this.#noteWait(isWaiting),
       refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
+      delegate: () => (resumption === undefined ? this.#delegate(data, script, tool.limits) : null),
+      isHeard: () => this.#host.isHeard(this),
       onEnd: () => {
         this.#calls.delete(data.run);
         this.#check();
@@ -159,6 +167,13 @@ export class MachineJob {
       const outcome = { ok: true, json: JSON.stringify(inspection) } as const;
       call.settle({ outcome, cpuMs: 0, waitedMs: 0, wallMs, heapBytes: 0, attempts: 1, logs: "", dropped: 0 });
     });
+  }
+
+  #delegate({ delegated, tenant, callId }: FleetCallData, script: ToolScript, limits: FleetLimits): Delegate | null {
+    const grants = delegated && this.#data.delegations?.[delegated.grants];
+    if (grants === undefined) return null;
+    const delegation = { name: delegated?.name ?? "", grants };
+    return new Delegate({ tool: script.name, tenant, callId, limits, delegation }, this.#host.broker);
   }
 
   #refuse(run: number, failure: Failure): void {

@@ -15,6 +15,8 @@ import { TextReader } from "../fleet/texts.ts";
 import { noteTaken, type Turn } from "../fleet/turn.ts";
 import type { Prelude } from "../protocol/prelude.ts";
 import { bundlePrelude } from "../runtimes/prelude.ts";
+import type { Broker } from "../broker/broker.ts";
+import { createDelegateBroker, type DelegateOptions } from "./delegate.ts";
 import { readJob } from "./job-data.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJob } from "./machine-job.ts";
@@ -32,6 +34,8 @@ const UNSEEN_MS = 1_000;
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
 const CLOSE_MS = 5_000;
+/** How long a write of a tool may wait until its server is certain to know of it. */
+const HEARD_MS = 2_000;
 
 export interface MachineOptions extends FleetOptions {
   /** Jobs that run at once. */
@@ -41,6 +45,8 @@ export interface MachineOptions extends FleetOptions {
   readonly executor: ResolvedIsolateOptions;
   /** Where code lies that is too large for Redis: see `ExecutorOptions.store`. */
   readonly store?: string | undefined;
+  /** What it needs to carry out itself what servers leave to machines. */
+  readonly delegate?: DelegateOptions | undefined;
   /** Where the machine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
@@ -83,6 +89,7 @@ class FleetMachine implements Machine {
   readonly #fleet: Fleet;
   readonly #executor: Executor;
   readonly #slots: Slots;
+  readonly #broker: Broker;
   readonly #outbox: Outbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
   readonly #presence: Presence;
@@ -110,6 +117,7 @@ class FleetMachine implements Machine {
     this.#fleet = fleet;
     this.#logger = options.logger;
     this.#slots = new Slots(options.slots);
+    this.#broker = createDelegateBroker(options.delegate ?? {});
     this.#metrics = new MachineMetrics(() => this.stats(), options.registry);
     const log = logMachine(options.logger);
     this.#executor = executorOf(
@@ -235,6 +243,7 @@ class FleetMachine implements Machine {
     await within(CLOSE_MS, Promise.allSettled([this.#inbox.close(), this.#presence.close()]));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();
+    await this.#broker.close();
     await within(CLOSE_MS, this.#fleet.close());
   }
 
@@ -276,6 +285,8 @@ class FleetMachine implements Machine {
         nextRun: () => ++this.#lastRun,
         limits: (limits) => this.#oneLimits(limits),
         send: (server, message) => this.#outbox.send(server, message),
+        broker: this.#broker,
+        isHeard: async (one) => (await this.#outbox.delivered(HEARD_MS)) && (await puller.holds(one.bull, one.token)),
         onEnd: (ended) => this.#onEnd(ended),
       },
     );

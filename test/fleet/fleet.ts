@@ -29,6 +29,8 @@ export interface MachineSettings {
   readonly workers?: number;
   readonly secret?: string;
   readonly isLogged?: boolean;
+  /** Where the servers keep what tools store. */
+  readonly kv?: string;
   /** Runs before the program: `ip netns exec NAME` for example. */
   readonly within?: readonly string[];
 }

@@ -1,7 +1,8 @@
 import { readFailure, readProgress } from "../../protocol/payload.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../../fleet/messages.ts";
-import type { Answer, Job, Reply } from "../executor.ts";
+import type { Delegation } from "../../protocol/delegation.ts";
+import type { Answer, Ask, Job, Reply, Told } from "../executor.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
@@ -25,6 +26,8 @@ export class FleetCall {
   #attempts = 0;
   #losses = 0;
   #asked = 0;
+  /** Steps whose answers it has heard on its machine. */
+  readonly #heard = new Set<number>();
   /** Log lines of this start, and of all. */
   #written = 0;
   #told = 0;
@@ -46,6 +49,7 @@ export class FleetCall {
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
   take(nowMs: number): void {
+    if (this.#attempts > 0) this.job.onMachineLost?.();
     this.#before = this.#attempts;
     this.#attempts++;
     this.#written = 0;
@@ -75,10 +79,27 @@ export class FleetCall {
   }
 
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> {
-    const { step, attempt, nowMs, heard, capability, method, args } = asked;
-    this.#asked = Math.max(this.#asked, step);
-    this.#attempts = Math.max(this.#attempts, attempt);
-    return this.job.ask({ step, attempt, nowMs, ...(heard === undefined ? {} : { heard }), capability, method, args });
+    const { kind: _kind, run: _run, start: _start, ...ask } = asked;
+    this.#asked = Math.max(this.#asked, ask.step);
+    this.#attempts = Math.max(this.#attempts, ask.attempt);
+    return this.job.ask(ask);
+  }
+
+  /** Its machine has carried out what it asked, or was to. Throws where that cannot be read. */
+  tell(said: Extract<MachineMessage, { readonly kind: "told" }>): void {
+    const { kind: _kind, run: _run, start: _start, answer, ...told } = said;
+    if (answer !== null && told.heard !== undefined) this.#heard.add(told.step);
+    this.job.tell?.({ ...told, answer: answer === null ? null : (JSON.parse(answer) as Told["answer"]) });
+  }
+
+  /** Whether it has heard on its machine what came of something that was carried out there. */
+  hasHeard({ step, isDelegated }: Pick<Ask, "step" | "isDelegated">): boolean {
+    return isDelegated === true && this.#heard.has(step);
+  }
+
+  /** What its machine may carry out. A machine knows of its own asks only, so it is the first one or none. */
+  get delegation(): Delegation | null {
+    return this.#attempts > 0 ? null : (this.job.delegate?.() ?? null);
   }
 
   /** What earlier starts wrote comes again, and has been told. */

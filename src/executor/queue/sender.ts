@@ -4,6 +4,7 @@ import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
+import type { Delegation } from "../../protocol/delegation.ts";
 import { seedOf } from "../../protocol/seed.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
 import { BoundedCache } from "../../bounded-cache.ts";
@@ -181,8 +182,9 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const places = new Map<object, number>();
-    const place = <T extends object>(list: T[], key: object, make: () => T): number => {
+    const delegations: Delegation["grants"][] = [];
+    const places = new Map<unknown, number>();
+    const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
       if (known !== undefined) return known;
       places.set(key, list.length);
@@ -193,6 +195,11 @@ export class Sender {
       const script = brought.get(job.script.key);
       if (script === undefined) return [];
       const command = job.command === undefined ? {} : { command: job.command };
+      const { delegation } = call;
+      const delegated = (of: Delegation) => ({
+        name: of.name,
+        grants: place(delegations, JSON.stringify(of.grants), () => of.grants),
+      });
       return {
         run,
         script: place(scripts, script, () => script),
@@ -204,11 +211,13 @@ export class Sender {
         seed: seedOf(this.#options.entropyKey, `${run}`),
         nowMs,
         stream: job.stream,
+        ...(delegation === null ? {} : { delegated: delegated(delegation) }),
       };
     });
     const { protocol: v, server } = this.#options;
     const isInspection = members[0]?.call.isInspection === true;
-    return { v, server, scripts, limits, calls, ...(isInspection ? { isInspection } : {}) };
+    const more = { ...(isInspection ? { isInspection } : {}), ...(delegations.length > 0 ? { delegations } : {}) };
+    return { v, server, scripts, limits, calls, ...more };
   }
 }
 

@@ -2,7 +2,7 @@
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
 import { startMachine } from "../../../src/machine/machine.ts";
 
-const { url, fleet, secret, slots = 8, workers = 2, isLogged = false } = JSON.parse(process.argv[2] ?? "{}");
+const { url, fleet, secret, slots = 8, workers = 2, isLogged = false, kv } = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
 };
@@ -12,6 +12,7 @@ const machine = await startMachine({
   secret,
   slots,
   workers,
+  delegate: { kv: kv === undefined ? undefined : { url: kv } },
   executor: resolveExecutorOptions("process"),
   logger: { info: log, warn: log },
 });
