@@ -40,6 +40,14 @@ export interface BrokerSubject extends GrantSubject {
 export type Said =
   Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
 
+/** What has to be known of an ask that another process carries out, or may have carried out. */
+export interface Shared {
+  /** See `OpenCapability.invoke`. */
+  readonly once?: string | undefined;
+  /** Whether it counts as no effect, because it changes nothing. */
+  readonly isRepeatable?: boolean;
+}
+
 /** What the call was decided to have of a capability, and what serves it. */
 interface Opened {
   readonly decision: Decision;
@@ -88,12 +96,12 @@ export class Performer implements Disposable {
 
   /**
    * Carries out an ask that was counted. Never rejects: whatever goes wrong on the way, also in telling what went wrong, the tool
-   * gets an answer. `once`: see `OpenCapability.invoke`.
+   * gets an answer.
    */
-  async perform(ask: Ask, once?: string): Promise<Said> {
+  async perform(ask: Ask, shared?: Shared): Promise<Said> {
     const askedMs = performance.now();
     try {
-      return await this.#perform(ask, askedMs, once);
+      return await this.#perform(ask, askedMs, shared);
     } catch {
       this.#host.note(this.#subject, ask, "failed");
       return { kind: "failure", failure: { code: "capability_failed", message: "the broker could not answer" } };
@@ -120,7 +128,7 @@ export class Performer implements Disposable {
     if (answer === null) return;
     const answerLength = answer.kind === "value" ? answer.json.length : 0;
     this.#length += ask.args.length + answerLength;
-    if (!this.isRead(ask)) this.#effects++;
+    if (this.isWrite(ask)) this.#effects++;
     if (used !== undefined) this.noteUsed(ask.capability, used);
     if (refused !== undefined && answer.kind === "failure") {
       this.#lastRefusal = { message: answer.failure.message, capability: ask.capability, ...refused };
@@ -128,10 +136,10 @@ export class Performer implements Disposable {
     this.#host.note(this.#subject, ask, outcome, { rules: this.rules(ask.capability), answerLength, durationMs });
   }
 
-  /** Whether an ask changes nothing. */
-  isRead({ capability, method }: Ask): boolean {
+  /** Whether something that a machine carries out changes anything. */
+  isWrite({ capability, method, args }: Ask): boolean {
     const { decision } = this.decide(capability);
-    return !decision.isGranted || this.#host.checks(decision.capability, method)?.isRead !== false;
+    return decision.isGranted && decision.capability.portable?.(method, JSON.parse(args))?.kind === "write";
   }
 
   decide(name: string): Opened {
@@ -165,7 +173,7 @@ export class Performer implements Disposable {
     }
   }
 
-  async #perform(ask: Ask, askedMs: number, once: string | undefined): Promise<Said> {
+  async #perform(ask: Ask, askedMs: number, shared: Shared | undefined): Promise<Said> {
     const { capabilityCalls, capabilityBytes } = this.#subject.limits;
     const opened = this.decide(ask.capability);
     const { decision } = opened;
@@ -175,7 +183,7 @@ export class Performer implements Disposable {
     if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
     const label = labelOf(ask);
     try {
-      return await this.#invoke(ask, askedMs, opened, decision, label, once);
+      return await this.#invoke(ask, askedMs, opened, decision, label, shared);
     } catch (error) {
       if (error instanceof CapabilityRefusal) {
         return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
@@ -191,7 +199,7 @@ export class Performer implements Disposable {
     opened: Opened,
     { capability, granted }: Extract<Decision, { isGranted: true }>,
     label: string,
-    once: string | undefined,
+    { once, isRepeatable = false }: Shared = {},
   ): Promise<Said> {
     const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
     const checks = this.#host.checks(capability, ask.method);
@@ -206,7 +214,8 @@ export class Performer implements Disposable {
       granted.map(({ value }) => value),
     ));
     if (opened.usedElsewhere !== null) open.noteUsed?.(opened.usedElsewhere);
-    if (checks.isRead) return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args), label);
+    if (checks.isRead || isRepeatable)
+      return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args), label);
     this.#effects++;
     try {
       return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args, once), label);

@@ -5,7 +5,7 @@ import { type Delegation, ON_MACHINES, type OnMachines } from "../protocol/deleg
 import type { Grants } from "./grants.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";
-import { type BrokerSubject, Performer } from "./performer.ts";
+import { type BrokerSubject, Performer, type Shared } from "./performer.ts";
 import { Replay } from "./replay.ts";
 import type { SessionHost } from "./session-host.ts";
 
@@ -39,7 +39,7 @@ export class BrokerSession implements Disposable {
   /** How many handlers were called, or may have been: what they did cannot be undone. */
   get effects(): number {
     let away = 0;
-    for (const { ask } of this.#away.values()) if (!this.#performer.isRead(ask)) away++;
+    for (const { ask } of this.#away.values()) if (this.#performer.isWrite(ask)) away++;
     return this.#performer.effects + away;
   }
 
@@ -100,7 +100,7 @@ export class BrokerSession implements Disposable {
     if (away === undefined || this.#isMachineLost) return;
     this.#away.delete(told.step);
     const { answer, step, attempt, heard } = told;
-    if (answer === null) return void this.#perform(away.ask).then(away.resolve);
+    if (answer === null) return void this.#perform(away.ask, this.#share(away.ask)).then(away.resolve);
     this.#elsewhere.add(away.ask.capability);
     this.#performer.noteTold(away.ask, told);
     // It is taken in where the call heard it: what was given it since was still on its way there.
@@ -129,12 +129,17 @@ export class BrokerSession implements Disposable {
     if (away === undefined) return;
     this.#away.delete(step);
     // It may have happened: by its name it happens once.
-    void this.#perform(away.ask, onceOf(this.#delegation, step)).then(away.resolve);
+    void this.#perform(away.ask, this.#share(away.ask)).then(away.resolve);
   }
 
-  async #perform(ask: Ask, once?: string): Promise<Answer> {
+  #share(ask: Ask): Shared {
+    const isRepeatable = !this.#performer.isWrite(ask);
+    return isRepeatable || !this.#isMachineLost ? { isRepeatable } : { once: onceOf(this.#delegation, ask.step) };
+  }
+
+  async #perform(ask: Ask, shared?: Shared): Promise<Answer> {
     const askedMs = performance.now();
-    const said = await this.#performer.perform(ask, once);
+    const said = await this.#performer.perform(ask, shared);
     const nowMs = ask.nowMs + Math.round(performance.now() - askedMs);
     const given: Answer = said.kind === "failure" && this.#isOfLost(ask) ? this.#mourn(ask) : { ...said, nowMs };
     this.journal.noteAnswer(ask.step, given);

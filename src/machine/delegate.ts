@@ -86,8 +86,8 @@ export class Delegate implements Disposable {
   async carryOut(ask: Ask, portable: Portable): Promise<Done> {
     const askedMs = performance.now();
     const { capability, step } = ask;
-    const once = portable.kind === "write" ? onceOf(this.#delegation, step) : undefined;
-    const said = await this.#performer.perform(ask, once);
+    const shared = portable.kind === "write" ? { once: onceOf(this.#delegation, step) } : { isRepeatable: true };
+    const said = await this.#performer.perform(ask, shared);
     const event = this.#events.get(step);
     this.#events.delete(step);
     const outcome = event?.outcome ?? "failed";
