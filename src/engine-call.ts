@@ -1,15 +1,14 @@
 import { Allowance } from "./allowance.ts";
 import { readMetadata, readOutput } from "./call-output.ts";
 import type { Grants } from "./broker/grants.ts";
-import type { BrokerSubject } from "./broker/performer.ts";
-import type { BrokerSession } from "./broker/session.ts";
+import type { BrokerSubject } from "./broker/subject.ts";
+import type { CallSession } from "./broker/session.ts";
 import { describeFailure, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
-import type { Answer, Ask, Executor, Job, Reply, Told } from "./executor/executor.ts";
+import type { Answer, Ask, Delegator, Executor, Job, Reply } from "./executor/executor.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { Limits } from "./limits.ts";
-import type { Delegation } from "./protocol/delegation.ts";
 import type { Failure } from "./protocol/messages.ts";
 import type { ToolScript } from "./protocol/script.ts";
 import { emptyMetadata, failure, type Progress, type ToolResult } from "./result.ts";
@@ -37,11 +36,6 @@ export interface CallBroker {
   /** `grants`: what was in force when the call began. */
   open(subject: BrokerSubject, grants: Grants | undefined): CallSession;
 }
-
-/** The answers of one call. */
-export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> &
-  Partial<Pick<BrokerSession, "delegate" | "tell" | "loseMachine">> &
-  Disposable;
 
 /** What is known of a call when it is admitted. */
 export interface AdmittedCall {
@@ -161,17 +155,8 @@ export class EngineCall implements Entry, Job {
     return this.#session;
   }
 
-  delegate(): Delegation | null {
-    if (this.#grants?.isForMachines !== true) return null;
-    return this.#open().delegate?.() ?? null;
-  }
-
-  tell(told: Told): void {
-    this.#session?.tell?.(told);
-  }
-
-  onMachineLost(): void {
-    this.#session?.loseMachine?.();
+  get delegator(): Delegator | null {
+    return this.#grants?.isForMachines === true ? (this.#open().delegator ?? null) : null;
   }
 
   plan(): string {

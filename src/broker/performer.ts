@@ -1,6 +1,4 @@
 import {
-  type CallBinary,
-  type CallTool,
   CapabilityRefusal,
   LimitReached,
   type OpenCall,
@@ -8,45 +6,18 @@ import {
   type Refused,
 } from "../capabilities/capability.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { Answer, Ask, Told } from "../executor/executor.ts";
+import type { Ask, Told } from "../executor/executor.ts";
 import { describeExcess } from "../json.ts";
-import type { Limits } from "../limits.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
 import { describeViolations } from "../tool/violation.ts";
-import type { CapabilityEvent } from "./capability-event.ts";
-import type { Decision, Grants, GrantSubject } from "./grants.ts";
+import type { Decision, Grants } from "./grants.ts";
 import type { LastRefusal } from "./last-refusal.ts";
 import type { MethodChecks, SessionHost } from "./session-host.ts";
+import type { BrokerSubject, Said, Shared } from "./subject.ts";
 import { CODES, exchange, labelOf, MESSAGE_MAX, messageOf } from "./wording.ts";
 
 /** One for all: to make one takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
-
-/** The call on whose behalf the broker acts. */
-export interface BrokerSubject extends GrantSubject {
-  readonly tenant: string;
-  readonly callId: string;
-  /** The call on whose behalf it is made, where a tool called it. */
-  readonly parentId?: string | undefined;
-  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
-  readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
-  /** What its tool is instead of a module. */
-  readonly binary?: CallBinary | undefined;
-  /** Is told of each ask as the host is. */
-  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
-}
-
-/** An answer before its time is known. */
-export type Said =
-  Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
-
-/** What has to be known of an ask that another process carries out, or may have carried out. */
-export interface Shared {
-  /** See `OpenCapability.invoke`. */
-  readonly once?: string | undefined;
-  /** Whether it counts as no effect, because it changes nothing. */
-  readonly isRepeatable?: boolean;
-}
 
 /** What the call was decided to have of a capability, and what serves it. */
 interface Opened {

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { Answer, Ask, Told } from "../executor/executor.ts";
+import type { Answer, Ask, Delegator, Told } from "../executor/executor.ts";
 import { isContinuation } from "../protocol/continuation.ts";
 import { type Delegation, ON_MACHINES, type OnMachines } from "../protocol/delegation.ts";
 import type { Grants } from "./grants.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";
-import { type BrokerSubject, Performer, type Shared } from "./performer.ts";
+import { Performer } from "./performer.ts";
 import { Replay } from "./replay.ts";
 import type { SessionHost } from "./session-host.ts";
+import type { BrokerSubject, Shared } from "./subject.ts";
 
 /** An ask that a worker machine carries out, and has not told the answer of. */
 interface Away {
@@ -16,7 +17,7 @@ interface Away {
 }
 
 /** The broker's side of one call: its journal, and what it has used of its limits. */
-export class BrokerSession implements Disposable {
+export class BrokerSession implements Delegator, Disposable {
   readonly journal = new Journal();
   readonly #host: SessionHost;
   readonly #subject: BrokerSubject;
@@ -77,21 +78,14 @@ export class BrokerSession implements Disposable {
     return this.#replay.give(entry);
   }
 
-  /** What the machine that runs the call may carry out: the same each time. `null` where that is nothing. */
-  delegate(): Delegation | null {
-    if (this.#delegation !== null) return this.#delegation;
-    const grants: { [name in OnMachines]?: readonly unknown[] } = {};
-    for (const name of ON_MACHINES) {
-      const { decision } = this.#performer.decide(name);
-      if (!decision.isGranted || decision.capability.portable === undefined) continue;
-      const values = decision.granted.filter(({ onMachines }) => onMachines).map(({ value }) => value);
-      if (values.length > 0) grants[name] = values;
-    }
-    // A machine has no secrets, so it could neither send one nor keep one out of an answer.
-    if (this.#performer.decide("secrets").decision.isGranted) delete grants.fetch;
-    if (Object.keys(grants).length === 0) return null;
-    this.#delegation = { name: randomUUID(), grants };
-    return this.#delegation;
+  /** What the machine that runs the call may carry out: the same each time. */
+  get delegation(): Delegation {
+    return (this.#delegation ??= this.#delegate());
+  }
+
+  /** Itself, where the machine that runs the call may carry something out. */
+  get delegator(): Delegator | null {
+    return Object.keys(this.delegation.grants).length === 0 ? null : this;
   }
 
   /** What came of an ask that was left to a machine. */
@@ -118,6 +112,19 @@ export class BrokerSession implements Disposable {
     this.#performer[Symbol.dispose]();
   }
 
+  #delegate(): Delegation {
+    const grants: { [name in OnMachines]?: readonly unknown[] } = {};
+    for (const name of ON_MACHINES) {
+      const { decision } = this.#performer.decide(name);
+      if (!decision.isGranted || decision.capability.portable === undefined) continue;
+      const values = decision.granted.filter(({ onMachines }) => onMachines).map(({ value }) => value);
+      if (values.length > 0) grants[name] = values;
+    }
+    // A machine has no secrets, so it could neither send one nor keep one out of an answer.
+    if (this.#performer.decide("secrets").decision.isGranted) delete grants.fetch;
+    return { name: randomUUID(), grants };
+  }
+
   #leave(ask: Ask): Promise<Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#away.set(ask.step, { ask, resolve });
@@ -134,7 +141,7 @@ export class BrokerSession implements Disposable {
 
   #share(ask: Ask): Shared {
     const isRepeatable = !this.#performer.isWrite(ask);
-    return isRepeatable || !this.#isMachineLost ? { isRepeatable } : { once: onceOf(this.#delegation, ask.step) };
+    return isRepeatable || !this.#isMachineLost ? { isRepeatable } : { once: onceOf(this.delegation, ask.step) };
   }
 
   async #perform(ask: Ask, shared?: Shared): Promise<Answer> {
@@ -164,7 +171,12 @@ export class BrokerSession implements Disposable {
   }
 }
 
+/** Who answers one call: a broker, or a recording. */
+export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> &
+  Partial<Pick<BrokerSession, "delegator">> &
+  Disposable;
+
 /** By which name what a step writes is written once, wherever it is carried out. */
-export function onceOf(delegation: Pick<Delegation, "name"> | null, step: number): string | undefined {
-  return delegation === null ? undefined : `${delegation.name}/${step}`;
+export function onceOf({ name }: Delegation, step: number): string {
+  return `${name}/${step}`;
 }

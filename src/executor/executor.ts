@@ -33,6 +33,15 @@ export type Answer =
   | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure }
   | { readonly kind: "diverged"; readonly message: string };
 
+/** The broker of a call of which the machine that runs it may carry something out. */
+export interface Delegator {
+  readonly delegation: Delegation;
+  /** What came of an ask that a machine was to carry out. */
+  tell(told: Told): void;
+  /** The machine is heard no more: what it has not told is carried out by the broker, when it is asked for again. */
+  loseMachine(): void;
+}
+
 /** A call as an executor takes it. */
 export interface Job {
   /** Unique within the engine. */
@@ -69,12 +78,8 @@ export interface Job {
   onRestart?(attempts: number): void;
   /** Whether another executor had begun it: then `plan` says what it was answered there. */
   readonly isResumed?: boolean;
-  /** What may be carried out where the call runs, in the broker's place: the same each time. */
-  delegate?(): Delegation | null;
-  /** What came of an ask that was. */
-  tell?(told: Told): void;
-  /** The machine is lost that did so: nothing more is heard of it. */
-  onMachineLost?(): void;
+  /** Who is told what is carried out where the call runs, in the broker's place. Nobody where nothing may be. */
+  readonly delegator?: Delegator | null;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

@@ -1,7 +1,8 @@
 import { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import type { Decision } from "../broker/grants.ts";
-import { Performer, type Said } from "../broker/performer.ts";
+import { Performer } from "../broker/performer.ts";
+import type { Said } from "../broker/subject.ts";
 import { onceOf } from "../broker/session.ts";
 import type { Capability, Portable } from "../capabilities/capability.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";

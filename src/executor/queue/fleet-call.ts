@@ -49,7 +49,7 @@ export class FleetCall {
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
   take(nowMs: number): void {
-    if (this.#attempts > 0) this.job.onMachineLost?.();
+    if (this.#attempts > 0) this.job.delegator?.loseMachine();
     this.#before = this.#attempts;
     this.#attempts++;
     this.#written = 0;
@@ -89,7 +89,7 @@ export class FleetCall {
   tell(said: Extract<MachineMessage, { readonly kind: "told" }>): void {
     const { kind: _kind, run: _run, start: _start, answer, ...told } = said;
     if (answer !== null && told.heard !== undefined) this.#heard.add(told.step);
-    this.job.tell?.({ ...told, answer: answer === null ? null : (JSON.parse(answer) as Told["answer"]) });
+    this.job.delegator?.tell({ ...told, answer: answer === null ? null : (JSON.parse(answer) as Told["answer"]) });
   }
 
   /** Whether it has heard on its machine what came of something that was carried out there. */
@@ -99,7 +99,7 @@ export class FleetCall {
 
   /** What its machine may carry out. A machine knows of its own asks only, so it is the first one or none. */
   get delegation(): Delegation | null {
-    return this.#attempts > 0 ? null : (this.job.delegate?.() ?? null);
+    return this.#attempts > 0 ? null : (this.job.delegator?.delegation ?? null);
   }
 
   /** What earlier starts wrote comes again, and has been told. */

@@ -101,7 +101,7 @@ describe("an ask that a machine carries out", () => {
 
   test("is carried out by its name where the machine was lost, and what that machine still says is not heard", async () => {
     const { session, performed, release } = open();
-    const { name } = session.delegate() ?? {};
+    const { name } = session.delegation;
     void session.ask(ask(1, { method: "set", isDelegated: true }));
     expect(session.effects).toBe(1);
     session.loseMachine();
@@ -126,9 +126,9 @@ describe("an ask that a machine carries out", () => {
 
 test("what may be delegated is the same each time, and nothing where no rule says so", () => {
   const { session } = open();
-  expect(session.delegate()).toEqual({ name: expect.any(String), grants: { kv: [7] } });
-  expect(session.delegate()).toBe(session.delegate());
-  expect(open([]).session.delegate()).toBeNull();
+  expect(session.delegator?.delegation).toEqual({ name: expect.any(String), grants: { kv: [7] } });
+  expect(session.delegation).toBe(session.delegation);
+  expect(open([]).session.delegator).toBeNull();
 });
 
 /** What happens next on the machine, in its mail, or at the server. */
