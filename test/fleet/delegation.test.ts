@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineCapability } from "../../src/capabilities/custom.ts";
 import type { CapabilityRequest } from "../../src/capabilities/capability.ts";
@@ -161,7 +162,7 @@ describe("what a rule lets worker machines fetch", () => {
       if (url === "/away") return void response.writeHead(302, { location: "http://127.0.0.1:9/" }).end();
       if (url === "/stream") {
         response.write("x".repeat(100));
-        await new Promise((resolve) => setTimeout(resolve, 60));
+        await delay(60);
       }
       response.end(url === "/" ? "short" : "x".repeat(2_000));
     });
@@ -199,7 +200,7 @@ describe("what a rule lets worker machines fetch", () => {
     await using web = await serve(async (_, response) => {
       for (const part of ["one ", "two ", "three"]) {
         response.write(part);
-        await new Promise((resolve) => setTimeout(resolve, 60));
+        await delay(60);
       }
       response.end();
     });
@@ -302,7 +303,7 @@ describe("a machine that is killed", () => {
     const notes = defineCapability({
       name: "notes",
       methods: {
-        wait: { handler: () => new Promise((resolve) => setTimeout(resolve, 4 * Math.random(), null)) },
+        wait: { handler: () => delay(4 * Math.random(), null) },
         add: { handler: (args: unknown) => void done.push(args) },
       },
     });
