@@ -14,6 +14,8 @@ const LETTER_MAX = 512 * 1024;
 const HELD_MAX = 64 * 1024 * 1024;
 const READ_MAX = 128;
 const BLOCK_MS = 2_000;
+/** How long what is not urgent may wait for something to go with. */
+const LATER_MS = 20;
 const PAUSE_MS = 200;
 /** Senders that are remembered. */
 const SENDERS_MAX = 10_000;
@@ -36,6 +38,7 @@ export class Outbox<Message> {
   /** Whether the last letters have come to Redis, once that is known. */
   #delivery = Promise.resolve(true);
   #isDue = false;
+  #later: NodeJS.Timeout | null = null;
   #isClosed = false;
   readonly #onReady = (): void => this.#schedule();
 
@@ -44,7 +47,8 @@ export class Outbox<Message> {
     options.connection.client.on("ready", this.#onReady);
   }
 
-  send(to: string, message: Message): void {
+  /** `isUrgent`: whether somebody waits for it. What is not urgent goes with what comes next, or after a short while. */
+  send(to: string, message: Message, isUrgent = true): void {
     const text = JSON.stringify(message);
     if (this.#isClosed || this.#held + text.length > HELD_MAX) return;
     this.#held += text.length;
@@ -55,7 +59,8 @@ export class Outbox<Message> {
     waiting.messages.push(text);
     waiting.length += text.length;
     this.#waiting.set(to, waiting);
-    this.#schedule();
+    if (isUrgent) this.#schedule();
+    else this.#later ??= setTimeout(() => this.#flush(), LATER_MS);
   }
 
   /** Whether Redis has all that was said by now: it keeps the order, so what anybody says later comes after it. */
@@ -89,6 +94,8 @@ export class Outbox<Message> {
   }
 
   #flush(): void {
+    if (this.#later !== null) clearTimeout(this.#later);
+    this.#later = null;
     const { connection, keys, payloads, id } = this.#options;
     // What is handed to the client while there is no Redis could not be taken back.
     if (!connection.isReady || this.#held === 0) return;

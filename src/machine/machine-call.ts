@@ -8,8 +8,8 @@ import { HeardAnswers } from "./heard-answers.ts";
 
 /** What a call needs of the machine that runs it. */
 export interface CallHost {
-  /** Says something to the call's server. */
-  send(message: MachineMessage): void;
+  /** Says something to the call's server, which may wait for it or not. */
+  send(message: MachineMessage, isUrgent?: boolean): void;
   /** It waits for its server, and needs no slot; or no longer. */
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
@@ -101,7 +101,8 @@ export class MachineCall implements Job {
     this.#heard.noteAsk(step, heard);
     const used = this.#delegate?.used(capability);
     const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
-    this.#host.send({ kind: "ask", run: this.data.run, start: this.#start, ...asked, attempt, ...more });
+    const isUrgent = portable === null;
+    this.#host.send({ kind: "ask", run: this.data.run, start: this.#start, ...asked, attempt, ...more }, isUrgent);
     const answer = new Promise<Answer>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, resolve);
       this.#noteWait();
@@ -110,7 +111,10 @@ export class MachineCall implements Job {
     return answer;
   }
 
-  /** The server knows of it by the same mail, so that another machine does not take another way; of a write it has to know before. */
+  /**
+   * The server hears of it before anything that comes of it, so that another machine does not take another way: of what is only
+   * read some time, of a write before it is done.
+   */
   async #carryOut(ask: Ask, portable: Portable): Promise<void> {
     const { step, attempt } = ask;
     const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
@@ -119,8 +123,8 @@ export class MachineCall implements Job {
     if (this.isOver || done === undefined) return;
     const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
     const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
-    const answer = done.answer === null ? null : JSON.stringify(done.answer);
-    this.#host.send({ kind: "told", run: this.data.run, start: this.#start, step, attempt, ...done, ...when, answer });
+    const told = { ...done, ...when, answer: done.answer === null ? null : JSON.stringify(done.answer) };
+    this.#host.send({ kind: "told", run: this.data.run, start: this.#start, step, attempt, ...told }, !isAwaited);
     if (done.answer !== null) this.#answer(attempt, step, done.answer);
   }
 

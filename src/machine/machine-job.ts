@@ -23,7 +23,7 @@ export interface JobHost {
   nextRun(): number;
   /** One object for the same limits: only calls that have the same may go together. */
   limits(limits: FleetLimits): FleetLimits;
-  send(server: string, message: MachineMessage): void;
+  send(server: string, message: MachineMessage, isUrgent?: boolean): void;
   /** Carries out what servers leave to machines. */
   readonly broker: Broker;
   /** Whether all that was said by now is heard before any other machine that may take a job. */
@@ -149,7 +149,7 @@ export class MachineJob {
     if (this.#cancelled.has(data.run)) return;
     const tool = { script, limits: this.#host.limits(limits) };
     const call = new MachineCall(this.#host.nextRun(), tool, data, this.start, resumption, {
-      send: (message) => this.#host.send(this.server, message),
+      send: (message, isUrgent) => this.#host.send(this.server, message, isUrgent),
       onWait: (isWaiting) => this.#noteWait(isWaiting),
       refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
       delegate: () => (resumption === undefined ? this.#delegate(data, script, tool.limits) : null),

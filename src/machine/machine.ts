@@ -284,7 +284,7 @@ class FleetMachine implements Machine {
         slots: this.#slots,
         nextRun: () => ++this.#lastRun,
         limits: (limits) => this.#oneLimits(limits),
-        send: (server, message) => this.#outbox.send(server, message),
+        send: (server, message, isUrgent) => this.#outbox.send(server, message, isUrgent),
         broker: this.#broker,
         isHeard: async (one) => (await this.#outbox.delivered(HEARD_MS)) && (await puller.holds(one.bull, one.token)),
         onEnd: (ended) => this.#onEnd(ended),
