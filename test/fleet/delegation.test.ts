@@ -146,7 +146,7 @@ describe("what a rule lets worker machines fetch", () => {
   });
 
   test.each([
-    ["an origin that is not granted", (_: string) => `return ${GET("http://127.0.0.1:9")};`],
+    ["an origin that is not granted", () => `return ${GET("http://127.0.0.1:9")};`],
     ["a placeholder of a secret", (at: string) => `return (await fetch("${at}/?k=glovebox.secret.KEY.")).text();`],
     ["a redirect to where nothing is granted", (at: string) => `return ${GET(at, "away")};`],
     ["too many requests", (at: string) => `for (let n = 0; n < 5; n++) await ${GET(at)};`],
@@ -232,7 +232,7 @@ describe("what a rule lets worker machines fetch", () => {
 describe("kv in Redis on a worker machine", () => {
   /** The machine and the server of these tests have different ones, so that it can be seen whose was used. */
   async function versionsIn(database: number): Promise<number> {
-    const connection = await RedisConnection.open(`${fleet.url}/${database}`, "test");
+    const connection = RedisConnection.open(`${fleet.url}/${database}`, "test");
     const keys = await connection.client.keys("glovebox:kv:*:version");
     await connection.close();
     return keys.length;
