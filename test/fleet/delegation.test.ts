@@ -1,6 +1,11 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineCapability } from "../../src/capabilities/custom.ts";
@@ -10,6 +15,7 @@ import type { CapabilityEvent } from "../../src/broker/capability-event.ts";
 import type { EngineOptions } from "../../src/options.ts";
 import { replayCall } from "../../src/replay-call.ts";
 import { RedisConnection } from "../../src/redis/connection.ts";
+import { MAIN } from "../integration/served.ts";
 import { startFleet, type TestFleet } from "./fleet.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
@@ -231,8 +237,8 @@ describe("what a rule lets worker machines fetch", () => {
 
 describe("kv in Redis on a worker machine", () => {
   /** The machine and the server of these tests have different ones, so that it can be seen whose was used. */
-  async function versionsIn(database: number): Promise<number> {
-    const connection = RedisConnection.open(`${fleet.url}/${database}`, "test");
+  async function versionsIn(database: number, { url } = fleet): Promise<number> {
+    const connection = RedisConnection.open(`${url}/${database}`, "test");
     const keys = await connection.client.keys("glovebox:kv:*:version");
     await connection.close();
     return keys.length;
@@ -245,6 +251,7 @@ describe("kv in Redis on a worker machine", () => {
     const { output, error } = await world.call(tool, { kv: true });
     expect({ output, error }).toEqual({ output: [2, 1], error: null });
     expect(await versionsIn(2)).toBe(1);
+    expect(await versionsIn(1, own)).toBe(0);
     expect(world.events.map(({ method, outcome }) => `${method} ${outcome}`)).toEqual([
       "set ok",
       "set ok",
@@ -252,6 +259,25 @@ describe("kv in Redis on a worker machine", () => {
       "get ok",
       "list ok",
     ]);
+  }, 60_000);
+
+  test("is where the configuration of the machine says", async () => {
+    await using own = await startFleet(0);
+    await using folder = await mkdtempDisposable(join(tmpdir(), "glovebox-delegation-"));
+    const file = join(folder.path, "glovebox.config.yaml");
+    const executor = `{ kind: queue, url: "${own.url}", fleet: ${own.name} }`;
+    await writeFile(file, `executor: ${executor}\nkv: { url: "${own.url}/2" }\nmachine: { port: 0 }\n`);
+    const worker = spawn(process.execPath, [...MAIN, "worker", "--workers", "1", "--config", file], { stdio: "pipe" });
+    try {
+      await once(createInterface(worker.stdout), "line");
+      await using world = await open(own, { kv: true }, ["kv"]);
+      expect((await world.call(`await host.kv.set("a", 1); return host.kv.get("a");`, { kv: true })).output).toBe(1);
+      expect([await versionsIn(1, own), await versionsIn(2, own)]).toEqual([0, 1]);
+    } finally {
+      const ended = once(worker, "exit");
+      worker.kill("SIGKILL");
+      await ended;
+    }
   }, 60_000);
 
   test("is the server's where the machine knows of none", async () => {
