@@ -51,6 +51,9 @@ test("it says what worker machines may carry out themselves", async () => {
     { from: "policy.rules[0]", onMachines: undefined },
     { from: "policy.rules[1]", onMachines: true },
   ]);
+  await using door = await createServer(other, { port: 0 });
+  const answer = await fetch(`${door.url}/v1/tools/reader/explanation`);
+  expect(await answer.json()).toEqual(other.explain("reader"));
 });
 
 test("without a tenant it is that of whoever names none", async () => {
