@@ -135,7 +135,7 @@ describe("what a rule lets worker machines fetch", () => {
     await using web = await serve();
     const methods = { methods: ["GET", "POST"] };
     await using world = await open(fleet, granted(web.origin, methods), ["fetch"]);
-    const post = `return (await fetch("${web.origin}", { method: "POST", body: "x" })).text();`;
+    const post = `return (await fetch("${web.origin}", { method: "POST" })).text();`;
     expect((await world.call(post, asking(web.origin, methods))).output).toBe("hello");
     expect(world.lookups).toEqual(["localhost"]);
   });
@@ -145,10 +145,12 @@ describe("what a rule lets worker machines fetch", () => {
     const secrets = { KEY: { value: "correct-horse", origins: [web.origin] } };
     const allow = { ...granted(web.origin), secrets: ["KEY"] };
     await using world = await open(fleet, allow, ["fetch"], { secrets });
-    const tool = `return (await fetch("${web.origin}", { headers: { authorization: host.secrets.KEY } })).text();`;
-    const { output } = await world.call(tool, { ...asking(web.origin), secrets: ["KEY"] });
-    expect(output).toBe("glovebox.secret.KEY.");
+    const asked = { ...asking(web.origin), secrets: ["KEY"] };
+    expect((await world.call(`return ${GET(web.origin)};`, asked)).output).toBe("undefined");
     expect(world.lookups).toEqual(["localhost"]);
+    const tool = `return (await fetch("${web.origin}", { headers: { authorization: host.secrets.KEY } })).text();`;
+    const { output } = await world.call(tool, asked);
+    expect(output).toBe("glovebox.secret.KEY.");
   });
 
   test.each([
@@ -159,6 +161,11 @@ describe("what a rule lets worker machines fetch", () => {
     ["too many bytes", (at: string) => `return ${GET(at, "long")};`],
     ["too many bytes of a stream", (at: string) => `return ${GET(at, "stream")};`],
     [
+      "too many requests while the first are under way",
+      (at: string) =>
+        `await Promise.all([1, 2, 3].map(async () => ${GET(at, "slow")}).concat(fetch("${at}", { method: "POST" })));`,
+    ],
+    [
       "too many requests of which some change something",
       (at: string) =>
         `for (let n = 0; n < 2; n++) await ${GET(at)}; for (const method of ["POST", "GET"]) await fetch("${at}", { method });`,
@@ -166,11 +173,12 @@ describe("what a rule lets worker machines fetch", () => {
   ])("is refused with the words of the server: %s", async (_, tool) => {
     await using web = await serve(async ({ url }, response) => {
       if (url === "/away") return void response.writeHead(302, { location: "http://127.0.0.1:9/" }).end();
+      if (url === "/slow") await delay(200);
       if (url === "/stream") {
         response.write("x".repeat(100));
         await delay(60);
       }
-      response.end(url === "/" ? "short" : "x".repeat(2_000));
+      response.end(url === "/" || url === "/slow" ? "short" : "x".repeat(2_000));
     });
     const bounds = { maxRequests: 3, maxBytes: 1_500, methods: ["GET", "POST"] };
     const errors = await Promise.all(

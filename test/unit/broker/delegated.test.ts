@@ -14,6 +14,8 @@ interface World {
   /** What the server's own handlers were called with, and by which name. */
   readonly performed: { readonly args: unknown; readonly once: string | undefined }[];
   readonly events: CapabilityEvent[];
+  /** What was used elsewhere, as the capability was told. */
+  readonly used: (readonly number[])[];
   /** Has the handler answer that was asked at this step. */
   readonly release: (step: number) => void;
 }
@@ -22,6 +24,7 @@ interface World {
 function open(onMachines: readonly ("fetch" | "kv")[] = ["kv"]): World {
   const performed: World["performed"] = [];
   const events: CapabilityEvent[] = [];
+  const used: (readonly number[])[] = [];
   const waiting = new Map<unknown, () => void>();
   const kv: Capability = {
     name: "kv",
@@ -33,6 +36,7 @@ function open(onMachines: readonly ("fetch" | "kv")[] = ["kv"]): World {
         performed.push({ args, once });
         return new Promise((resolve) => waiting.set(args, () => resolve("of the server")));
       },
+      noteUsed: (amounts) => used.push(amounts),
     }),
   };
   const policy: Policy = { rules: [{ allow: { kv: true }, onMachines }] };
@@ -48,7 +52,7 @@ function open(onMachines: readonly ("fetch" | "kv")[] = ["kv"]): World {
     limits: DEFAULT_LIMITS,
     callTool: () => Promise.reject(new Error("there are no other tools")),
   });
-  return { session, performed, events, release: (step) => waiting.get(step)?.() };
+  return { session, performed, events, used, release: (step) => waiting.get(step)?.() };
 }
 
 function ask(step: number, { attempt = 1, method = "get", heard = 0, isDelegated = false } = {}): Ask {
@@ -111,6 +115,18 @@ describe("an ask that a machine carries out", () => {
     expect(valueOf(await again)).toBe("of the server");
     expect(performed).toEqual([{ args: 1, once: `${name}/1` }]);
     expect(session.effects).toBe(1);
+  });
+
+  test("counts in what the capability bounds", () => {
+    const { session, used } = open();
+    void session.ask(ask(1, { isDelegated: true }));
+    session.tell({ ...told(1, { heard: 0 }), used: [5, 1] });
+    void session.ask(ask(2));
+    void session.ask({ ...ask(3), used: [9, 2] });
+    expect(used).toEqual([
+      [5, 1],
+      [9, 2],
+    ]);
   });
 
   test("comes before what the server has said meanwhile", async () => {
