@@ -1,11 +1,12 @@
 import { Allowance } from "./allowance.ts";
 import { concludeCall } from "./call-conclusion.ts";
 import type { Grants } from "./broker/grants.ts";
-import type { BrokerSession, BrokerSubject } from "./broker/session.ts";
+import type { BrokerSubject } from "./broker/subject.ts";
+import type { CallSession } from "./broker/session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "./capabilities/capability.ts";
 import { type ToolError, toolError } from "./errors.ts";
-import type { Answer, Ask, Executor, Job, Reply } from "./executor/executor.ts";
+import type { Answer, Ask, Delegator, Executor, Job, Reply } from "./executor/executor.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { Limits } from "./limits.ts";
 import type { Failure } from "./protocol/messages.ts";
@@ -37,9 +38,6 @@ export interface CallBroker {
   /** `grants`: what was in force when the call began. */
   open(subject: BrokerSubject, grants: Grants | undefined): CallSession;
 }
-
-/** The answers of one call. */
-export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> & Disposable;
 
 /** What is known of a call when it is admitted. */
 export interface AdmittedCall {
@@ -142,6 +140,12 @@ export class EngineCall implements Entry, Job {
   }
 
   ask(ask: Ask): Promise<Answer> {
+    const session = this.#open();
+    if (this.trace === null) return session.ask(ask);
+    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
+  }
+
+  #open(): CallSession {
     this.#session ??= this.#host.broker.open(
       {
         callId: this.callId,
@@ -158,9 +162,11 @@ export class EngineCall implements Entry, Job {
       },
       this.#grants,
     );
-    const session = this.#session;
-    if (this.trace === null) return session.ask(ask);
-    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
+    return this.#session;
+  }
+
+  get delegator(): Delegator | null {
+    return this.#grants?.isForMachines === true ? (this.#open().delegator ?? null) : null;
   }
 
   plan(): string {

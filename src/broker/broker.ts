@@ -5,7 +5,8 @@ import { compileSchema } from "../tool/schema.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";
-import { BrokerSession, type BrokerSubject } from "./session.ts";
+import type { BrokerSubject } from "./subject.ts";
+import { BrokerSession } from "./session.ts";
 import type { MethodChecks, SessionHost } from "./session-host.ts";
 
 /** How long capabilities may take to give back what they hold. */

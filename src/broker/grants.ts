@@ -19,12 +19,15 @@ const NAME_SHOWN = 64;
 /** Granted = requested ∩ policy ∩ narrowed. */
 export class Grants {
   readonly capabilities: ReadonlyMap<string, Capability>;
+  /** Whether its policy lets worker machines carry out anything at all. */
+  readonly isForMachines: boolean;
   readonly #policy: ReadPolicy;
 
   /** Throws a `TypeError` where the policy is none. */
   constructor(capabilities: ReadonlyMap<string, Capability>, policy: Policy) {
     this.capabilities = capabilities;
     this.#policy = new ReadPolicy(policy, capabilities);
+    this.isForMachines = this.#policy.isForMachines;
   }
 
   /** What the policy's rules name that there is not. */
@@ -76,9 +79,9 @@ export class Grants {
 }
 
 function meetAll({ grants }: Capability, asked: unknown, allowed: readonly Allowed[]): readonly Allowed[] {
-  return allowed.flatMap(({ rule, value }) => {
+  return allowed.flatMap(({ value, ...from }) => {
     const both = grants.meet(asked, value);
-    return both === null ? [] : [{ rule, value: both }];
+    return both === null ? [] : [{ ...from, value: both }];
   });
 }
 

@@ -1,85 +1,51 @@
-import {
-  type CallTool,
-  type CallBinary,
-  CapabilityRefusal,
-  LimitReached,
-  type OpenCall,
-  type OpenCapability,
-  type Refused,
-} from "../capabilities/capability.ts";
-import type { ErrorCode } from "../errors.ts";
-import type { Answer, Ask } from "../executor/executor.ts";
-import { describeExcess } from "../json.ts";
-import type { Limits } from "../limits.ts";
-import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
-import { describeViolations } from "../tool/violation.ts";
-import type { CapabilityEvent } from "./capability-event.ts";
-import type { Decision, Grants, GrantSubject } from "./grants.ts";
-import { Journal } from "./journal.ts";
+import { randomUUID } from "node:crypto";
+import type { Answer, Ask, Delegator, Told } from "../executor/executor.ts";
+import { isContinuation } from "../protocol/continuation.ts";
+import { type Delegation, ON_MACHINES, type OnMachines } from "../protocol/delegation.ts";
+import type { Grants } from "./grants.ts";
+import { Journal, type JournalEntry } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";
+import { Performer } from "./performer.ts";
 import { Replay } from "./replay.ts";
-import type { MethodChecks, SessionHost } from "./session-host.ts";
-import { CODES, exchange, labelOf, MESSAGE_MAX, messageOf } from "./wording.ts";
+import type { SessionHost } from "./session-host.ts";
+import type { BrokerSubject, Shared } from "./subject.ts";
 
-/** One for all: to make one takes longer than most handlers do. */
-const ENDED = new DOMException("the call has ended", "AbortError");
-
-/** The call on whose behalf the broker acts. */
-export interface BrokerSubject extends GrantSubject {
-  readonly tenant: string;
-  readonly callId: string;
-  /** The call on whose behalf it is made, where a tool called it. */
-  readonly parentId?: string | undefined;
-  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
-  readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
-  /** What its tool is instead of a module. */
-  readonly binary?: CallBinary | undefined;
-  /** Is told of each ask as the host is. */
-  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
-}
-
-/** An answer before its time is known. */
-type Said = Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
-
-/** What the call was decided to have of a capability, and what serves it. */
-interface Opened {
-  readonly decision: Decision;
-  open: OpenCapability | null;
+/** An ask that a worker machine carries out, and has not told the answer of. */
+interface Away {
+  readonly ask: Ask;
+  readonly resolve: (answer: Answer) => void;
 }
 
 /** The broker's side of one call: its journal, and what it has used of its limits. */
-export class BrokerSession implements Disposable {
+export class BrokerSession implements Delegator, Disposable {
   readonly journal = new Journal();
-  readonly #broker: SessionHost;
+  readonly #host: SessionHost;
   readonly #subject: BrokerSubject;
-  readonly #grants: Grants;
-  readonly #opened = new Map<string, Opened>();
-  #call: OpenCall | null = null;
-  /** Made only where a handler asks for its signal. */
-  #abort: AbortController | null = null;
-  #isEnded = false;
-  #length = 0;
-  /** What was asked of capabilities, and what only goes on with that. */
-  #calls = 0;
-  #continuations = 0;
-  #effects = 0;
+  readonly #performer: Performer;
   #replay: Replay;
-  #lastRefusal: LastRefusal | null = null;
+  #delegation: Delegation | null = null;
+  /** By their steps. */
+  readonly #away = new Map<number, Away>();
+  /** Capabilities of which a machine has carried something out, and whether it is gone with what it held of them. */
+  readonly #elsewhere = new Set<string>();
+  #isMachineLost = false;
 
-  constructor(broker: SessionHost, subject: BrokerSubject, grants: Grants) {
-    this.#broker = broker;
+  constructor(host: SessionHost, subject: BrokerSubject, grants: Grants) {
+    this.#host = host;
     this.#subject = subject;
-    this.#grants = grants;
+    this.#performer = new Performer(host, subject, grants);
     this.#replay = new Replay(1, this.journal);
   }
 
-  /** How many handlers were called: what they did cannot be undone. */
+  /** How many handlers were called, or may have been: what they did cannot be undone. */
   get effects(): number {
-    return this.#effects;
+    let away = 0;
+    for (const { ask } of this.#away.values()) if (this.#performer.isWrite(ask)) away++;
+    return this.#performer.effects + away;
   }
 
   get lastRefusal(): LastRefusal | null {
-    return this.#lastRefusal;
+    return this.#performer.lastRefusal;
   }
 
   /** Whether the call's last start ended without having asked all that an earlier one had. */
@@ -96,203 +62,121 @@ export class BrokerSession implements Disposable {
       if (known.capability !== ask.capability || known.method !== ask.method || known.args !== ask.args) {
         return Promise.resolve(this.#diverge(ask));
       }
-      this.#broker.note(this.#subject, ask, "replayed", { rules: this.#rules(ask.capability) });
+      if (this.#isMachineLost) this.#takeOver(ask.step);
+      this.#host.note(this.#subject, ask, "replayed", { rules: this.#performer.rules(ask.capability) });
       return this.#replay.give(known);
     }
     // The guest counts its steps, so only what is no guest of ours leaves one out.
     if (ask.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(ask));
     // The worker lets one through that is too many, so that it is told: more come only from what is no worker of ours.
-    if (this.#isBeyond(ask)) return Promise.resolve(this.#diverge(ask));
-    // Whatever goes wrong on the way, also in telling what went wrong, the tool gets an answer.
-    const askedMs = performance.now();
-    const failed = (): Said => {
-      this.#broker.note(this.#subject, ask, "failed");
-      return { kind: "failure", failure: { code: "capability_failed", message: "the broker could not answer" } };
-    };
-    const answer = this.#perform(ask, askedMs)
-      .catch(failed)
-      .then((said): Answer => {
-        const given = { ...said, nowMs: ask.nowMs + Math.round(performance.now() - askedMs) };
-        this.journal.noteAnswer(ask.step, given);
-        return given;
-      });
-    const entry = { ...ask, answer };
+    if (this.#performer.isBeyond(ask)) return Promise.resolve(this.#diverge(ask));
+    if (ask.used !== undefined) this.#performer.noteUsed(ask.capability, ask.used);
+    const answer = ask.isDelegated === true ? this.#leave(ask) : this.#perform(ask);
+    const { step, capability, method, args, heard } = ask;
+    const entry: JournalEntry = { step, capability, method, args, ...(heard === undefined ? {} : { heard }), answer };
     this.journal.append(entry);
     return this.#replay.give(entry);
   }
 
-  /** Counts it, and says whether it is further beyond the limits than a worker lets one be. */
-  #isBeyond({ capability, method }: Ask): boolean {
-    if (isContinuation(capability, method)) return ++this.#continuations > CONTINUATIONS_MAX;
-    return ++this.#calls > this.#subject.limits.capabilityCalls + 1;
+  /** What the machine that runs the call may carry out: the same each time. */
+  get delegation(): Delegation {
+    return (this.#delegation ??= this.#delegate());
+  }
+
+  /** Itself, where the machine that runs the call may carry something out. */
+  get delegator(): Delegator | null {
+    return Object.keys(this.delegation.grants).length === 0 ? null : this;
+  }
+
+  /** What came of an ask that was left to a machine. */
+  tell(told: Told): void {
+    const away = this.#away.get(told.step);
+    if (away === undefined || this.#isMachineLost) return;
+    this.#away.delete(told.step);
+    const { answer, step, attempt, heard } = told;
+    if (answer === null) return void this.#perform(away.ask, this.#share(away.ask)).then(away.resolve);
+    this.#elsewhere.add(away.ask.capability);
+    this.#performer.noteTold(away.ask, told);
+    // It is taken in where the call heard it: what was given it since was still on its way there.
+    if (heard === undefined || attempt !== this.#replay.attempt) this.journal.noteAnswer(step, answer);
+    else this.journal.insertAnswer(this.#replay.skip(step, heard), step, answer);
+    away.resolve(answer);
+  }
+
+  /** The machine that has carried something out for the call is heard no more: what it has not told, is carried out here. */
+  loseMachine(): void {
+    this.#isMachineLost = true;
+  }
+
+  [Symbol.dispose](): void {
+    this.#performer[Symbol.dispose]();
+  }
+
+  #delegate(): Delegation {
+    const grants: { [name in OnMachines]?: readonly unknown[] } = {};
+    for (const name of ON_MACHINES) {
+      const { decision } = this.#performer.decide(name);
+      if (!decision.isGranted || decision.capability.portable === undefined) continue;
+      const values = decision.granted.filter(({ onMachines }) => onMachines).map(({ value }) => value);
+      if (values.length > 0) grants[name] = values;
+    }
+    // A machine has no secrets, so it could neither send one nor keep one out of an answer.
+    if (this.#performer.decide("secrets").decision.isGranted) delete grants.fetch;
+    return { name: randomUUID(), grants };
+  }
+
+  #leave(ask: Ask): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    this.#away.set(ask.step, { ask, resolve });
+    return promise;
+  }
+
+  #takeOver(step: number): void {
+    const away = this.#away.get(step);
+    if (away === undefined) return;
+    this.#away.delete(step);
+    // It may have happened: by its name it happens once.
+    void this.#perform(away.ask, this.#share(away.ask)).then(away.resolve);
+  }
+
+  #share(ask: Ask): Shared {
+    const isRepeatable = !this.#performer.isWrite(ask);
+    return isRepeatable || !this.#isMachineLost ? { isRepeatable } : { once: onceOf(this.delegation, ask.step) };
+  }
+
+  async #perform(ask: Ask, shared?: Shared): Promise<Answer> {
+    const askedMs = performance.now();
+    const said = await this.#performer.perform(ask, shared);
+    const nowMs = ask.nowMs + Math.round(performance.now() - askedMs);
+    const given: Answer = said.kind === "failure" && this.#isOfLost(ask) ? this.#mourn(ask) : { ...said, nowMs };
+    this.journal.noteAnswer(ask.step, given);
+    return given;
+  }
+
+  /** Whether an ask goes on with what may have been lost with a machine. */
+  #isOfLost({ capability, method }: Ask): boolean {
+    return this.#isMachineLost && this.#elsewhere.has(capability) && isContinuation(capability, method);
+  }
+
+  #mourn(ask: Ask): Answer {
+    this.#host.note(this.#subject, ask, "diverged");
+    return { kind: "diverged", message: "the worker machine was lost that had begun what the call asks more of" };
   }
 
   #diverge(ask: Ask): Answer {
-    this.#broker.note(this.#subject, ask, "diverged");
+    this.#host.note(this.#subject, ask, "diverged");
     const message =
       "the call was run again after its executor was lost and asked for something else than before at step " + ask.step;
     return { kind: "diverged", message };
   }
+}
 
-  /** Tells handlers that nobody waits for them any more, and gives back what capabilities hold. */
-  [Symbol.dispose](): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
-    this.#abort?.abort(ENDED);
-    for (const { open } of this.#opened.values()) this.#close(open);
-  }
+/** Who answers one call: a broker, or a recording. */
+export type CallSession = Pick<BrokerSession, "journal" | "effects" | "lastRefusal" | "isBehind" | "ask"> &
+  Partial<Pick<BrokerSession, "delegator">> &
+  Disposable;
 
-  #close(open: OpenCapability | null): void {
-    try {
-      this.#broker.track(open?.close?.());
-    } catch {
-      // The call has ended, and nobody is left to tell.
-    }
-  }
-
-  async #perform(ask: Ask, askedMs: number): Promise<Said> {
-    const { capabilityCalls, capabilityBytes } = this.#subject.limits;
-    const opened = this.#decide(ask.capability);
-    const { decision } = opened;
-    if (!decision.isGranted) return this.#refuse(ask, askedMs, "denied", decision.message, decision.refused);
-    this.#length += ask.args.length;
-    if (this.#calls > capabilityCalls) return this.#exceed(ask, askedMs, `ask the host ${capabilityCalls} times`);
-    if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
-    const label = labelOf(ask);
-    try {
-      return await this.#invoke(ask, askedMs, opened, decision, label);
-    } catch (error) {
-      if (error instanceof CapabilityRefusal) {
-        return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
-      }
-      if (error instanceof LimitReached) return this.#fail(ask, askedMs, "limit", error.message, error.code);
-      return this.#fail(ask, askedMs, "failed", `${label} failed: ${messageOf(error, this.#broker.redact)}`);
-    }
-  }
-
-  async #invoke(
-    ask: Ask,
-    askedMs: number,
-    opened: Opened,
-    { capability, granted }: Extract<Decision, { isGranted: true }>,
-    label: string,
-  ): Promise<Said> {
-    const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
-    const checks = this.#broker.checks(capability, ask.method);
-    if (checks === undefined) return fail(`there is no ${label}`);
-    const excess = describeExcess(ask.args);
-    if (excess !== null) return fail(`${label} was called with arguments ${excess}`);
-    const args: unknown = JSON.parse(ask.args);
-    const wrong = checks.input?.check(args) ?? [];
-    if (wrong.length > 0) return fail(`${label} was called with wrong arguments: ${describeViolations(wrong)}`);
-    opened.open ??= capability.open(
-      this.#openCall(),
-      granted.map(({ value }) => value),
-    );
-    if (checks.isRead) return this.#answer(ask, askedMs, checks, await opened.open.invoke(ask.method, args), label);
-    this.#effects++;
-    try {
-      return this.#answer(ask, askedMs, checks, await opened.open.invoke(ask.method, args), label);
-    } catch (error) {
-      // What was refused has not happened.
-      if (error instanceof CapabilityRefusal) this.#effects--;
-      throw error;
-    }
-  }
-
-  #answer(ask: Ask, askedMs: number, checks: MethodChecks, value: unknown, label: string): Said {
-    const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
-    const written = value === undefined ? "null" : JSON.stringify(value);
-    if (typeof written !== "string") return fail(`${label} gave no JSON value`);
-    // Whatever a handler, a file or a variable holds, no secret reaches a tool.
-    const json = this.#broker.redact(written);
-    const odd = checks.output?.check(JSON.parse(json) as unknown) ?? [];
-    if (odd.length > 0) return fail(`${label} gave a value that its schema does not allow`);
-    this.#length += json.length;
-    const { capabilityBytes } = this.#subject.limits;
-    if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
-    const durationMs = performance.now() - askedMs;
-    const rules = this.#rules(ask.capability);
-    this.#broker.note(this.#subject, ask, "ok", { rules, answerLength: json.length, durationMs });
-    return { kind: "value", json };
-  }
-
-  #decide(name: string): Opened {
-    let opened = this.#opened.get(name);
-    if (opened === undefined) {
-      opened = { decision: this.#grants.decide(this.#subject, name), open: null };
-      this.#opened.set(name, opened);
-    }
-    return opened;
-  }
-
-  /** The rules that give the call something of a capability. */
-  #rules(name: string): readonly number[] {
-    const decision = this.#opened.get(name)?.decision;
-    return decision?.isGranted === true ? decision.granted.map(({ rule }) => rule) : [];
-  }
-
-  #openCall(): OpenCall {
-    if (this.#call !== null) return this.#call;
-    const { callId, tool, tenant, callTool, binary } = this.#subject;
-    const signal = () => this.#signal();
-    this.#call = {
-      callId,
-      tool,
-      callTool: (name, args) => callTool(name, args, this.#signal()),
-      grantsOf: (name) => {
-        const { decision } = this.#decide(name);
-        return decision.isGranted ? decision.granted.map(({ value }) => value) : [];
-      },
-      get signal() {
-        return signal();
-      },
-      ...(tenant === "" ? {} : { tenant }),
-      ...(binary === undefined ? {} : { binary }),
-    };
-    return this.#call;
-  }
-
-  #signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.#isEnded) this.#abort.abort(ENDED);
-    return this.#abort.signal;
-  }
-
-  #exceed(ask: Ask, askedMs: number, what: string): Said {
-    return this.#refuse(ask, askedMs, "limit", `a call may ${what}`, {
-      asked: labelOf(ask),
-      granted: what,
-      remedy: "raise limits.capabilityCalls or limits.capabilityBytes of the tool",
-    });
-  }
-
-  #refuse(ask: Ask, askedMs: number, outcome: "denied" | "limit", why: string, refused: Refused): Said {
-    const { redact } = this.#broker;
-    const [asked, granted, remedy] = [refused.asked, refused.granted, refused.remedy].map(redact) as [
-      string,
-      string,
-      string,
-    ];
-    const message = `${why}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
-    const said = this.#fail(ask, askedMs, outcome, message);
-    const capability = ask.capability.slice(0, 64);
-    if (said.kind === "failure") {
-      this.#lastRefusal = { message: said.failure.message, capability, asked, granted, remedy };
-    }
-    return said;
-  }
-
-  #fail(
-    ask: Ask,
-    askedMs: number,
-    outcome: keyof typeof CODES,
-    message: string,
-    code: ErrorCode = CODES[outcome],
-  ): Said {
-    const durationMs = performance.now() - askedMs;
-    this.#broker.note(this.#subject, ask, outcome, { rules: this.#rules(ask.capability), durationMs });
-    const failure = { code, message: this.#broker.redact(message).slice(0, MESSAGE_MAX) };
-    return { kind: "failure", failure };
-  }
+/** By which name what a step writes is written once, wherever it is carried out. */
+export function onceOf({ name }: Delegation, step: number): string {
+  return `${name}/${step}`;
 }

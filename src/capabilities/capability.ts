@@ -100,12 +100,28 @@ export interface CallBinary {
 export interface OpenCapability {
   /**
    * Carries out a method of the capability's `methods`, with arguments that its schema lets through. Answers with a
-   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails.
+   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails. `once` names what is asked, where
+   * it may be asked again by another process, which `portable` allowed: the same name changes nothing again, and is answered the same.
    */
-  invoke(method: string, args: unknown): unknown;
+  invoke(method: string, args: unknown, once?: string): unknown;
+  /** What the call has used of what the capability bounds by itself: counts that only grow, and mean something to it alone. */
+  used?(): readonly number[];
+  /** As much was used on the call's behalf by another process, and counts as if it were used here. */
+  noteUsed?(used: readonly number[]): void;
   /** The call has ended: gives back what it holds. Never throws. */
   close?(): void | Promise<void>;
 }
+
+/** What another process can carry out in the engine's place. */
+export type Portable =
+  /** It changes nothing. */
+  | { readonly kind: "read" }
+  /** It changes something, and by its name it does so once. */
+  | { readonly kind: "write" }
+  /** It changes nothing, and whoever carries it out can be asked for more of what it begins. */
+  | { readonly kind: "opening"; readonly of: string }
+  /** More of what was begun: nobody else can carry it out. */
+  | { readonly kind: "sequel"; readonly of: string };
 
 /** A capability as the broker knows it. */
 export interface Capability<Value = unknown> {
@@ -114,6 +130,8 @@ export interface Capability<Value = unknown> {
   readonly methods: { readonly [method: string]: MethodShape };
   /** Makes what serves a call, when it first asks. `grants` are alternatives, never none: what one of them gives is given. */
   open(call: OpenCall, grants: readonly Value[]): OpenCapability;
+  /** How another process than the engine's may carry out what a tool asks: `null` where it may not. `args` may be anything. */
+  readonly portable?: (method: string, args: unknown) => Portable | null;
   /** The engine closes. */
   close?(): void | Promise<void>;
 }

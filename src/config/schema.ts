@@ -97,7 +97,10 @@ const LOCATION = {
   required: ["path"],
 };
 
-const RULE = { ...section({ tools: true, tags: true, tenants: true, allow: OBJECT }), required: ["allow"] };
+const RULE = {
+  ...section({ tools: true, tags: true, tenants: true, allow: OBJECT, onMachines: true }),
+  required: ["allow"],
+};
 
 /**
  * What a configuration may say, as a JSON Schema. What its values mean, the engine checks. The names of variables in the

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../errors.ts";
+import type { DelegatedAnswer, Delegation } from "../protocol/delegation.ts";
 import type { Failure, RunLimits } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
@@ -18,13 +19,29 @@ export interface Ask {
   readonly method: string;
   /** JSON. */
   readonly args: string;
+  /** Whether it only is to be known, because the machine that runs the call carries it out: `Job.tell` says what came of it. */
+  readonly isDelegated?: boolean;
+  /** What that machine has used by now of what the capability bounds by itself, where it has. */
+  readonly used?: readonly number[];
 }
+
+/** What came of an ask that the machine that runs the call was to carry out. */
+export type Told = DelegatedAnswer<Exclude<Answer, { readonly kind: "diverged" }>>;
 
 /** The broker's answer. `diverged`: a call that was run again asked something else than before, so it must end. */
 export type Answer =
   | { readonly kind: "value"; readonly nowMs: number; readonly json: string }
   | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure }
   | { readonly kind: "diverged"; readonly message: string };
+
+/** The broker of a call of which the machine that runs it may carry something out. */
+export interface Delegator {
+  readonly delegation: Delegation;
+  /** What came of an ask that a machine was to carry out. */
+  tell(told: Told): void;
+  /** The machine is heard no more: what it has not told is carried out by the broker, when it is asked for again. */
+  loseMachine(): void;
+}
 
 /** A call as an executor takes it. */
 export interface Job {
@@ -64,6 +81,8 @@ export interface Job {
   readonly isResumed?: boolean;
   /** What another process has to know to say in our place how it ended, where one may. */
   readonly ticket?: Ticket | undefined;
+  /** Who is told what is carried out where the call runs, in the broker's place. Nobody where nothing may be. */
+  readonly delegator?: Delegator | null;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

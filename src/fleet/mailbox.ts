@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
 import { wordsOf } from "./damage.ts";
@@ -47,6 +48,8 @@ export class Outbox<Message> {
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
   readonly #boxes = new Map<string, { seq: number; renewedMs: number }>();
   #held = 0;
+  /** Whether the last letters have come to Redis, once that is known. */
+  #delivery = Promise.resolve(true);
   #isDue = false;
   #isClosed = false;
   #noted: NodeJS.Timeout | undefined;
@@ -68,6 +71,20 @@ export class Outbox<Message> {
       this.#noted = undefined;
       this.#schedule();
     }, NOTE_MS);
+  }
+
+  /** Whether Redis has all that was said by now: it keeps the order, so what anybody says later comes after it. */
+  async delivered(ms: number): Promise<boolean> {
+    // What else is said in this turn goes with it.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#flush();
+    let isDelivered = false;
+    if (this.#held === 0)
+      await within(
+        ms,
+        this.#delivery.then((is) => void (isDelivered = is)),
+      );
+    return isDelivered;
   }
 
   /** Sends what waits, as far as there is a Redis. */
@@ -104,6 +121,7 @@ export class Outbox<Message> {
     // What is handed to the client while there is no Redis could not be taken back.
     if (!connection.isReady || this.#held === 0) return;
     const nowMs = performance.now();
+    const sent: Promise<unknown>[] = [];
     for (const [to, { messages }] of this.#waiting) {
       const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
       const isDue = nowMs - known.renewedMs > RENEW_MS;
@@ -114,11 +132,15 @@ export class Outbox<Message> {
       const box = keys.of("mail", to);
       const packed = payloads.pack(letter, box);
       // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-      connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed).catch(() => undefined);
+      sent.push(connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed));
       if (isDue) connection.client.pexpire(box, BOX_TTL_MS).catch(() => undefined);
     }
     this.#waiting.clear();
     this.#held = 0;
+    this.#delivery = Promise.all(sent).then(
+      () => true,
+      () => false,
+    );
   }
 
   #remember(to: string, box: { seq: number; renewedMs: number }): void {

@@ -1,3 +1,4 @@
+import type { DelegatedAnswer, Delegation } from "../protocol/delegation.ts";
 import type { RunLimits } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Ticket } from "../ticket.ts";
@@ -48,6 +49,8 @@ export interface FleetCallData {
   readonly stream: boolean;
   /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
   readonly ticket?: Ticket;
+  /** What its machine may carry out itself, of `delegations`. */
+  readonly delegated?: { readonly name: string; readonly grants: number };
 }
 
 /** The data of a job of BullMQ. */
@@ -65,6 +68,7 @@ export interface JobData {
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];
+  readonly delegations?: readonly Delegation["grants"][];
   /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
   readonly isInspection?: boolean;
   /** Whether some of its calls have been begun before in another job: its first start has to ask for leave as well. */
@@ -116,7 +120,13 @@ export type MachineMessage =
       readonly capability: string;
       readonly method: string;
       readonly args: string;
+      /** The machine carries it out, and says what came of it: it is only to be known. */
+      readonly isDelegated?: boolean;
+      /** What the machine has used of what the capability bounds. */
+      readonly used?: readonly number[];
     })
+  /** What came of something that it was to carry out; the answer is an executor's `Answer` as JSON. */
+  | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
   | (Said & { readonly kind: "log"; readonly line: string })
   | (Said & { readonly kind: "progress"; readonly payload: string })
   | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })

@@ -1,5 +1,6 @@
 import { describeExcess, isObject } from "../json.ts";
 import { type Isolation, isModuleContract, RUNTIMES } from "../protocol/script.ts";
+import { type Delegation, ON_MACHINES } from "../protocol/delegation.ts";
 import { ProtocolError } from "../protocol/wire.ts";
 import {
   briefly,
@@ -10,6 +11,7 @@ import {
   isLine,
   isListOf,
   isMember,
+  isShort,
   isStart,
   isText,
   isTime,
@@ -38,11 +40,13 @@ export function readJobData(text: string, protocols: readonly number[]): JobData
 }
 
 function isJobData(data: Fields): data is Fields & JobData {
-  const { scripts, limits, calls, isInspection, isAgain } = data;
+  const { scripts, limits, calls, isInspection, isAgain, delegations = [] } = data;
   if (!isListOf(scripts, isScript) || !isListOf(limits, isLimits) || !isListOf(calls, isCall)) return false;
   // A number twice would be two calls of which nobody could say which is meant.
   if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
   const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
+  if (!isListOf(delegations, isGrants) || !calls.every((call) => isDelegated(call.delegated, delegations)))
+    return false;
   return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
 }
 
@@ -66,10 +70,29 @@ function isLimits(limits: Fields): limits is Fields & FleetLimits {
 }
 
 function isCall(call: Fields): call is Fields & FleetCallData {
-  const { run, script, limits, tenant, callId, args, command, seed, nowMs, stream } = call;
+  const { run, script, limits, tenant, callId, args, command, seed, nowMs, stream, ticket } = call;
   const isPlaced = isCount(run) && isCount(script) && isCount(limits) && isTime(nowMs) && typeof stream === "boolean";
   const isNamed = isText(tenant) && isText(callId) && (command === undefined || isText(command));
+  if (ticket !== undefined && !(isObject(ticket) && isTicket(ticket))) return false;
   return isPlaced && isNamed && typeof seed === "string" && SEED.test(seed) && isArgs(args);
+}
+
+function isTicket({ digest, holder, tool }: Fields): boolean {
+  return isShort(digest) && isShort(holder) && isText(tool);
+}
+
+/** What machines may carry out: lists of what those say who grant it, by the names of capabilities. */
+function isGrants(grants: Fields): grants is Fields & Delegation["grants"] {
+  return Object.entries(grants).every(
+    ([name, values]) => ON_MACHINES.some((one) => one === name) && Array.isArray(values),
+  );
+}
+
+function isDelegated(delegated: unknown, delegations: readonly unknown[]): boolean {
+  if (delegated === undefined) return true;
+  if (!isObject(delegated)) return false;
+  const { name, grants } = delegated;
+  return isShort(name) && isCount(grants) && grants < delegations.length;
 }
 
 /** Whether arguments are JSON, and nothing more: calls that go together are one text on their way into their isolate. */

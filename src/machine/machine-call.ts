@@ -3,6 +3,8 @@ import type { Answer, Ask, Job, Reply } from "../executor/executor.ts";
 import type { FleetCallData, FleetLimits, FleetReply, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
+import type { Portable } from "../capabilities/capability.ts";
+import type { Delegate, Done } from "./delegate.ts";
 import { HeardAnswers } from "./heard-answers.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 
@@ -10,10 +12,16 @@ import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 export interface CallHost {
   /** Says something to the call's server. */
   send(message: MachineMessage): void;
+  /** … something for which nobody waits. */
+  note(message: MachineMessage): void;
   /** It waits for its server, and needs no slot; or no longer. */
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
+  /** Who carries out here what it asks, where its server leaves that to machines. */
+  delegate(): Delegate | null;
+  /** Whether its server hears all that was said by now before it hears of another machine that has the call. */
+  isHeard(): Promise<boolean>;
   /** Its server is gone, and it asks for something. */
   onAlone(call: MachineCall): void;
   /** `end`: what others may be told of it, if its server is lost before it has heard. */
@@ -27,7 +35,10 @@ interface OpenAsk {
   looks: number;
 }
 
-/** A call of a server as this machine's executor takes it: what it asks, its server answers. */
+/** What was not begun. */
+const NOT_DONE: Done = { answer: null, outcome: "failed", durationMs: 0 };
+
+/** A call of a server as this machine's executor takes it: what it asks, its server answers, or leaves to it. */
 export class MachineCall implements Job {
   /** Its number here. */
   readonly run: number;
@@ -41,6 +52,9 @@ export class MachineCall implements Job {
   readonly #before: number;
   readonly #host: CallHost;
   readonly #heard: HeardAnswers;
+  readonly #delegate: Delegate | null;
+  /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
+  #untold: MachineMessage[] = [];
   /** Asks that are not answered yet, by attempt and step. */
   readonly #asks = new Map<string, OpenAsk>();
   #isWaiting = false;
@@ -65,6 +79,7 @@ export class MachineCall implements Job {
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
     this.#kept = kept;
+    this.#delegate = host.delegate();
     this.#host = host;
   }
 
@@ -100,23 +115,72 @@ export class MachineCall implements Job {
     return this.limits.queueMs;
   }
 
-  ask({ step, attempt: own, nowMs, heard, capability, method, args }: Ask): Promise<Answer> {
-    const attempt = this.#before + own;
+  ask(asked: Ask): Promise<Answer> {
+    const { step, heard, capability } = asked;
+    const attempt = this.#before + asked.attempt;
+    const isNew = !this.#isOrphan && this.#heard.isNew(attempt, step);
+    const portable = isNew ? (this.#delegate?.take(asked) ?? null) : null;
     this.#heard.noteAsk(step, heard);
-    const { run } = this.data;
-    const start = this.#start;
-    const when = heard === undefined ? {} : { heard };
-    const message = { kind: "ask", run, start, step, attempt, nowMs, ...when, capability, method, args } as const;
+    const used = this.#delegate?.used(capability);
+    const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
+    const message = { kind: "ask", run: this.data.run, start: this.#start, ...asked, attempt, ...more } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
-    else this.#host.send(message);
-    return new Promise((resolve) => {
+    else if (portable === null) this.#host.send(message);
+    else this.#noteDelegated(message);
+    const answer = new Promise<Answer>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
     });
+    if (portable !== null) void this.#carryOut({ ...asked, attempt }, portable);
+    return answer;
+  }
+
+  /**
+   * The server hears of it before anything that comes of it, so that another machine does not take another way: of what is only
+   * read some time, of a write before it is done.
+   */
+  async #carryOut(ask: Ask, portable: Portable): Promise<void> {
+    const { step, attempt } = ask;
+    const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
+    if (this.isOver) return;
+    const done = mayBegin ? await this.#delegate?.carryOut(ask, portable) : NOT_DONE;
+    if (this.isOver || done === undefined) return;
+    const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
+    const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
+    const answer = done.answer === null ? null : JSON.stringify(done.answer);
+    const told = {
+      kind: "told",
+      run: this.data.run,
+      start: this.#start,
+      step,
+      attempt,
+      ...done,
+      ...when,
+      answer,
+    } as const;
+    if (isAwaited) this.#noteDelegated(told);
+    else {
+      this.#untold.push(told);
+      this.#host.send(told);
+    }
+    if (done.answer !== null) this.#answer(attempt, step, done.answer);
+  }
+
+  /** Says something that goes with what comes next, and again with what has to be said again. */
+  #noteDelegated(message: MachineMessage): void {
+    this.#untold.push(message);
+    this.#host.note(message);
   }
 
   /** What its server says to something that it has asked. */
   answer(attempt: number, step: number, answer: Answer): void {
+    if (answer.kind === "value") this.#delegate?.noteAnswer(answer.json);
+    // Mail keeps its order, so it has heard of all that was carried out before.
+    this.#untold = this.#untold.filter((said) => "step" in said && said.step > step);
+    this.#answer(attempt, step, answer);
+  }
+
+  #answer(attempt: number, step: number, answer: Answer): void {
     const key = `${attempt} ${step}`;
     const asked = this.#asks.get(key);
     if (asked === undefined) return;
@@ -128,9 +192,14 @@ export class MachineCall implements Job {
 
   /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
   repeatAsks(): void {
+    let isDue = false;
     for (const asked of this.#asks.values()) {
       const looks = ++asked.looks;
-      if (looks > 1 && (looks & (looks - 1)) === 0) this.#host.send(asked.message);
+      if (looks <= 1 || (looks & (looks - 1)) !== 0) continue;
+      // An ask is not heard before those that came before it.
+      if (!isDue) for (const said of this.#untold) this.#host.send(said);
+      isDue = true;
+      this.#host.send(asked.message);
     }
   }
 
@@ -155,6 +224,7 @@ export class MachineCall implements Job {
   onRestart(attempts: number): void {
     // Nobody waits for what an earlier start has asked.
     this.#asks.clear();
+    this.#untold = [];
     this.#noteWait();
     this.#host.send({ kind: "restart", run: this.data.run, start: this.#start, attempts });
   }
@@ -180,6 +250,7 @@ export class MachineCall implements Job {
   #end(end: CallEnd | null): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.#delegate?.[Symbol.dispose]();
     this.#asks.clear();
     this.#noteWait();
     this.#host.onEnd(this, end);

@@ -4,6 +4,8 @@ import type { Executor } from "../executor/executor.ts";
 import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
+import type { Broker } from "../broker/broker.ts";
+import { Delegate } from "./delegate.ts";
 import { MachineCall } from "./machine-call.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import type { Puller } from "./puller.ts";
@@ -27,6 +29,10 @@ export interface JobHost {
   send(server: string, message: MachineMessage): void;
   /** … something that the server does not wait for. */
   note(server: string, message: MachineMessage): void;
+  /** Carries out what servers leave to machines. */
+  readonly broker: Broker;
+  /** Whether all that was said by now is heard before any other machine that may take a job. */
+  isHeard(job: MachineJob): Promise<boolean>;
   /** All of its calls have ended. */
   onEnd(job: MachineJob): void;
 }
@@ -195,6 +201,9 @@ export class MachineJob {
     const tool = { script, limits: this.#host.limits(limits) };
     const call = new MachineCall(this.#host.nextRun(), tool, data, this.start, resumption, kept, {
       send: (message) => this.#host.send(this.server, message),
+      note: (message) => this.#host.note(this.server, message),
+      delegate: () => (resumption === undefined ? this.#delegate(data, script, tool.limits) : null),
+      isHeard: () => this.#host.isHeard(this),
       onWait: (isWaiting) => this.#noteWait(isWaiting),
       refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
       onAlone: () => this.cancel(data.run),
@@ -212,6 +221,13 @@ export class MachineJob {
       const outcome = { ok: true, json: JSON.stringify(inspection) } as const;
       call.settle({ outcome, cpuMs: 0, waitedMs: 0, wallMs, heapBytes: 0, attempts: 1, logs: "", dropped: 0 });
     });
+  }
+
+  #delegate({ delegated, tenant, callId }: FleetCallData, script: ToolScript, limits: FleetLimits): Delegate | null {
+    const grants = delegated && this.#data.delegations?.[delegated.grants];
+    if (grants === undefined) return null;
+    const delegation = { name: delegated?.name ?? "", grants };
+    return new Delegate({ tool: script.name, tenant, callId, limits, delegation }, this.#host.broker);
   }
 
   #refuse(run: number, failure: Failure): void {

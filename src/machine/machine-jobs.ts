@@ -2,6 +2,7 @@ import type { Job as BullJob } from "bullmq";
 import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import type { Executor } from "../executor/executor.ts";
+import type { Broker } from "../broker/broker.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../fleet/messages.ts";
 import { wordsOf } from "../fleet/damage.ts";
@@ -33,6 +34,10 @@ export interface JobsHost {
   readonly scripts: ToolScripts;
   readonly slots: Slots;
   readonly keyed: KeyedCalls | undefined;
+  /** Carries out what servers leave to machines. */
+  readonly broker: Broker;
+  /** Whether Redis has all that was said by now. */
+  delivered(): Promise<boolean>;
   readonly logger: MachineLogger | undefined;
   readonly protocols: readonly number[];
   /** A job cannot be read, and is dropped. */
@@ -112,6 +117,7 @@ export class MachineJobs {
         send: (server, message) => this.#host.send(server, message),
         note: (server, message) => this.#host.note(server, message),
         limits: (limits) => this.#oneLimits(limits),
+        isHeard: async (one) => (await this.#host.delivered()) && (await one.puller.holds(one.bull, one.token)),
         onEnd: (ended) => this.#onEnd(ended),
       },
     );

@@ -17,6 +17,7 @@ const STALLED_MAX = 100;
 const BLOCK_S = 2;
 const PAUSE_MS = 200;
 const CLOSE_MS = 3_000;
+const HOLDS_MS = 1_000;
 
 export interface PullerOptions {
   readonly fleet: Fleet;
@@ -72,6 +73,17 @@ export class Puller {
       () => this.#dropSide(job),
       () => undefined,
     );
+  }
+
+  /** Whether a job still is this machine's: then it stays so for a while. */
+  async holds(job: BullJob, token: string): Promise<boolean> {
+    let isOurs = false;
+    const renewed = job.extendLock(token, LOCK_MS).then(
+      (extended) => void (isOurs = extended === 1),
+      () => undefined,
+    );
+    await within(HOLDS_MS, renewed);
+    return isOurs;
   }
 
   /** Lets another machine have a job, at once. */

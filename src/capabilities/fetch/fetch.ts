@@ -8,6 +8,7 @@ import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
 import { type Part, readPart } from "./part.ts";
 import { Permission } from "./permission.ts";
+import { portableRequest } from "./portable.ts";
 import { type Leave, Places } from "./places.ts";
 import { type Hop, readTarget } from "./redirect.ts";
 import type { Piece } from "./response-body.ts";
@@ -80,6 +81,7 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
     },
+    portable: portableRequest,
     open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
     close: () => connections.close(),
   };
@@ -118,6 +120,14 @@ class FetchSession implements OpenCapability {
     if (method === "read") return this.#read(id);
     this.#drop(id, new FetchFailure("the request was cancelled"));
     return null;
+  }
+
+  used(): readonly number[] {
+    return this.#host.permission.used;
+  }
+
+  noteUsed(used: readonly number[]): void {
+    this.#host.permission.noteUsed(used);
   }
 
   close(): void {

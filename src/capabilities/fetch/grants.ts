@@ -1,11 +1,11 @@
 import type { GrantKind, Side, Uncovered } from "../capability.ts";
 import { coversPattern, meetPatterns, type OriginPattern, PATTERN_FORM, readOriginPattern } from "./origin-pattern.ts";
 
-/** What of the web is asked for, or given. */
+/** What of the web is asked for, or given: plain data, as it may go to worker machines. */
 export interface FetchGrant {
   readonly origins: readonly OriginPattern[];
   /** Origins of which the address may be a private one. */
-  readonly privateOrigins: ReadonlySet<string>;
+  readonly privateOrigins: readonly string[];
   /** `null`: whatever method. */
   readonly methods: readonly string[] | null;
   /** Of all requests and answers of a call together: bodies, and the paths and headers that a tool writes. */
@@ -48,7 +48,7 @@ export const fetchGrants: GrantKind<FetchGrant> = {
     const exact = readPrivate(given.get("privateOrigins"), side);
     return {
       origins: [...own, ...exact],
-      privateOrigins: new Set(exact.map(({ text }) => text)),
+      privateOrigins: exact.map(({ text }) => text),
       methods: readMethods(given.get("methods"), side),
       maxBytes: readCount(given.get("maxBytes"), "/maxBytes", unsaid ?? MAX_BYTES_DEFAULT),
       maxRequests: readCount(given.get("maxRequests"), "/maxRequests", unsaid ?? MAX_REQUESTS_DEFAULT),

@@ -16,9 +16,20 @@ export class Permission {
   readonly #grants: readonly FetchGrant[];
   #bytes = 0;
   #requests = 0;
+  /** What was used by another process. */
+  #elsewhere = { bytes: 0, requests: 0 };
 
   constructor(grants: readonly FetchGrant[]) {
     this.#grants = grants;
+  }
+
+  /** Bytes and requests that were used here. */
+  get used(): readonly number[] {
+    return [this.#bytes, this.#requests];
+  }
+
+  noteUsed([bytes = 0, requests = 0]: readonly number[]): void {
+    this.#elsewhere = { bytes, requests };
   }
 
   /** Counts a request and answers what it may use. Throws a `CapabilityRefusal` where it is not granted. */
@@ -30,7 +41,7 @@ export class Permission {
     );
     if (granting.length === 0) throw this.#deny(`${asked} was not granted`, method, url);
     const maxRequests = Math.max(...granting.map((grant) => grant.maxRequests));
-    if (++this.#requests > maxRequests) {
+    if (++this.#requests + this.#elsewhere.requests > maxRequests) {
       throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, and redirects count`, {
         asked,
         granted: `maxRequests ${maxRequests}`,
@@ -38,7 +49,7 @@ export class Permission {
       });
     }
     return {
-      isPrivate: granting.some(({ privateOrigins }) => privateOrigins.has(url.origin)),
+      isPrivate: granting.some(({ privateOrigins }) => privateOrigins.includes(url.origin)),
       maxBytes: Math.max(...granting.map((grant) => grant.maxBytes)),
       maxRequests,
     };
@@ -46,7 +57,7 @@ export class Permission {
 
   /** How many of some bytes a call may still exchange; they are counted. */
   take(bytes: number, { maxBytes }: Permit): number {
-    const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes));
+    const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes - this.#elsewhere.bytes));
     this.#bytes += taken;
     return taken;
   }

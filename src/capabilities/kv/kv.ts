@@ -1,4 +1,4 @@
-import type { Capability, MethodShape } from "../capability.ts";
+import type { Capability, MethodShape, Portable } from "../capability.ts";
 import type { KvStore } from "./kv-store.ts";
 import { KEY_MAX_BYTES, LIST_MAX, Namespace } from "./namespace.ts";
 import { quotaGrants } from "./quota.ts";
@@ -52,10 +52,17 @@ export function createKv(options: KvStoreOptions): Capability<number> {
     methods: METHODS,
     open: (call, grants) => {
       const namespace = new Namespace(store, call, Math.max(...grants));
-      return { invoke: (method, args) => namespace.invoke(method, args) };
+      return { invoke: (method, args, once) => namespace.invoke(method, args, once) };
     },
+    // A file is the engine's alone.
+    ...("url" in options ? { portable: (method: string) => portable(method) } : {}),
     close: () => store.close(),
   };
+}
+
+function portable(method: string): Portable | null {
+  if (!Object.hasOwn(METHODS, method)) return null;
+  return { kind: method === "set" || method === "delete" ? "write" : "read" };
 }
 
 function object(properties: Record<string, unknown>, required: readonly string[] = []): MethodShape {

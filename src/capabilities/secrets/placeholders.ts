@@ -12,7 +12,7 @@ const PLACEHOLDERS_MAX = 32;
 /** How a secret has to be written where it stands. */
 type Writing = (value: string) => string;
 
-/** Whether there is a placeholder in a header's value. */
+/** Whether there is a placeholder in a header's value, or in a URL. */
 export function hasPlaceholder(value: string): boolean {
   return value.search(PLACEHOLDER) >= 0 || (basicOf(value)?.credentials.search(PLACEHOLDER) ?? -1) >= 0;
 }

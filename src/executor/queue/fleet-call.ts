@@ -1,8 +1,11 @@
 import { readFailure, readProgress } from "../../protocol/payload.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../../fleet/messages.ts";
+import type { Delegation } from "../../protocol/delegation.ts";
+import { readAnswer } from "../../fleet/read-message.ts";
+import { ProtocolError } from "../../protocol/wire.ts";
 import type { Ticket } from "../../ticket.ts";
-import type { Answer, Job, Reply } from "../executor.ts";
+import type { Answer, Ask, Job, Reply } from "../executor.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
@@ -29,6 +32,8 @@ export class FleetCall {
   /** What this start was answered, by step. */
   readonly #answers = new Map<number, Promise<Answer>>();
   #answering = 0;
+  /** Steps whose answers it has heard on its machine. */
+  readonly #heard = new Set<number>();
   /** Log lines of this start, and of all. */
   #written = 0;
   #told = 0;
@@ -55,6 +60,7 @@ export class FleetCall {
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
   take(nowMs: number): void {
+    if (this.#attempts > 0) this.job.delegator?.loseMachine();
     this.#before = this.#attempts;
     this.#attempts++;
     this.#written = 0;
@@ -88,7 +94,7 @@ export class FleetCall {
    * an ask that is still missing has none, and comes again as well.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> | null {
-    const { step, attempt, nowMs, heard, capability, method, args } = asked;
+    const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = asked;
     if (step > this.#asked + 1) return null;
     if (attempt !== this.#answering) this.#answers.clear();
     this.#answering = attempt;
@@ -96,10 +102,33 @@ export class FleetCall {
     if (known !== undefined) return known;
     this.#asked = Math.max(this.#asked, step);
     this.#attempts = Math.max(this.#attempts, attempt);
-    const when = heard === undefined ? {} : { heard };
-    const answer = this.job.ask({ step, attempt, nowMs, ...when, capability, method, args });
+    const more = {
+      ...(heard === undefined ? {} : { heard }),
+      ...(isDelegated === undefined ? {} : { isDelegated }),
+      ...(used === undefined ? {} : { used }),
+    };
+    const answer = this.job.ask({ step, attempt, nowMs, ...more, capability, method, args });
     this.#answers.set(step, answer);
     return answer;
+  }
+
+  /** Its machine has carried out what it asked, or was to. Throws where that cannot be read. */
+  tell(said: Extract<MachineMessage, { readonly kind: "told" }>): void {
+    const { kind: _kind, run: _run, start: _start, answer, ...told } = said;
+    const read = answer === null ? null : readAnswer(answer);
+    if (read?.kind === "diverged") throw new ProtocolError("what was carried out is no way that a call took");
+    if (read !== null && told.heard !== undefined) this.#heard.add(told.step);
+    this.job.delegator?.tell({ ...told, answer: read });
+  }
+
+  /** Whether it has heard on its machine what came of something that was carried out there. */
+  hasHeard({ step, isDelegated }: Pick<Ask, "step" | "isDelegated">): boolean {
+    return isDelegated === true && this.#heard.has(step);
+  }
+
+  /** What its machine may carry out. A machine knows of its own asks only, so it is the first one or none. */
+  get delegation(): Delegation | null {
+    return this.#attempts > 0 ? null : (this.job.delegator?.delegation ?? null);
   }
 
   /** What earlier starts wrote comes again, and has been told. */

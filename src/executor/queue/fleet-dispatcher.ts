@@ -88,6 +88,8 @@ export class FleetDispatcher {
     switch (message.kind) {
       case "ask":
         return this.#onAsk(machine, call, message);
+      case "told":
+        return call.tell(message);
       case "log":
         return call.log(message.line);
       case "progress":
@@ -178,6 +180,7 @@ export class FleetDispatcher {
     const { run, step, attempt, start } = asked;
     const job = call.carrier;
     void call.ask(asked)?.then((answer) => {
+      if (call.hasHeard(asked)) return;
       if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
       this.#host.send(machine, { kind: "answer", run, step, attempt, answer: JSON.stringify(answer) });
     });

@@ -4,6 +4,7 @@ import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
+import type { Delegation } from "../../protocol/delegation.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import { seedOf } from "../../protocol/seed.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
@@ -192,8 +193,9 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const places = new Map<object, number>();
-    const place = <T extends object>(list: T[], key: object, make: () => T): number => {
+    const delegations: Delegation["grants"][] = [];
+    const places = new Map<unknown, number>();
+    const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
       if (known !== undefined) return known;
       places.set(key, list.length);
@@ -205,6 +207,11 @@ export class Sender {
       if (script === undefined) return [];
       const command = job.command === undefined ? {} : { command: job.command };
       const { ticket } = call;
+      const { delegation } = call;
+      const delegated = (of: Delegation) => ({
+        name: of.name,
+        grants: place(delegations, JSON.stringify(of.grants), () => of.grants),
+      });
       return {
         run,
         ...(ticket === undefined ? {} : { ticket }),
@@ -217,6 +224,7 @@ export class Sender {
         seed: seedOf(this.#options.entropyKey, `${run}`),
         nowMs,
         stream: job.stream,
+        ...(delegation === null ? {} : { delegated: delegated(delegation) }),
       };
     });
     const { protocol: v, server } = this.#options;
@@ -229,6 +237,7 @@ export class Sender {
       calls,
       ...(isInspection ? { isInspection } : {}),
       ...(isAgain ? { isAgain } : {}),
+      ...(delegations.length > 0 ? { delegations } : {}),
     };
   }
 }

@@ -12,6 +12,7 @@ const {
   isLogged = false,
   drainMs = 10_000,
   ledger,
+  kv,
 } = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
@@ -23,6 +24,7 @@ const machine = await startMachine({
   secret,
   slots,
   workers,
+  delegate: { kv: kv === undefined ? undefined : { url: kv } },
   ledger: idempotency.kind === "redis" ? idempotency : undefined,
   executor: resolveExecutorOptions("process"),
   logger: { info: log, warn: log },

@@ -61,6 +61,9 @@ function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
   };
   const call = new MachineCall(1, { script: SCRIPT, limits: LIMITS }, data, 1, resumption, kept, {
     send: ({ kind }) => void sent.push(kind),
+    note: ({ kind }) => void sent.push(kind),
+    delegate: () => null,
+    isHeard: () => Promise.resolve(true),
     onWait: () => undefined,
     refusedForMs: () => 0,
     onAlone: () => alone.resolve(),

@@ -23,7 +23,12 @@ export interface ToolInfo {
 export interface Explanation {
   readonly tool: string;
   readonly tenant: string;
-  readonly grants: readonly { readonly capability: string; readonly granted: string; readonly from: string }[];
+  readonly grants: readonly {
+    readonly capability: string;
+    readonly granted: string;
+    readonly from: string;
+    readonly onMachines?: true;
+  }[];
   readonly limits: readonly { readonly limit: string; readonly value: number; readonly from: string }[];
   readonly findings: readonly { readonly pointer: string; readonly reason: string; readonly remediation: string }[];
 }
