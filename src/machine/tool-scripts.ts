@@ -7,6 +7,8 @@ import type { ToolScript } from "../protocol/script.ts";
 /** Tools that are kept ready. */
 const SCRIPTS_MAX = 1_024;
 const ANSWER_MS = 10_000;
+/** How often a text is fetched that its server has published again: Redis may lose it more than once. */
+const TRIES_MAX = 4;
 const NO_CONFIG = "null";
 
 export interface ToolScriptsOptions {
@@ -86,13 +88,17 @@ export class ToolScripts {
   }
 
   async #text(server: string, key: string, ref: TextRef): Promise<string> {
-    try {
-      return await this.#options.texts.fetch(ref);
-    } catch (error) {
-      if (!(error instanceof TextFailure) || (error.kind !== "missing" && error.kind !== "damaged")) throw error;
-      const { text } = await this.#need(server, key, "text");
-      if (text === undefined) throw error;
-      return await this.#options.texts.fetch(text);
+    let place = ref;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#options.texts.fetch(place);
+      } catch (error) {
+        const isMissed = error instanceof TextFailure && (error.kind === "missing" || error.kind === "damaged");
+        if (!isMissed || tries >= TRIES_MAX) throw error;
+        const { text } = await this.#need(server, key, "text");
+        if (text === undefined) throw error;
+        place = text;
+      }
     }
   }
 
