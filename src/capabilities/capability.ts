@@ -104,7 +104,7 @@ export interface OpenCapability {
    * it may be asked again by another process, which `portable` allowed: the same name changes nothing again, and is answered the same.
    */
   invoke(method: string, args: unknown, once?: string): unknown;
-  /** What the call has used of what the capability bounds by itself: counts that only grow, and mean something to it alone. */
+  /** What the call has used, or is about to, of what the capability bounds by itself: counts that mean something to it alone. */
   used?(): readonly number[];
   /** As much was used on the call's behalf by another process, and counts as if it were used here. */
   noteUsed?(used: readonly number[]): void;

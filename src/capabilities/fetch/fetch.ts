@@ -91,6 +91,8 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
 interface Open {
   readonly exchange: Exchange;
   readonly leaves: Leave[];
+  /** Whether its turn has come, so that it is counted. */
+  isSent: boolean;
 }
 
 /** The requests of one call. */
@@ -123,7 +125,10 @@ class FetchSession implements OpenCapability {
   }
 
   used(): readonly number[] {
-    return this.#host.permission.used;
+    const [bytes = 0, requests = 0] = this.#host.permission.used;
+    let waiting = 0;
+    for (const { isSent } of this.#exchanges.values()) if (!isSent) waiting++;
+    return [bytes, requests + waiting];
   }
 
   noteUsed(used: readonly number[]): void {
@@ -149,7 +154,7 @@ class FetchSession implements OpenCapability {
       body: body === null ? null : readPart(body),
     };
     if (this.#ended !== null) throw this.#ended;
-    const open: Open = { exchange: new Exchange(this.#host), leaves: [] };
+    const open: Open = { exchange: new Exchange(this.#host), leaves: [], isSent: false };
     this.#exchanges.set(id, open);
     try {
       const head = await this.#send(open, hop, redirect);
@@ -164,7 +169,8 @@ class FetchSession implements OpenCapability {
   }
 
   /** Waits for its turn, which more and more requests share: of this call's bodies, of all calls, of this call's heads. */
-  async #send({ exchange, leaves }: Open, hop: Hop, redirect: RedirectMode): Promise<ResponseHead> {
+  async #send(open: Open, hop: Hop, redirect: RedirectMode): Promise<ResponseHead> {
+    const { exchange, leaves } = open;
     const { signal } = exchange;
     for (const places of [this.#bodies, this.#connected]) {
       const leave = await places.enter(signal);
@@ -173,6 +179,7 @@ class FetchSession implements OpenCapability {
       signal.throwIfAborted();
     }
     const leave = await this.#heads.enter(signal);
+    open.isSent = true;
     return await exchange.send(hop, redirect).finally(leave);
   }
 
