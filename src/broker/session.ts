@@ -139,7 +139,8 @@ export class BrokerSession implements Delegator, Disposable {
     if (this.#isMachineLost || !Object.hasOwn(this.delegation.grants, capability)) return false;
     const { decision } = this.#performer.decide(capability);
     const parsed = parse(args);
-    return parsed !== null && decision.isGranted && decision.capability.portable?.(method, parsed.value) != null;
+    if (!decision.isGranted || parsed === null) return false;
+    return (decision.capability.portable?.(method, parsed.value) ?? null) !== null;
   }
 
   #leave(ask: Ask): Promise<Answer> {
