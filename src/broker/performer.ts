@@ -89,6 +89,11 @@ export class Performer implements Disposable {
     return this.#opened.get(name)?.open?.used?.();
   }
 
+  /** Others go on with what a capability bounds. */
+  handOver(name: string): void {
+    this.#opened.get(name)?.open?.handOver?.();
+  }
+
   /** Others have used so much of it on the call's behalf. */
   noteUsed(name: string, used: readonly number[]): void {
     this.decide(name).usedElsewhere = used;

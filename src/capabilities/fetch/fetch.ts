@@ -122,12 +122,20 @@ class FetchSession implements OpenCapability {
     return null;
   }
 
+  /** What waits for its turn is as good as sent: who asks later comes after it, wherever that is. */
   used(): readonly number[] {
-    return this.#host.permission.used;
+    const [bytes = 0, requests = 0] = this.#host.permission.used;
+    let waiting = 0;
+    for (const { exchange } of this.#exchanges.values()) if (exchange.isWaiting) waiting++;
+    return [bytes, requests + waiting];
   }
 
   noteUsed(used: readonly number[]): void {
     this.#host.permission.noteUsed(used);
+  }
+
+  handOver(): void {
+    this.#host.permission.handOver();
   }
 
   close(): void {
