@@ -6,7 +6,7 @@ import {
   type Refused,
 } from "../capabilities/capability.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { Ask, Told } from "../executor/executor.ts";
+import type { Answer, Ask, Told } from "../executor/executor.ts";
 import { describeExcess } from "../json.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
 import { describeViolations } from "../tool/violation.ts";
@@ -89,9 +89,19 @@ export class Performer implements Disposable {
     return this.#opened.get(name)?.open?.used?.();
   }
 
+  /** Others go on with what a capability bounds. */
+  handOver(name: string): void {
+    this.#opened.get(name)?.open?.handOver?.();
+  }
+
   /** Others have used so much of it on the call's behalf. */
   noteUsed(name: string, used: readonly number[]): void {
     this.decide(name).usedElsewhere = used;
+  }
+
+  /** Whether an answer is further beyond the limits than what machines carry out beside this can come to. */
+  isTooLong(answer: Answer): boolean {
+    return answer.kind === "value" && this.#length + answer.json.length > 2 * this.#subject.limits.capabilityBytes;
   }
 
   /** Counts and tells what a worker machine has carried out of what this is asked for. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Answer, Ask, Delegator, Told } from "../executor/executor.ts";
+import { describeExcess } from "../json.ts";
 import { isContinuation } from "../protocol/continuation.ts";
 import { type Delegation, ON_MACHINES, type OnMachines } from "../protocol/delegation.ts";
 import type { Grants } from "./grants.ts";
@@ -70,6 +71,8 @@ export class BrokerSession implements Delegator, Disposable {
     if (ask.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(ask));
     // The worker lets one through that is too many, so that it is told: more come only from what is no worker of ours.
     if (this.#performer.isBeyond(ask)) return Promise.resolve(this.#diverge(ask));
+    // A machine of ours leaves to us what it may not carry out.
+    if (ask.isDelegated === true && !this.#isForMachine(ask)) return Promise.resolve(this.#diverge(ask));
     if (ask.used !== undefined) this.#performer.noteUsed(ask.capability, ask.used);
     const answer = ask.isDelegated === true ? this.#leave(ask) : this.#perform(ask);
     const { step, capability, method, args, heard } = ask;
@@ -95,6 +98,12 @@ export class BrokerSession implements Delegator, Disposable {
     this.#away.delete(told.step);
     const { answer, step, attempt, heard } = told;
     if (answer === null) return void this.#perform(away.ask, this.#share(away.ask)).then(away.resolve);
+    // It bounds what it carries out, beside what is carried out here: only what is no machine of ours has more to tell.
+    if (this.#performer.isTooLong(answer)) {
+      const astray = this.#diverge(away.ask);
+      this.journal.noteAnswer(step, astray);
+      return away.resolve(astray);
+    }
     this.#elsewhere.add(away.ask.capability);
     this.#performer.noteTold(away.ask, told);
     // It is taken in where the call heard it: what was given it since was still on its way there.
@@ -123,6 +132,15 @@ export class BrokerSession implements Delegator, Disposable {
     // A machine has no secrets, so it could neither send one nor keep one out of an answer.
     if (this.#performer.decide("secrets").decision.isGranted) delete grants.fetch;
     return { name: randomUUID(), grants };
+  }
+
+  /** Whether the machine that runs the call may carry an ask out, by what it was granted. */
+  #isForMachine({ capability, method, args }: Ask): boolean {
+    if (this.#isMachineLost || !Object.hasOwn(this.delegation.grants, capability)) return false;
+    const { decision } = this.#performer.decide(capability);
+    const parsed = parse(args);
+    if (!decision.isGranted || parsed === null) return false;
+    return (decision.capability.portable?.(method, parsed.value) ?? null) !== null;
   }
 
   #leave(ask: Ask): Promise<Answer> {
@@ -168,6 +186,16 @@ export class BrokerSession implements Delegator, Disposable {
     const message =
       "the call was run again after its executor was lost and asked for something else than before at step " + ask.step;
     return { kind: "diverged", message };
+  }
+}
+
+/** The value of a JSON text; `null` where it is none, or would take more memory than its length tells. */
+function parse(text: string): { readonly value: unknown } | null {
+  if (describeExcess(text) !== null) return null;
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return null;
   }
 }
 

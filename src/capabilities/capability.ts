@@ -108,6 +108,8 @@ export interface OpenCapability {
   used?(): readonly number[];
   /** As much was used on the call's behalf by another process, and counts as if it were used here. */
   noteUsed?(used: readonly number[]): void;
+  /** Another process goes on from here: what was asked for by now ends here, and is not to come to more than it was. */
+  handOver?(): void;
   /** The call has ended: gives back what it holds. Never throws. */
   close?(): void | Promise<void>;
 }

@@ -98,7 +98,7 @@ export class Delegate implements Disposable {
     const used = this.used(capability);
     const done = { outcome, durationMs, ...(used === undefined ? {} : { used }) };
     if (portable.kind === "opening") {
-      if (isRefused) this.#left.add(capability);
+      if (isRefused) this.#leave(capability);
       else this.#begun.add(`${capability} ${portable.of}`);
     }
     if (isRefused && portable.kind !== "sequel") return { ...done, answer: null };
@@ -115,9 +115,14 @@ export class Delegate implements Disposable {
     if (!decision.isGranted || describeExcess(args) !== null) return null;
     const portable = decision.capability.portable?.(method, JSON.parse(args)) ?? null;
     if (portable?.kind === "sequel") return this.#begun.has(`${capability} ${portable.of}`) ? portable : null;
-    // What is counted is counted in one place at a time.
-    if (portable === null) this.#left.add(capability);
+    if (portable === null) this.#leave(capability);
     return portable?.kind === "opening" && this.#left.has(capability) ? null : portable;
+  }
+
+  /** What is counted is counted in one place at a time: where a request leads that is under way here, the server is to follow. */
+  #leave(capability: string): void {
+    this.#left.add(capability);
+    this.#performer.handOver(capability);
   }
 
   #decide(name: string): Decision {

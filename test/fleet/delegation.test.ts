@@ -192,6 +192,48 @@ describe("what a rule lets worker machines fetch", () => {
     expect(errors[0]).toEqual(errors[1]);
   });
 
+  test("is bounded as a whole, though requests wait for their turn on the machine while the server makes some", async () => {
+    await using web = await serve(async (_, response) => {
+      await delay(200);
+      response.end("short");
+    });
+    const bounds = { maxRequests: 10, methods: ["GET", "POST"] };
+    await using world = await open(fleet, granted(web.origin, bounds), ["fetch"]);
+    const tool = `
+      const asked = [];
+      const ask = (method) => asked.push(fetch("${web.origin}", { method }).then(() => 1, () => 0));
+      for (let n = 0; n < 20; n++) ask("GET");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      for (let n = 0; n < 10; n++) ask("POST");
+      return (await Promise.all(asked)).reduce((sum, one) => sum + one);`;
+    const { output } = await world.call(tool, asking(web.origin, bounds));
+    expect(output).toBe(10);
+    expect(web.requests).toEqual(Array.from({ length: 10 }, () => "GET /"));
+  });
+
+  test("is bounded as a whole, though a request on the machine is led on after the server has made some", async () => {
+    const posted = Promise.withResolvers<void>();
+    let posts = 0;
+    await using web = await serve(async ({ method, url = "" }, response) => {
+      if (method === "POST" && ++posts === 2) setTimeout(() => posted.resolve(), 100);
+      if (method === "GET") {
+        await posted.promise;
+        response.writeHead(302, { location: `${url}x` });
+      }
+      response.end();
+    });
+    const bounds = { maxRequests: 4, methods: ["GET", "POST"] };
+    await using world = await open(fleet, granted(web.origin, bounds), ["fetch"]);
+    const tool = `
+      const ask = (method) => fetch("${web.origin}/led", { method }).catch((error) => error);
+      const led = ask("GET");
+      await Promise.all([ask("POST"), ask("POST")]);
+      throw await led;`;
+    const { error } = await world.call(tool, asking(web.origin, bounds));
+    expect(error?.code).toBe("capability_limit");
+    expect(web.requests).toHaveLength(4);
+  });
+
   test.each([
     ["calls", { capabilityCalls: 3 }],
     ["bytes", { capabilityBytes: 3_000 }],

@@ -91,8 +91,6 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
 interface Open {
   readonly exchange: Exchange;
   readonly leaves: Leave[];
-  /** Whether its turn has come, so that it is counted. */
-  isSent: boolean;
 }
 
 /** The requests of one call. */
@@ -124,15 +122,20 @@ class FetchSession implements OpenCapability {
     return null;
   }
 
+  /** What waits for its turn is as good as sent: who asks later comes after it, wherever that is. */
   used(): readonly number[] {
     const [bytes = 0, requests = 0] = this.#host.permission.used;
     let waiting = 0;
-    for (const { isSent } of this.#exchanges.values()) if (!isSent) waiting++;
+    for (const { exchange } of this.#exchanges.values()) if (exchange.isWaiting) waiting++;
     return [bytes, requests + waiting];
   }
 
   noteUsed(used: readonly number[]): void {
     this.#host.permission.noteUsed(used);
+  }
+
+  handOver(): void {
+    this.#host.permission.handOver();
   }
 
   close(): void {
@@ -154,7 +157,7 @@ class FetchSession implements OpenCapability {
       body: body === null ? null : readPart(body),
     };
     if (this.#ended !== null) throw this.#ended;
-    const open: Open = { exchange: new Exchange(this.#host), leaves: [], isSent: false };
+    const open: Open = { exchange: new Exchange(this.#host), leaves: [] };
     this.#exchanges.set(id, open);
     try {
       const head = await this.#send(open, hop, redirect);
@@ -179,7 +182,6 @@ class FetchSession implements OpenCapability {
       signal.throwIfAborted();
     }
     const leave = await this.#heads.enter(signal);
-    open.isSent = true;
     return await exchange.send(hop, redirect).finally(leave);
   }
 

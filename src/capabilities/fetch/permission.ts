@@ -16,6 +16,7 @@ export class Permission {
   readonly #grants: readonly FetchGrant[];
   #bytes = 0;
   #requests = 0;
+  #isHandedOver = false;
   /** What was used by another process. */
   #elsewhere = { bytes: 0, requests: 0 };
 
@@ -32,8 +33,13 @@ export class Permission {
     this.#elsewhere = { bytes, requests };
   }
 
+  /** Another process makes the requests from here on: what was asked for before is counted there, and where it leads is not. */
+  handOver(): void {
+    this.#isHandedOver = true;
+  }
+
   /** Counts a request and answers what it may use. Throws a `CapabilityRefusal` where it is not granted. */
-  admit(method: string, url: URL): Permit {
+  admit(method: string, url: URL, isRedirected: boolean): Permit {
     const asked = describeRequest(method, url);
     const granting = this.#grants.filter(
       ({ origins, methods }) =>
@@ -41,7 +47,7 @@ export class Permission {
     );
     if (granting.length === 0) throw this.#deny(`${asked} was not granted`, method, url);
     const maxRequests = Math.max(...granting.map((grant) => grant.maxRequests));
-    if (++this.#requests + this.#elsewhere.requests > maxRequests) {
+    if ((isRedirected && this.#isHandedOver) || ++this.#requests + this.#elsewhere.requests > maxRequests) {
       throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, and redirects count`, {
         asked,
         granted: `maxRequests ${maxRequests}`,

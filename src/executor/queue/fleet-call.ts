@@ -117,7 +117,8 @@ export class FleetCall {
     const { kind: _kind, run: _run, start: _start, answer, ...told } = said;
     const read = answer === null ? null : readAnswer(answer);
     if (read?.kind === "diverged") throw new ProtocolError("what was carried out is no way that a call took");
-    if (read !== null && told.heard !== undefined) this.#heard.add(told.step);
+    // Of what it has not asked it can have heard nothing.
+    if (read !== null && told.heard !== undefined && told.step <= this.#asked) this.#heard.add(told.step);
     this.job.delegator?.tell({ ...told, answer: read });
   }
 

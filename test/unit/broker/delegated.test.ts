@@ -140,6 +140,50 @@ describe("an ask that a machine carries out", () => {
   });
 });
 
+describe("of a machine that is none of ours", () => {
+  const asked = (more: Partial<Ask>) => ({ ...ask(1, { isDelegated: true }), ...more });
+
+  test.each<[string, World, Partial<Ask>]>([
+    ["a capability that the call has no grant for", open(), { capability: "exec" }],
+    ["a capability that no rule leaves to machines", open([]), {}],
+    ["arguments that are no JSON, in a write", open(), { method: "set", args: "{" }],
+    ["arguments that would fill the memory", open(), { method: "set", args: "[".repeat(1_000_000) }],
+  ])("nothing is believed or journaled: %s", async (_, { session, events, performed }, more) => {
+    const answer = session.ask(asked(more));
+    session.tell(told(1, { heard: 0 }));
+    expect((await answer).kind).toBe("diverged");
+    expect(session.journal.size).toBe(0);
+    expect(session.effects).toBe(0);
+    expect(events.map(({ outcome }) => outcome)).toEqual(["diverged"]);
+    expect(performed).toEqual([]);
+  });
+
+  test("nothing waits for what it says after another machine has the call", async () => {
+    const { session } = open();
+    session.loseMachine();
+    expect((await session.ask(asked({ attempt: 2 }))).kind).toBe("diverged");
+  });
+
+  test("what it has carried out before it asks is not heard", async () => {
+    const { session, events, performed, release } = open();
+    session.tell(told(1, { heard: 0 }));
+    expect(events).toEqual([]);
+    const answer = session.ask(ask(1));
+    release(1);
+    expect(valueOf(await answer)).toBe("of the server");
+    expect(performed).toHaveLength(1);
+  });
+
+  test("answers beyond what a call may exchange are not kept", async () => {
+    const { session } = open();
+    const json = JSON.stringify("x".repeat(2 * DEFAULT_LIMITS.capabilityBytes));
+    const answer = session.ask(asked({}));
+    session.tell({ ...told(1, { heard: 0 }), answer: { kind: "value", nowMs: 0, json } });
+    expect((await answer).kind).toBe("diverged");
+    expect(session.journal.answers().map((given) => given.answer.kind)).toEqual(["diverged"]);
+  });
+});
+
 test("what may be delegated is the same each time, and nothing where no rule says so", () => {
   const { session } = open();
   expect(session.delegator?.delegation).toEqual({ name: expect.any(String), grants: { kv: [7] } });

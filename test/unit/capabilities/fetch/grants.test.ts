@@ -197,7 +197,7 @@ describe("what a tool asks for and a rule allows", () => {
       allowed({ origins: [], privateOrigins: ["http://127.0.0.1:8080"] }),
     );
     expect(both?.origins.map(({ text }) => text)).toEqual(["http://127.0.0.1:8080"]);
-    expect(both?.privateOrigins).toEqual(new Set(["http://127.0.0.1:8080"]));
+    expect(both?.privateOrigins).toEqual(["http://127.0.0.1:8080"]);
   });
 
   test("are described in words that fit into a message, however many origins there are", () => {
