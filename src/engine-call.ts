@@ -129,10 +129,6 @@ export class EngineCall implements Entry, Job {
     return this.options.priority;
   }
 
-  get isOnBehalf(): boolean {
-    return this.parent !== null;
-  }
-
   get stream(): boolean {
     return this.options.onLog !== undefined || this.options.onProgress !== undefined;
   }

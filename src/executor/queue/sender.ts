@@ -120,8 +120,8 @@ export class Sender {
   async #round(calls: readonly FleetCall[]): Promise<void> {
     const { gate, queue } = this.#options;
     const byId = new Map(calls.map((call) => [`${call.run}`, call]));
-    const awaited = calls.filter(({ job }) => job.isOnBehalf === true);
-    const claims = calls.filter(({ job }) => job.isOnBehalf !== true).map((call) => this.#claim(call));
+    const awaited = calls.filter(isAwaited);
+    const claims = calls.filter((call) => !isAwaited(call)).map((call) => this.#claim(call));
     const { places, held } = claims.length === 0 ? NONE : await gate.admit(claims);
     this.#hold(held, byId);
     // Those that have no place in the order stand before it.
@@ -247,6 +247,11 @@ export class Sender {
       ...(delegations.length > 0 ? { delegations } : {}),
     };
   }
+}
+
+/** Whether another call waits for it. */
+function isAwaited({ job: { parent } }: FleetCall): boolean {
+  return parent !== undefined && parent !== null;
 }
 
 function limitsOf(limits: FleetLimits): FleetLimits {
