@@ -57,6 +57,8 @@ export interface Job {
   readonly limits: RunLimits & { readonly wallMs: number; readonly queueMs: number };
   /** Between -10 and 10, higher first, where something still decides an order. Default 0. */
   readonly priority?: number | undefined;
+  /** The call that waits for it, which has room already: it goes before all others, and past what bounds those. */
+  readonly parent?: object | null;
   /** What is left of `queueMs` for its first start. When it loses its worker it may wait for all of that again. */
   readonly waitMs: number;
   /** Whether `onLog` wants lines as they come, and `onProgress` how far the call has come. */

@@ -181,6 +181,8 @@ export class MachineJob {
         try {
           const script = await this.#host.scripts.use(this.server, travelled);
           this.#used.push(script.key);
+          // It may have been given up meanwhile, and then nobody else says that it is not used.
+          if (this.#hasEnded) this.#host.scripts.release(script.key);
           return script;
         } catch {
           return null;

@@ -122,7 +122,13 @@ export class MachineJobs {
       },
     );
     this.#jobs.set(id, job);
-    for (const { run } of data.calls) this.#calls.set(`${data.server} ${run}`, job);
+    for (const { run } of data.calls) {
+      const key = `${data.server} ${run}`;
+      const other = this.#calls.get(key);
+      this.#calls.set(key, job);
+      // It was sent again in another job. The server could not tell one of the two from the other.
+      if (other !== before) other?.cancel(run);
+    }
     // It was lost to us meanwhile, and has come back: who had it before has no say any more.
     before?.abandon();
     if (!(await this.#isWanted(data.server))) {

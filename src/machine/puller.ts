@@ -18,6 +18,8 @@ const BLOCK_S = 2;
 const PAUSE_MS = 200;
 const CLOSE_MS = 3_000;
 const HOLDS_MS = 1_000;
+/** How often a machine with more open jobs than it should have looks for those that they wait for. */
+const ROOM_MS = 100;
 
 export interface PullerOptions {
   readonly fleet: Fleet;
@@ -120,8 +122,10 @@ export class Puller {
     const { slots, fleet } = this.#options;
     this.#worker.startStalledCheckTimer().catch(() => undefined);
     while (!this.#isClosed) {
-      await slots.room();
-      if (this.#isClosed) return;
+      if (!slots.hasRoom && !(slots.isCrowded && (await this.#isAwaited()))) {
+        await slots.room(ROOM_MS);
+        continue;
+      }
       const token = `${fleet.id}:${++this.#tokens}`;
       try {
         const job = await this.#worker.getNextJob(token, { block: true });
@@ -131,6 +135,19 @@ export class Puller {
         if (!(error instanceof SyntaxError)) await delay(PAUSE_MS);
       }
     }
+  }
+
+  /** Whether the next job is of calls on behalf of others, or was lost by its machine: nothing else has no place in the order. */
+  async #isAwaited(): Promise<boolean> {
+    const { connection } = this.#options.fleet;
+    if (!connection.isReady) return false;
+    let length = 0;
+    const asked = connection.client.llen(this.#worker.toKey("wait")).then(
+      (there) => void (length = there),
+      () => undefined,
+    );
+    await within(HOLDS_MS, asked);
+    return length > 0;
   }
 
   #take(job: BullJob, token: string): void {

@@ -1,3 +1,5 @@
+import { within } from "../deadline.ts";
+
 /** Jobs whose calls all wait for their servers need no slot; with them a machine has no more jobs than this many times its slots. */
 const OPEN_FACTOR = 16;
 
@@ -6,7 +8,7 @@ export class Slots {
   readonly size: number;
   #busy = 0;
   #open = 0;
-  #wake: (() => void) | null = null;
+  readonly #waiting = new Set<() => void>();
 
   constructor(size: number) {
     this.size = size;
@@ -42,16 +44,21 @@ export class Slots {
     if (!isBusy) this.wake();
   }
 
-  /** Resolves when there is room, or somebody calls `wake`. */
-  async room(): Promise<void> {
+  /** Whether another job could run now, but so many are open that only those are taken which open ones wait for. */
+  get isCrowded(): boolean {
+    return this.#busy < this.size && !this.hasRoom;
+  }
+
+  /** Resolves when there is room or there may be, after `ms`, or when somebody calls `wake`. */
+  async room(ms: number): Promise<void> {
     if (this.hasRoom) return;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    await within(ms, promise);
+    this.#waiting.delete(resolve);
   }
 
   wake(): void {
-    this.#wake?.();
-    this.#wake = null;
+    for (const resolve of this.#waiting) resolve();
   }
 }

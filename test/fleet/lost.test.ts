@@ -149,6 +149,18 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
     expect(await add(engine)).toMatchObject({ output: 3 });
   });
 
+  test("may forget a call that goes on, and it ends once where it is sent to the same machine again", async () => {
+    await using fleet = await startFleet(1, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet);
+    // So silent a call is missed, and has another step before it as the one that was sent again.
+    const under = walk(served.engine, 2, 9_000);
+    await expect.poll(() => served.effects.length, POLL).toBe(1);
+    await watch.connection.client.flushall();
+    expect(await under).toMatchObject({ output: 2 });
+    expect(served.effects).toEqual([0, 1]);
+  });
+
   test("may forget all that it had, and every call ends as it should", async () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);

@@ -64,11 +64,16 @@ export class FleetCall {
     this.#before = this.#attempts;
     this.#attempts++;
     this.#written = 0;
-    const { wallMs, queueMs } = this.job.limits;
-    this.deadlineMs = nowMs + queueMs + wallMs + LATE_MS;
+    this.giveTime(nowMs);
     if (this.#startMs !== null) return;
     this.#startMs = nowMs;
     this.job.onStart?.(nowMs, this.nowMs);
+  }
+
+  /** A machine has it, from now on as far as anybody knows. */
+  giveTime(nowMs: number): void {
+    const { wallMs, queueMs } = this.job.limits;
+    this.deadlineMs = nowMs + queueMs + wallMs + LATE_MS;
   }
 
   /** Its machine is gone: it waits for another. Answers how often that has happened. */

@@ -84,7 +84,7 @@ export class FleetDispatcher {
       return;
     }
     job.seenMs = performance.now();
-    job.isLost = false;
+    this.#find(job);
     switch (message.kind) {
       case "ask":
         return this.#onAsk(machine, call, message);
@@ -114,6 +114,11 @@ export class FleetDispatcher {
     }
   }
 
+  /** A machine is there again that was only missed, and so may what it had. */
+  onJoin(machine: string): void {
+    for (const job of this.#jobs.values()) if (job.machine === machine) this.#find(job);
+  }
+
   /** A job is no longer in Redis, and nobody has said what came of it: its calls go once more. */
   sendAgain(job: FleetJob): void {
     this.#jobs.delete(job.id);
@@ -127,6 +132,13 @@ export class FleetDispatcher {
         this.#host.dispatch(call);
       }
     }
+  }
+
+  #find(job: FleetJob): void {
+    if (!job.isLost) return;
+    job.isLost = false;
+    const nowMs = performance.now();
+    for (const call of this.#openCalls(job)) call.giveTime(nowMs);
   }
 
   #onTaken(machine: string, id: string, start: number): void {

@@ -134,7 +134,10 @@ export class QueueExecutor implements Executor {
       (job) => this.#calls.sendAgain(job),
     );
     this.#roll = new Roll(this.#fleet, protocol, {
-      onJoin: (machine) => tell("fleet:join", { machine }),
+      onJoin: (machine) => {
+        tell("fleet:join", { machine });
+        this.#calls.onJoin(machine);
+      },
       onLeave: (machine) => {
         tell("fleet:leave", { machine });
         this.#calls.onLeave(machine);

@@ -33,7 +33,8 @@ export class FleetScripts {
   /** A tool is gone; calls of it may still run. */
   forget(key: string): void {
     const known = this.#keys.get(key);
-    if (known !== undefined) this.#scripts.delete(known);
+    // Another registration may be of the same tool.
+    if (known !== undefined && this.#scripts.get(known)?.key === key) this.#scripts.delete(known);
   }
 
   /** What a machine lacks of a tool. */
@@ -51,13 +52,15 @@ export class FleetScripts {
 
   #keyOf(script: ToolScript, textHash: string): string {
     const known = this.#keys.get(script.key);
-    if (known !== undefined && this.#scripts.has(known)) return known;
+    // A registration has two: its tool as it was inspected, before anything was known of it, and as it runs.
+    if (known !== undefined && this.#scripts.get(known) === script) return known;
     const { name, version, runtime, isolation, memoryMb, contract, config } = script;
     const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
     const key = hash(
       "sha256",
       JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, textHash]),
     );
+    if (known !== key) this.forget(script.key);
     this.#keys.set(script.key, key);
     this.#scripts.set(key, script);
     for (const oldest of this.#scripts.keys()) {

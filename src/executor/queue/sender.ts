@@ -1,5 +1,5 @@
 import type { Queue } from "bullmq";
-import type { FleetGate, Place } from "../../fleet/gate.ts";
+import type { Admission, FleetGate, Place } from "../../fleet/gate.ts";
 import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
@@ -19,6 +19,7 @@ import type { FleetScripts } from "./scripts.ts";
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 4;
 const PACES_MAX = 10_000;
+const NONE: Admission = { places: [], held: [] };
 /** A job, and what is beside it in Redis, outlives its calls by so much. */
 const MORE_MS = 60_000;
 
@@ -119,11 +120,17 @@ export class Sender {
   async #round(calls: readonly FleetCall[]): Promise<void> {
     const { gate, queue } = this.#options;
     const byId = new Map(calls.map((call) => [`${call.run}`, call]));
-    const { places, held } = await gate.admit(calls.map((call) => this.#claim(call)));
+    const awaited = calls.filter(isAwaited);
+    const claims = calls.filter((call) => !isAwaited(call)).map((call) => this.#claim(call));
+    const { places, held } = claims.length === 0 ? NONE : await gate.admit(claims);
     this.#hold(held, byId);
-    const placed = places.flatMap((place) => this.#placed(place, byId));
+    // Those that have no place in the order stand before it.
+    const first = awaited.map((call) => ({ call, turn: { tag: 0, level: 0 }, priority: 0, pace: this.pace(call) }));
+    const ordered = places.flatMap((place) => this.#placed(place, byId));
+    const placed = [...first, ...ordered];
     const brought = await this.#bring(placed);
-    const jobs = packJobs(placed.filter(({ call }) => !call.isOver && brought.has(call.job.script.key)));
+    const isDue = ({ call }: Placed): boolean => !call.isOver && brought.has(call.job.script.key);
+    const jobs = [...packJobs(first.filter(isDue)), ...packJobs(ordered.filter(isDue))];
     if (jobs.length === 0) return;
     const expiring: (readonly [job: string, ttlMs: number])[] = [];
     const bulk = jobs.map((members) => {
@@ -240,6 +247,11 @@ export class Sender {
       ...(delegations.length > 0 ? { delegations } : {}),
     };
   }
+}
+
+/** Whether another call waits for it. */
+function isAwaited({ job: { parent } }: FleetCall): boolean {
+  return parent !== undefined && parent !== null;
 }
 
 function limitsOf(limits: FleetLimits): FleetLimits {
