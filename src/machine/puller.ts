@@ -120,7 +120,7 @@ export class Puller {
     const { slots, fleet } = this.#options;
     this.#worker.startStalledCheckTimer().catch(() => undefined);
     while (!this.#isClosed) {
-      await slots.room();
+      while (!slots.hasRoom && !this.#isClosed) await slots.room();
       if (this.#isClosed) return;
       const token = `${fleet.id}:${++this.#tokens}`;
       try {

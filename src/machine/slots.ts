@@ -6,7 +6,8 @@ export class Slots {
   readonly size: number;
   #busy = 0;
   #open = 0;
-  #wake: (() => void) | null = null;
+  /** There is a puller for each version of the protocol. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(size: number) {
     this.size = size;
@@ -42,16 +43,13 @@ export class Slots {
     if (!isBusy) this.wake();
   }
 
-  /** Resolves when there is room, or somebody calls `wake`. */
+  /** Resolves when there may be room: whoever waited with others has to look again. */
   async room(): Promise<void> {
     if (this.hasRoom) return;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   wake(): void {
-    this.#wake?.();
-    this.#wake = null;
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
