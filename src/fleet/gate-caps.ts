@@ -11,6 +11,8 @@ export interface Claim {
   readonly priority: number;
   /** How much of a job it is: 1, or a fraction for a call that shares one. */
   readonly cost: number;
+  /** Whether no cap is about it. */
+  readonly isFree?: boolean;
 }
 
 /** How many of a tenant's or a tool's calls the whole fleet may have at once. */
@@ -114,8 +116,9 @@ export class CapBook {
     if (known !== undefined) return known;
     const { perTenant, perTool } = this.#limits;
     const tenant = shortName(claim.tenant);
-    const ofTenant = perTenant === Infinity ? null : this.#cap("tenant", tenant, perTenant);
-    const ofTool = perTool === Infinity ? null : this.#cap("tool", shortName(claim.tool), perTool);
+    const isFree = claim.isFree === true;
+    const ofTenant = isFree || perTenant === Infinity ? null : this.#cap("tenant", tenant, perTenant);
+    const ofTool = isFree || perTool === Infinity ? null : this.#cap("tool", shortName(claim.tool), perTool);
     const entry = { claim, tenant, ofTenant, ofTool, isHeld: false, heldBy: 0, sinceUs: null };
     this.#entries.set(claim.id, entry);
     return entry;

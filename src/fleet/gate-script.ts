@@ -17,8 +17,11 @@ const MOVING_MS = 60_000;
 /** How long one server has for looking over what waits, before another may. */
 const MOVER_MS = 5_000;
 const ORDER_EXPIRY_MS = 3_600_000;
-/** How long a lease lasts that nobody renews. */
-export const LEASE_MS = 10_000;
+/**
+ * How long a lease lasts that nobody renews. Machines go on with the calls of a server that is lost until they are certain of that,
+ * about 16 s later (`SEEN_MS` of members and `GONE_MS` of owners), and until then those take up their room.
+ */
+export const LEASE_MS = 20_000;
 /** How long a server keeps its turn at a cap without asking again. It asks every second. */
 const WAITER_MS = 3_500;
 

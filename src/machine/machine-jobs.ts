@@ -98,12 +98,17 @@ export class MachineJobs {
   /** A job has come. Never rejects. */
   async take(puller: Puller, bull: BullJob, token: string): Promise<void> {
     const id = bull.id ?? "";
+    const { slots } = this.#host;
     let data;
+    // It takes a slot while it is read as well: else more would be pulled meanwhile than there is room for.
+    slots.enter();
     try {
       data = await readJob(bull, this.#host.fleet.payloads, this.#host.protocols);
     } catch (error) {
       this.#host.onDamage(`a job was dropped: ${wordsOf(error)}`);
       return puller.complete(bull, token);
+    } finally {
+      slots.leave(true);
     }
     const before = this.#jobs.get(id);
     if (before?.keep(bull, token) === true) return;

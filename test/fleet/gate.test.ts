@@ -442,7 +442,7 @@ test("leases and turns of a server that is lost expire, and nobody has to be tol
   kept.hand([claim(), claim()]);
   const renewing = setInterval(() => void kept.gate.renew(), 1_000);
   // The lease of the lost one ends; that of the other is renewed, and stays.
-  await vi.waitUntil(() => kept.running.length === 2, soon);
+  await vi.waitUntil(() => kept.running.length === 2, { timeout: 30_000, interval: 50 });
   clearInterval(renewing);
   expect(kept.held).toBe(1);
   expect(await fleet.leases()).toBe(2);

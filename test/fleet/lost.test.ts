@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { Dice } from "../load/dice.ts";
 import { type MachineProcess, type MachineSettings, startFleet, type TestFleet } from "./fleet.ts";
 import { SteadyLoad } from "./steady-load.ts";
@@ -21,11 +21,12 @@ interface Served extends AsyncDisposable {
   readonly effects: number[];
 }
 
-async function serve({ url, name }: TestFleet, lostMs = 10_000): Promise<Served> {
+async function serve({ url, name }: TestFleet, lostMs = 10_000, queue: EngineOptions["queue"] = {}): Promise<Served> {
   const effects: number[] = [];
   const add = ({ step }: { readonly step: number }) => effects.push(step);
   const engine = await createEngine({
     executor: { kind: "queue", url, fleet: name, lostMs },
+    queue,
     limits: { wallMs: 100_000, queueMs: 100_000 },
     capabilities: [defineCapability({ name: "ledger", methods: { add: { handler: add } } })],
     policy: { rules: [{ tools: ["*"], allow: { ledger: true } }] },
@@ -190,19 +191,23 @@ describe("letters that are lost", { timeout: 180_000 }, () => {
   });
 });
 
+/** A server in a process of its own, from when one of its calls that never end runs until it is killed. */
+async function killServer(options: object, whileItRuns = async (): Promise<void> => undefined): Promise<void> {
+  const args = ["--no-node-snapshot", "--no-warnings", SERVER, JSON.stringify(options)];
+  const server = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await once(server.stdout, "data");
+    await whileItRuns();
+  } finally {
+    server.kill("SIGKILL");
+  }
+}
+
 describe("a server that is lost", { timeout: 120_000 }, () => {
   test("is missed by the machines: its calls end, those that wait are dropped, and others find room", async () => {
     await using fleet = await startFleet(1, { slots: 2, workers: 1 });
     await using watch = watchFleet(fleet);
-    const options = JSON.stringify({ url: fleet.url, fleet: fleet.name, calls: 20 });
-    const server = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", SERVER, options], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    try {
-      await once(server.stdout, "data");
-    } finally {
-      server.kill("SIGKILL");
-    }
+    await killServer({ url: fleet.url, fleet: fleet.name, calls: 20 });
     expect(await watch.jobs()).toBeGreaterThan(0);
     const isolates = async () =>
       (await watch.machines()).map(({ busySlots, isolates }) => [busySlots, isolates.active]);
@@ -210,6 +215,27 @@ describe("a server that is lost", { timeout: 120_000 }, () => {
     await expect.poll(() => watch.jobs(), POLL).toBe(0);
     await using served = await serve(fleet);
     expect(await add(served.engine)).toMatchObject({ output: 3 });
+  });
+
+  test("keeps its room at a cap as long as its calls take it up", async () => {
+    await using fleet = await startFleet(1, { slots: 6, workers: 1 });
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet, 10_000, { perTenant: 2 });
+    const busy = async (): Promise<number> =>
+      (await watch.machines()).reduce((sum, { busySlots }) => sum + busySlots, 0);
+    await untilIdle(watch);
+    const options = { url: fleet.url, fleet: fleet.name, calls: 2, queue: { perTenant: 2 } };
+    await killServer(options, () => expect.poll(busy, POLL).toBe(2));
+    // They wait for the room of those that the lost one has left.
+    const mine = [1, 2].map(() => walk(served.engine, 3, 1_000));
+    const seen: number[] = [];
+    const look = async (): Promise<number> => {
+      seen.push(await busy());
+      return served.effects.length;
+    };
+    await expect.poll(look, POLL).toBe(6);
+    expect(await Promise.all(mine)).toMatchObject([{ output: 3 }, { output: 3 }]);
+    expect(Math.max(...seen)).toBe(2);
   });
 });
 

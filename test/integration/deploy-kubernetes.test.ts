@@ -189,6 +189,14 @@ describe("the manifest for Kubernetes", () => {
   });
 });
 
+test("the adapter adds up what each server tells of its own jobs", () => {
+  const { externalRules } = parse(read("prometheus/adapter.yaml")) as {
+    readonly externalRules: readonly { readonly seriesQuery: string; readonly metricsQuery: string }[];
+  };
+  const waiting = externalRules.find(({ seriesQuery }) => seriesQuery.includes("glovebox_fleet_waiting_jobs"));
+  expect(waiting?.metricsQuery).toMatch(/^sum\(/);
+});
+
 test("the adapter makes metrics for autoscaling of those that a fleet shows", async () => {
   const { externalRules } = parse(read("prometheus/adapter.yaml")) as {
     readonly externalRules: readonly { readonly seriesQuery: string; readonly metricsQuery: string }[];

@@ -22,8 +22,6 @@ export class FleetCall {
   deadlineMs: number;
   /** What brings it to a machine, once it is sent. */
   carrier: FleetJob | null = null;
-  /** Whether it waits for the fleet to have room for its tool or tenant. */
-  isHeld = false;
   /** Starts on machines that it has left, and all so far. */
   #before = 0;
   #attempts = 0;

@@ -44,6 +44,11 @@ export class FleetDispatcher {
     return this.#jobs.values();
   }
 
+  /** How many jobs no machine has. */
+  get waitingJobs(): number {
+    return this.#jobs.values().reduce((sum, job) => sum + Number(!job.isHeard), 0);
+  }
+
   run(call: FleetCall): void {
     this.#calls.set(call.run, call);
     this.#host.dispatch(call);

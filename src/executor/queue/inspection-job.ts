@@ -1,4 +1,5 @@
 import { isErrorCode, toolError } from "../../errors.ts";
+import { LEVELS } from "../../fleet/gate-script.ts";
 import { type Fields, isText, isTime, readText } from "../../fleet/fields.ts";
 import { isIsolation } from "../../fleet/read-job.ts";
 import { isObject } from "../../json.ts";
@@ -26,6 +27,8 @@ export function inspectionJob(run: number, script: ToolScript, resolve: (inspect
     callId: "",
     args: "null",
     limits: LIMITS,
+    // Calls without a tenant are of the same one, and a server that starts is not to wait for all of them.
+    priority: LEVELS,
     waitMs: LIMITS.queueMs,
     stream: false,
     ask: (): Promise<Answer> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),

@@ -17,8 +17,6 @@ export class MissingJobs {
   #lookedMs = 0;
   #isLooking = false;
   #isClosed = false;
-  /** Jobs of this server that no machine had when they were last looked at. */
-  waiting = 0;
 
   constructor(fleet: Fleet, keyOf: (job: string) => string, sendAgain: (job: FleetJob) => void) {
     this.#fleet = fleet;
@@ -34,9 +32,7 @@ export class MissingJobs {
     if (nowMs - this.#lookedMs < LOOK_EVERY_MS) return;
     this.#lookedMs = nowMs;
     const silent: FleetJob[] = [];
-    this.waiting = 0;
     for (const job of jobs) {
-      if (job.machine === null) this.waiting++;
       if (nowMs - job.seenMs >= SILENT_MS && silent.length < JOBS_MAX) silent.push(job);
     }
     if (silent.length > 0 && !this.#isLooking) void this.#find(silent);

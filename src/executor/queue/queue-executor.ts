@@ -203,7 +203,7 @@ export class QueueExecutor implements Executor {
         machines: serving.length,
         slots: serving.reduce((sum, { slots }) => sum + slots, 0),
         busySlots: serving.reduce((sum, { busySlots }) => sum + busySlots, 0),
-        waitingJobs: this.#missing.waiting,
+        waitingJobs: this.#calls.waitingJobs,
         isRedisUp: isUp,
       },
     };

@@ -162,7 +162,9 @@ export class Sender {
 
   #claim(call: FleetCall): Claim {
     const { tenant, script, priority = 0 } = call.job;
-    return { id: `${call.run}`, tenant, tool: script.name, priority, cost: costOf(this.pace(call)) };
+    const cost = costOf(this.pace(call));
+    // A tool can be registered though all of its room is taken: else no server could start while a fleet is busy.
+    return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
   }
 
   #hold(ids: readonly string[], calls: ReadonlyMap<string, FleetCall>): void {

@@ -1,9 +1,10 @@
 /** A server of a fleet in a process of its own: its options are its argument. It begins calls that never end, and says a line when one of them runs. */
 import { createEngine } from "../../../src/index.ts";
 
-const { url, fleet, calls } = JSON.parse(process.argv[2] ?? "{}");
+const { url, fleet, calls, queue } = JSON.parse(process.argv[2] ?? "{}");
 const engine = await createEngine({
   executor: { kind: "queue", url, fleet },
+  queue,
   limits: { wallMs: 200_000, queueMs: 200_000 },
   tools: [
     {
