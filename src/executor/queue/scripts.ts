@@ -51,7 +51,8 @@ export class FleetScripts {
 
   #keyOf(script: ToolScript, textHash: string): string {
     const known = this.#keys.get(script.key);
-    if (known !== undefined && this.#scripts.has(known)) return known;
+    const brought = known === undefined ? undefined : this.#scripts.get(known);
+    if (known !== undefined && brought !== undefined && isSame(brought, script)) return known;
     const { name, version, runtime, isolation, memoryMb, contract, config } = script;
     const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
     const key = hash(
@@ -66,4 +67,13 @@ export class FleetScripts {
     }
     return key;
   }
+}
+
+/** A module keeps the key under which it was inspected, also where its tool turns out to have another name. */
+function isSame(one: ToolScript, other: ToolScript): boolean {
+  if (one === other) return true;
+  const { name, version, runtime, isolation, memoryMb, contract, config, text } = one;
+  const isNamed = name === other.name && version === other.version && contract === other.contract;
+  const isRunAlike = runtime === other.runtime && isolation === other.isolation && memoryMb === other.memoryMb;
+  return isNamed && isRunAlike && config === other.config && text === other.text;
 }
