@@ -1,5 +1,4 @@
 import { hash, randomBytes } from "node:crypto";
-import { BoundedCache } from "../../bounded-cache.ts";
 import { sealConfig } from "../../fleet/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../../fleet/messages.ts";
 import type { TextPublisher } from "../../fleet/texts.ts";
@@ -12,8 +11,9 @@ const NO_CONFIG = "null";
 /** The tools that a server brings to its fleet. */
 export class FleetScripts {
   readonly #texts: TextPublisher;
-  /** By the keys of registrations, and by those of the fleet. */
-  readonly #keys = new BoundedCache<string>(SCRIPTS_MAX, SCRIPTS_MAX, () => 1);
+  readonly #keys = new WeakMap<ToolScript, string>();
+  /** A registration has several: its module as it was inspected, before anything was known of it, and each of its tools. */
+  readonly #registrations = new Map<string, Set<string>>();
   readonly #scripts = new Map<string, ToolScript>();
   /** A config may be short enough to be found by trying: no digest of it leaves this process unsalted. */
   readonly #salt = randomBytes(32).toString("hex");
@@ -32,9 +32,11 @@ export class FleetScripts {
 
   /** A tool is gone; calls of it may still run. */
   forget(key: string): void {
-    const known = this.#keys.get(key);
-    // Another registration may be of the same tool.
-    if (known !== undefined && this.#scripts.get(known)?.key === key) this.#scripts.delete(known);
+    for (const known of this.#registrations.get(key) ?? []) {
+      // Another registration may be of the same tool.
+      if (this.#scripts.get(known)?.key === key) this.#scripts.delete(known);
+    }
+    this.#registrations.delete(key);
   }
 
   /** What a machine lacks of a tool. */
@@ -51,21 +53,24 @@ export class FleetScripts {
   }
 
   #keyOf(script: ToolScript, textHash: string): string {
-    const known = this.#keys.get(script.key);
-    // A registration has two: its tool as it was inspected, before anything was known of it, and as it runs.
-    if (known !== undefined && this.#scripts.get(known) === script) return known;
+    const known = this.#keys.get(script);
+    if (known !== undefined && this.#scripts.has(known)) return known;
     const { name, version, runtime, isolation, memoryMb, contract, config } = script;
     const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
     const key = hash(
       "sha256",
       JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, textHash]),
     );
-    if (known !== key) this.forget(script.key);
-    this.#keys.set(script.key, key);
+    this.#keys.set(script, key);
     this.#scripts.set(key, script);
+    this.#registrations.set(script.key, (this.#registrations.get(script.key) ?? new Set()).add(key));
     for (const oldest of this.#scripts.keys()) {
       if (this.#scripts.size <= SCRIPTS_MAX) break;
       this.#scripts.delete(oldest);
+    }
+    for (const oldest of this.#registrations.keys()) {
+      if (this.#registrations.size <= SCRIPTS_MAX) break;
+      this.#registrations.delete(oldest);
     }
     return key;
   }
