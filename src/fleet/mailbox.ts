@@ -97,7 +97,7 @@ export class Outbox<Message> {
 
   #add(to: string, message: Message): boolean {
     const text = JSON.stringify(message);
-    if (this.#isClosed || this.#held + text.length > HELD_MAX) return false;
+    if (this.#isClosed || (this.#held > 0 && this.#held + text.length > HELD_MAX)) return false;
     if ((this.#waiting.get(to)?.length ?? 0) + text.length > LETTER_MAX) this.#flush();
     const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);

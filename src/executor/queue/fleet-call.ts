@@ -3,11 +3,15 @@ import type { Failure } from "../../protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../../fleet/messages.ts";
 import type { Delegation } from "../../protocol/delegation.ts";
 import { readAnswer } from "../../fleet/read-message.ts";
+import { CONTINUATIONS_MAX } from "../../protocol/continuation.ts";
 import { ProtocolError } from "../../protocol/wire.ts";
 import type { Ticket } from "../../ticket.ts";
 import type { Answer, Ask, Job, Reply } from "../executor.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
+/** A worker lets through what is just too much, so that its tool is told. */
+const ONE_MORE = 2;
+const ARGS_MORE = 1024 * 1024;
 /** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
 const LATE_MS = 2_000;
 
@@ -98,7 +102,7 @@ export class FleetCall {
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> | null {
     const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = asked;
-    if (step > this.#asked + 1) return null;
+    if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering) this.#answers.clear();
     this.#answering = attempt;
     const known = this.#answers.get(step);
@@ -144,6 +148,12 @@ export class FleetCall {
 
   progress(payload: string): void {
     this.job.onProgress?.(readProgress(payload));
+  }
+
+  /** More, and longer, than any worker lets a call ask: it comes from no machine of ours, and is not kept. */
+  #isTooMuch({ step, args }: { readonly step: number; readonly args: string }): boolean {
+    const { capabilityCalls, capabilityBytes } = this.job.limits;
+    return step > capabilityCalls + CONTINUATIONS_MAX + ONE_MORE || args.length > 2 * capabilityBytes + ARGS_MORE;
   }
 
   /** Why it ends at its deadline. */
