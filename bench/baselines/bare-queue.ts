@@ -20,21 +20,31 @@ export type Told = readonly (readonly [id: string, sum: number])[];
  */
 export type Report = "events" | "pipe";
 
-/** Bare BullMQ: jobs that do nothing. Those of one turn of the event loop are added together. */
+/** How jobs are added: each by itself, or those of one turn of the event loop together. */
+export type Adding = "single" | "bulk";
+
+/** Bare BullMQ: jobs that do nothing. */
 export class BareQueue implements AsyncDisposable {
   readonly #queue: Queue;
   readonly #opened: AsyncDisposableStack;
   readonly #pending: Map<string, (sum: number) => void>;
   #adding: { id: string; index: number }[] = [];
   #last = 0;
+  readonly #isBulk: boolean;
 
-  private constructor(queue: Queue, pending: Map<string, (sum: number) => void>, opened: AsyncDisposableStack) {
+  private constructor(
+    queue: Queue,
+    adding: Adding,
+    pending: Map<string, (sum: number) => void>,
+    opened: AsyncDisposableStack,
+  ) {
+    this.#isBulk = adding === "bulk";
     this.#queue = queue;
     this.#pending = pending;
     this.#opened = opened;
   }
 
-  static async start(url: string, workers: number, report: Report): Promise<BareQueue> {
+  static async start(url: string, workers: number, report: Report, adding: Adding = "bulk"): Promise<BareQueue> {
     await using opening = new AsyncDisposableStack();
     const name = `bare-${randomUUID()}`;
     const connect = () => opening.adopt(new Redis(url, { maxRetriesPerRequest: null }), (redis) => redis.disconnect());
@@ -64,7 +74,7 @@ export class BareQueue implements AsyncDisposable {
       });
     });
     await Promise.all(started);
-    return new BareQueue(queue, pending, opening.move());
+    return new BareQueue(queue, adding, pending, opening.move());
   }
 
   add(index: number): Promise<number> {
@@ -85,6 +95,7 @@ export class BareQueue implements AsyncDisposable {
       opts: { ...opts, jobId: id },
     }));
     this.#adding = [];
-    await this.#queue.addBulk(jobs);
+    if (this.#isBulk) await this.#queue.addBulk(jobs);
+    else await Promise.all(jobs.map(({ name, data, opts: own }) => this.#queue.add(name, data, own)));
   }
 }

@@ -16,7 +16,9 @@ interface QueueEffort extends Effort {
 const CONCURRENCY = 256;
 const PROCESS = "glovebox process";
 const QUEUE = "glovebox queue";
-/** The producer hears of completed jobs from Redis, as a fleet's server does. */
+/** As its guide shows it: each job is added by itself, and the producer hears of it from Redis. */
+const BARE_SINGLE = "bullmq, job by job";
+/** … those of one turn of the event loop are added together. */
 const BARE_EVENTS = "bullmq, told by its events";
 /** … from the workers themselves, which no fleet could: what BullMQ can do at most. */
 const BARE_PIPE = "bullmq, told past redis";
@@ -50,11 +52,13 @@ async function measureLatency(context: Context<QueueEffort>, url: string): Promi
 
 async function measureThroughput(context: Context<QueueEffort>, url: string, machines: number): Promise<Findings> {
   await using opened = new AsyncDisposableStack();
+  const single = opened.use(await BareQueue.start(url, machines, "events", "single"));
   const events = opened.use(await BareQueue.start(url, machines, "events"));
   const pipe = opened.use(await BareQueue.start(url, machines, "pipe"));
   const fleet = await openFleet(opened, url, `throughput-${machines}`, machines);
   const subjects: Subject[] = [
-    { name: QUEUE, against: [BARE_EVENTS, BARE_PIPE], run: runInEngine(fleet, "add", addArguments) },
+    { name: QUEUE, against: [BARE_SINGLE, BARE_EVENTS, BARE_PIPE], run: runInEngine(fleet, "add", addArguments) },
+    { name: BARE_SINGLE, against: [], run: (index) => single.add(index) },
     { name: BARE_EVENTS, against: [], run: (index) => events.add(index) },
     { name: BARE_PIPE, against: [], run: (index) => pipe.add(index) },
   ];

@@ -3,7 +3,7 @@ import type { Pace } from "../pace.ts";
 import type { FleetCall } from "./fleet-call.ts";
 
 /** Calls that are known to be short share a job, and so what Redis has to do for it. */
-const TOGETHER_MAX = 64;
+const TOGETHER_MAX = 128;
 /** What they may take together, in milliseconds: they are all on one machine. */
 const TOGETHER_MS = 8;
 /** A call that takes longer is a job of its own. */

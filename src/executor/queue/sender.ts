@@ -17,7 +17,7 @@ import type { FleetScripts } from "./scripts.ts";
 
 /** Calls that one round takes, and rounds that are under way at once. */
 const ROUND_MAX = 1_024;
-const ROUNDS_MAX = 4;
+const ROUNDS_MAX = 2;
 const PACES_MAX = 10_000;
 const NONE: Admission = { places: [], held: [] };
 /** A job, and what is beside it in Redis, outlives its calls by so much. */
