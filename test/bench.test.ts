@@ -39,7 +39,7 @@ const CHECKSUMS = {
   "http-flood, quiet": "bdd2adc2e2dde787",
   "sandbox, quiet": "8a4183c719a46ec1",
   "failover, quiet": "173680c39f0af722",
-  "queue, quiet": "067da4e1edbff7d6",
+  "queue, quiet": "67cb6a7332a7f016",
 };
 
 const SUITE_MS = 300_000;
