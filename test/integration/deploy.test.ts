@@ -200,7 +200,8 @@ test.skipIf(!existsSync(BUBBLEWRAP))(
     const config = join(folder, "glovebox.config.yaml");
     writeFileSync(config, "tools: [./keeps.js]\npolicy: { rules: [{ allow: { kv: true } }] }\n");
     chmodSync(folder, 0o755);
-    const readOnly = "--ro-bind / / --dev-bind /dev /dev --bind /proc /proc".split(" ");
+    // Whoever kills the walls kills what is in them.
+    const readOnly = "--die-with-parent --ro-bind / / --dev-bind /dev /dev --bind /proc /proc".split(" ");
     const user = `--unshare-user --uid ${UID} --gid ${UID} --cap-drop ALL --`.split(" ");
     const walls = [...readOnly, "--bind", state, state, ...user];
     const args = ["--config", config, "--state-dir", state];
