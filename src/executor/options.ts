@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { count } from "../count.ts";
 import { FleetKeys } from "../fleet/keys.ts";
 import { readRedisUrl } from "../redis/place.ts";
+import { SECRET_LEAST } from "../redis/seal.ts";
 import type {
   ExecutorKind,
   ExecutorOptions,
@@ -18,8 +19,6 @@ export const FLEET_DEFAULT = "default";
 /** What only a queue has. */
 const FLEET_OPTIONS = ["url", "fleet", "secret", "lostMs", "store", "codeMaxBytes"] as const;
 const LOST_MS_LEAST = 100;
-/** A key of all that the fleet says is made of the secret: what is shorter can be guessed. */
-const SECRET_LEAST = 16;
 const SECRET_MOST = 4_096;
 const STORE_URL = /^(?:file|s3\+https?):\/\//;
 

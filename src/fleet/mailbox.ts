@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
@@ -46,7 +47,11 @@ export interface OutboxOptions extends MailOptions {
 export class Outbox<Message> {
   readonly #options: OutboxOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
-  readonly #boxes = new Map<string, { seq: number; renewedMs: number }>();
+  readonly #boxes = new BoundedCache<{ readonly seq: number; readonly renewedMs: number }>(
+    SENDERS_MAX,
+    SENDERS_MAX,
+    () => 1,
+  );
   #held = 0;
   /** Whether the last letters have come to Redis, once that is known. */
   #delivery = Promise.resolve(true);
@@ -126,7 +131,7 @@ export class Outbox<Message> {
       const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
       const isDue = nowMs - known.renewedMs > RENEW_MS;
       const seq = known.seq + 1;
-      this.#remember(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
+      this.#boxes.set(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
       const head: Letter<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
       const letter = `${JSON.stringify(head).slice(0, -2)}${messages.join(",")}]}`;
       const box = keys.of("mail", to);
@@ -141,15 +146,6 @@ export class Outbox<Message> {
       () => true,
       () => false,
     );
-  }
-
-  #remember(to: string, box: { seq: number; renewedMs: number }): void {
-    this.#boxes.delete(to);
-    this.#boxes.set(to, box);
-    for (const oldest of this.#boxes.keys()) {
-      if (this.#boxes.size <= SENDERS_MAX) return;
-      this.#boxes.delete(oldest);
-    }
   }
 }
 
@@ -168,7 +164,7 @@ export class Inbox<Message> {
   readonly #options: InboxOptions<Message>;
   /** A read that waits holds its connection. */
   readonly #reader: RedisConnection;
-  readonly #seqs = new Map<string, number>();
+  readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
   #isClosed = false;
   #ended: Promise<void> | null = null;
@@ -268,12 +264,7 @@ export class Inbox<Message> {
   #isNew({ from, seq }: Letter<unknown>): boolean {
     const last = this.#seqs.get(from) ?? 0;
     if (seq <= last) return false;
-    this.#seqs.delete(from);
     this.#seqs.set(from, seq);
-    for (const oldest of this.#seqs.keys()) {
-      if (this.#seqs.size <= SENDERS_MAX) break;
-      this.#seqs.delete(oldest);
-    }
     return true;
   }
 }

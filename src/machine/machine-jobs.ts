@@ -1,4 +1,5 @@
 import type { Job as BullJob } from "bullmq";
+import { setTimeout as delay } from "node:timers/promises";
 import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import type { Executor } from "../executor/executor.ts";
@@ -179,7 +180,7 @@ export class MachineJobs {
       if ((await this.#owners.isThere(server)) === true) return true;
       // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
       if (this.#owners.isGone(server)) return false;
-      await within(UNSEEN_MS, new Promise(() => undefined));
+      await delay(UNSEEN_MS);
     }
     this.#owners.noteGone(server);
     return false;

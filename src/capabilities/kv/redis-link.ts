@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RedisClient, RedisConnection } from "../../redis/connection.ts";
+import type { RedisConnection } from "../../redis/connection.ts";
+import type { Script } from "../../redis/script.ts";
 import { describeRedisFailure, describeUnreachable, isPassingInRedis, StoreError } from "./failure.ts";
 import type { Asker } from "./kv-store.ts";
-import type { Script } from "./redis-scripts.ts";
 
 /** How long an answer is waited for. */
 const WAIT_MS = 2_000;
@@ -64,7 +64,7 @@ export class RedisLink {
       const connection = await this.#ready(untilMs - performance.now());
       if (signal.aborted) throw new StoreError("the call has ended");
       try {
-        const answer = await beforeLong(untilMs - performance.now(), evaluate(connection.client, script, keys, args));
+        const answer = await beforeLong(untilMs - performance.now(), script.run(connection.client, keys, args));
         if (answer !== LATE) return answer;
         throw new StoreError("the store does not answer in time: what was asked may be done or not");
       } catch (error) {
@@ -87,21 +87,6 @@ export class RedisLink {
     // It is loaded here because most engines do without it.
     const { RedisConnection: Connection } = await import("../../redis/connection.ts");
     return Connection.open(this.#options.url, this.#name, { resends: false });
-  }
-}
-
-/** Scripts are known by their digests: one that Redis has forgotten, or never had, is told whole. */
-async function evaluate(
-  client: RedisClient,
-  { text, sha1 }: Script,
-  keys: readonly string[],
-  args: readonly string[],
-): Promise<unknown> {
-  try {
-    return await client.evalsha(sha1, keys.length, ...keys, ...args);
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-    return await client.eval(text, keys.length, ...keys, ...args);
   }
 }
 

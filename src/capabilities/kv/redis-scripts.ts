@@ -1,11 +1,5 @@
-import { createHash } from "node:crypto";
+import { Script } from "../../redis/script.ts";
 import { ENTRY_LEAST_BYTES } from "./layout.ts";
-
-/** A program that Redis runs as a whole, while nobody else does anything. */
-export interface Script {
-  readonly text: string;
-  readonly sha1: string;
-}
 
 /** Expired entries that one write takes out. */
 export const SWEPT_MAX = 100;
@@ -89,7 +83,7 @@ end
 `;
 
 /** KEYS: the namespace's. ARGV: key. Answers the head and the value, or nothing. */
-export const GET = script(`${COMMON}
+export const GET = new Script(`${COMMON}
 local head = redis.call("HGET", heads, ARGV[1])
 if not head or not live(parse(head)) then return false end
 local value = redis.call("HGET", values, ARGV[1])
@@ -100,7 +94,7 @@ return value and { head, value }
  * KEYS: the namespace's, and where the answer is kept. ARGV: for how long it is, the condition's kind and version, key, value, how
  * long that stays, what the namespace may hold. Answers words: \`set 5\`, \`unmatched\`, \`full 90 20\`; \`swept\` is to be asked again.
  */
-export const SET = script(`${WRITING}
+export const SET = new Script(`${WRITING}
 local keptMs, kind, wanted, key, value, ttlMs, quota = unpack(ARGV)
 local before = redis.call("GET", answers)
 if before then return before end
@@ -130,7 +124,7 @@ return answer
 `);
 
 /** KEYS: the same. ARGV: for how long the answer is kept, the condition's kind and version, key. Answers \`deleted\` or \`unmatched\`. */
-export const DELETE = script(`${WRITING}
+export const DELETE = new Script(`${WRITING}
 local keptMs, kind, wanted, key = unpack(ARGV)
 local before = redis.call("GET", answers)
 if before then return before end
@@ -150,7 +144,7 @@ return answer
  * KEYS: the namespace's. ARGV: where to begin in the order, what keys begin with, how many. Answers where the next page begins,
  * or nothing, and keys and heads by turns.
  */
-export const LIST = script(`${COMMON}
+export const LIST = new Script(`${COMMON}
 local from, prefix, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local found, walked, last = {}, 0, ""
 while true do
@@ -170,7 +164,3 @@ while true do
   from = "(" .. last
 end
 `);
-
-function script(text: string): Script {
-  return { text, sha1: createHash("sha1").update(text).digest("hex") };
-}

@@ -12,7 +12,8 @@ import type {
   StoredEntry,
 } from "./kv-store.ts";
 import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
-import { DELETE, GET, LIST, type Script, SET } from "./redis-scripts.ts";
+import type { Script } from "../../redis/script.ts";
+import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 
 /** How long the outcome of a write is kept that has a name: a call may be started again, elsewhere, until then. */
 const NAMED_KEPT_MS = 10 * 60 * 1_000;

@@ -1,4 +1,5 @@
 import { Queue } from "bullmq";
+import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../../deadline.ts";
 import { type ErrorCode, GloveboxError } from "../../errors.ts";
 import { Fleet } from "../../fleet/fleet.ts";
@@ -164,7 +165,7 @@ export class QueueExecutor implements Executor {
         const why = foreign > 0 ? foreignWords(foreign) : "start one with glovebox worker";
         throw this.#unusable(`it has had no worker machine for ${MACHINE_MS} ms: ${why}`);
       }
-      await within(LOOK_MS, new Promise(() => undefined));
+      await delay(LOOK_MS);
     }
   }
 
