@@ -1,5 +1,6 @@
 import { StoreError } from "../capabilities/kv/failure.ts";
 import type { RedisConnection } from "../redis/connection.ts";
+import { replyOf } from "../redis/reply.ts";
 import type { RedisScript } from "./redis-scripts.ts";
 
 const DEADLINE_MS = 2_000;
@@ -70,7 +71,7 @@ export class RedisRunner {
       return await client.evalsha(sha, keys, ...all);
     } catch (error) {
       // A server that has started anew knows no scripts.
-      if (codeOf(error) !== "NOSCRIPT" || (urgency === "now" && late.aborted)) throw error;
+      if (replyOf(error) !== "NOSCRIPT" || (urgency === "now" && late.aborted)) throw error;
       return await client.eval(lua, keys, ...all);
     }
   }
@@ -85,14 +86,8 @@ export class RedisRunner {
   }
 }
 
-/** The first word of what Redis says; the others may name addresses and keys. */
-function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name !== "ReplyError") return undefined;
-  return /^[A-Z]+/.exec(error.message)?.[0];
-}
-
 function wordsOf(error: unknown): string {
-  const code = codeOf(error);
+  const code = replyOf(error);
   switch (code) {
     case undefined:
       return "cannot be reached: try again later";
