@@ -82,7 +82,7 @@ describe("a call from the page", () => {
     await page.keyboard.press("Tab");
     await page.keyboard.type("40");
     await page.keyboard.press("Control+Enter");
-    await part(page, "Result").getByText("42").waitFor();
+    await part(page, "Result").getByText("42", { exact: true }).waitFor();
     expect(await page.locator('p[role="status"][aria-live="polite"]').textContent()).toMatch(
       /^add ended well in \S+ \S+$/,
     );
@@ -161,11 +161,11 @@ describe("a call from the page", () => {
       await page.getByLabel("a number").fill(a);
       await page.getByLabel("b number").fill("10");
       await page.keyboard.press("Control+Enter");
-      await part(page, "Result").getByText(sum).waitFor();
+      await part(page, "Result").getByText(sum, { exact: true }).waitFor();
     }
     const rows = page.getByRole("group", { name: "Earlier calls" }).getByRole("row");
     await rows.nth(2).getByRole("button", { name: "Show" }).click();
-    await part(page, "Result").getByText("11").waitFor();
+    await part(page, "Result").getByText("11", { exact: true }).waitFor();
     expect(await page.getByLabel("a number").inputValue()).toBe("1");
   });
 
