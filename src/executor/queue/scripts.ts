@@ -53,6 +53,10 @@ export class FleetScripts {
     return { kind: "have", script: need.script, text: await this.#texts.publish(script.text) };
   }
 
+  /**
+   * All that a machine runs a tool by. It is not the tool's mark (`tool/tool-mark.ts`): that has what its server does with the output, and
+   * nothing of isolates; and this may be read in Redis, so a config makes the key this server's own.
+   */
   #keyOf(script: ToolScript, textHash: string): string {
     const known = this.#keys.get(script);
     if (known !== undefined && this.#scripts.get(known) !== undefined) return known;
