@@ -18,3 +18,8 @@ export async function inTime<Value>(ms: number, promise: Promise<Value>, late: (
     clearTimeout(timer);
   }
 }
+
+/** What a promise comes to; nothing where it fails, or takes longer than `ms`. Never rejects. */
+export function valueIn<Value>(ms: number, promise: Promise<Value>): Promise<Value | undefined> {
+  return inTime(ms, promise, () => new Error("it is late")).catch(() => undefined);
+}

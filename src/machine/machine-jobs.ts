@@ -214,7 +214,7 @@ export class MachineJobs {
   #noteTurn(turn: Turn): void {
     if (this.#turns.length === 0) {
       setTimeout(
-        () => void noteTaken(this.#host.fleet.connection.client, this.#host.fleet.keys, this.#turns.splice(0)),
+        () => void noteTaken(this.#host.fleet.connection, this.#host.fleet.keys, this.#turns.splice(0)),
         TURNS_MS,
       );
     }

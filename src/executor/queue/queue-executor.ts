@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
-import { within } from "../../deadline.ts";
+import { valueIn, within } from "../../deadline.ts";
 import { type ErrorCode, GloveboxError } from "../../errors.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { DamageReport } from "../../fleet/damage.ts";
@@ -225,10 +225,7 @@ export class QueueExecutor implements Executor {
       Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate[Symbol.asyncDispose]()]),
     );
     await this.#keeper.close();
-    await within(
-      CLOSE_MS,
-      this.#queue.close().catch(() => undefined),
-    );
+    await valueIn(CLOSE_MS, this.#queue.close());
     await within(CLOSE_MS, this.#fleet.close());
   }
 
