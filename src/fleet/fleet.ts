@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { GloveboxError } from "../errors.ts";
 import { RedisConnection } from "../redis/connection.ts";
+import { wordsOfLoss } from "../redis/reply.ts";
 import { Seal } from "../redis/seal.ts";
 import { FleetKeys } from "./keys.ts";
 import type { MemberKind, MemberOptions } from "./members.ts";
@@ -22,10 +24,12 @@ export class Fleet implements MemberOptions {
   readonly keys: FleetKeys;
   readonly seal: Seal;
   readonly payloads: Payloads;
+  readonly #name: string;
 
   /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is none. */
   constructor({ url, fleet, secret }: FleetOptions, kind: MemberKind) {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
+    this.#name = fleet;
     this.keys = new FleetKeys(fleet);
     this.seal = Seal.of(secret);
     this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
@@ -37,6 +41,16 @@ export class Fleet implements MemberOptions {
   queueOf(protocol: number): string {
     const { mark } = this.seal;
     return mark === "" ? queueName(protocol) : `${queueName(protocol)}-${mark}`;
+  }
+
+  /** Resolves once there is a connection. Rejects with `executor_lost` where there is none for so long. */
+  async reach(ms: number): Promise<void> {
+    if (!(await this.connection.ready(ms))) throw this.unusable(`Redis ${wordsOfLoss(this.connection.failure)}`);
+  }
+
+  /** For whoever starts a member of it: why that cannot do its work. */
+  unusable(why: string): GloveboxError {
+    return new GloveboxError("executor_lost", `the fleet "${this.#name}" cannot be used: ${why}`);
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
+import { NO_CONFIG } from "../protocol/script.ts";
 import type { ToolMark } from "../ticket.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
-
-const NO_CONFIG = "null";
 
 /** Code may be large, and most tools are called more than once. */
 const known = new WeakMap<RegisteredTool, ToolMark>();

@@ -1,7 +1,7 @@
 import { Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { valueIn, within } from "../../deadline.ts";
-import { type ErrorCode, GloveboxError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { DamageReport } from "../../fleet/damage.ts";
 import { FleetGate } from "../../fleet/gate.ts";
@@ -148,9 +148,7 @@ export class QueueExecutor implements Executor {
   }
 
   async start(): Promise<void> {
-    const { connection } = this.#fleet;
-    const { lostMs } = this.#options;
-    if (!(await connection.ready(lostMs))) throw this.#unusable(`Redis cannot be reached: ${connection.failure}`);
+    await this.#fleet.reach(this.#options.lostMs);
     await this.#presence.start();
     this.#inbox.start();
     this.#roll.start();
@@ -159,11 +157,11 @@ export class QueueExecutor implements Executor {
     const untilMs = performance.now() + MACHINE_MS;
     while (this.#closed === null && this.#roll.serving.length === 0) {
       await this.#roll.look();
-      if (this.#roll.misfit !== null) throw this.#unusable(this.#roll.misfit);
+      if (this.#roll.misfit !== null) throw this.#fleet.unusable(this.#roll.misfit);
       if (performance.now() > untilMs) {
         const { foreign } = this.#roll;
         const why = foreign > 0 ? foreignWords(foreign) : "start one with glovebox worker";
-        throw this.#unusable(`it has had no worker machine for ${MACHINE_MS} ms: ${why}`);
+        throw this.#fleet.unusable(`it has had no worker machine for ${MACHINE_MS} ms: ${why}`);
       }
       await delay(LOOK_MS);
     }
@@ -246,10 +244,6 @@ export class QueueExecutor implements Executor {
   get #misfit(): Failure | null {
     const { misfit } = this.#roll;
     return misfit === null ? null : { code: "executor_lost", message: misfit };
-  }
-
-  #unusable(why: string): GloveboxError {
-    return new GloveboxError("executor_lost", `the fleet "${this.#options.fleet}" cannot be used: ${why}`);
   }
 
   #onMessage(from: string, message: MachineMessage): void {

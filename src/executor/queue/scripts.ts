@@ -3,11 +3,10 @@ import { BoundedCache } from "../../bounded-cache.ts";
 import { sealConfig } from "../../fleet/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../../fleet/messages.ts";
 import type { TextPublisher } from "../../fleet/texts.ts";
-import type { ToolScript } from "../../protocol/script.ts";
+import { NO_CONFIG, type ToolScript } from "../../protocol/script.ts";
 
 /** Tools whose keys are remembered. */
 const SCRIPTS_MAX = 10_000;
-const NO_CONFIG = "null";
 
 /** The tools that a server brings to its fleet. */
 export class FleetScripts {
