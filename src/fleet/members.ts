@@ -117,6 +117,12 @@ export async function countForeignServers(options: MemberOptions): Promise<numbe
   });
 }
 
+/** What is wrong with so many of the other kind that are there and cannot be read. */
+export function foreignWords(count: number, kind: MemberKind): string {
+  const [they, we] = kind === "server" ? ["servers", "machine"] : ["worker machines", "server"];
+  return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
+}
+
 /** Those that have said last that they are there. */
 async function listOf({ connection, keys }: MemberOptions, kind: MemberKind): Promise<readonly string[]> {
   const ids = await connection.client.zrange(keys.of(`${kind}s`), 0, `${MEMBERS_MAX - 1}`, "REV");

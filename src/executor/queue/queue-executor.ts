@@ -6,7 +6,7 @@ import { Fleet } from "../../fleet/fleet.ts";
 import { DamageReport } from "../../fleet/damage.ts";
 import { FleetGate } from "../../fleet/gate.ts";
 import { Inbox, Outbox } from "../../fleet/mailbox.ts";
-import { Presence } from "../../fleet/members.ts";
+import { foreignWords, Presence } from "../../fleet/members.ts";
 import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../../fleet/messages.ts";
 import { readMachineMessage } from "../../fleet/read-message.ts";
 import { QueueKeeper } from "../../fleet/queue-keeper.ts";
@@ -143,7 +143,7 @@ export class QueueExecutor implements Executor {
         tell("fleet:leave", { machine });
         this.#calls.onLeave(machine);
       },
-      onForeign: (count) => damage.note(foreignWords(count)),
+      onForeign: (count) => damage.note(foreignWords(count, "machine")),
     });
   }
 
@@ -160,7 +160,7 @@ export class QueueExecutor implements Executor {
       if (this.#roll.misfit !== null) throw this.#fleet.unusable(this.#roll.misfit);
       if (performance.now() > untilMs) {
         const { foreign } = this.#roll;
-        const why = foreign > 0 ? foreignWords(foreign) : "start one with glovebox worker";
+        const why = foreign > 0 ? foreignWords(foreign, "machine") : "start one with glovebox worker";
         throw this.#fleet.unusable(`it has had no worker machine for ${MACHINE_MS} ms: ${why}`);
       }
       await delay(LOOK_MS);
@@ -263,8 +263,4 @@ export class QueueExecutor implements Executor {
     this.#missing.look(this.#calls.jobs, nowMs);
     return this.#calls.size > 0;
   }
-}
-
-function foreignWords(machines: number): string {
-  return `${machines} worker machines cannot be read: they were given another secret than this server, or none`;
 }
