@@ -180,6 +180,8 @@ export class Inbox<Message> {
   readonly #reader: RedisConnection;
   readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
+  /** Whether more waits than is read one by one. */
+  #isBehind = true;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
@@ -224,14 +226,25 @@ export class Inbox<Message> {
     }
   }
 
-  /** What has come, or else the next to come, for which it waits. */
+  /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
   async #entries(): Promise<readonly Entry[]> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
-    const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
-    if (there.length > 0) return there;
-    const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
+    const next = idAfter(this.#last);
+    if (this.#isBehind) {
+      this.#isBehind = false;
+      return entriesOf(await TAKE.run(client, [box], [this.#last, next]));
+    }
+    const answers = await client
+      .pipeline()
+      .xtrim(box, "MINID", next)
+      .xlen(box)
+      .xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last)
+      .exec();
+    const [, [, length] = [null, 0], [error, read] = [null, null]] = answers ?? [];
+    if (error !== null) throw error;
+    this.#isBehind = Number(length) > 1;
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     return Array.isArray(stream) ? entriesOf(stream[1]) : [];
   }
