@@ -26,6 +26,7 @@ import { MachineMetrics } from "./machine-metrics.ts";
 import type { MachineStats } from "./machine-stats.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
 import { Puller, type PullerOptions } from "./puller.ts";
+import { SharedStores } from "./shared-stores.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
@@ -145,6 +146,7 @@ class FleetMachine implements Machine {
       slots: this.#slots,
       keyed: this.#keyed,
       broker: this.#broker,
+      stores: new SharedStores(logger),
       delivered: () => this.#outbox.delivered(HEARD_MS),
       logger,
       protocols,

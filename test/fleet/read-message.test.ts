@@ -105,8 +105,10 @@ const job: JobData = {
       seed: KEY,
       nowMs: 1,
       stream: false,
+      delegated: { name: "n", of: 0 },
     },
   ],
+  delegations: [{ grants: {}, stores: { kv: "an id" } }],
   isInspection: false,
 };
 const info: MachineInfo = {
@@ -150,7 +152,17 @@ function* broken(value: unknown): Generator<unknown> {
   }
 }
 
-const OPTIONAL = new Set(["heard", "refusedForMs", "command", "isInspection", "text", "config", "unsaid"]);
+const OPTIONAL = new Set([
+  "heard",
+  "refusedForMs",
+  "command",
+  "isInspection",
+  "text",
+  "config",
+  "unsaid",
+  "delegated",
+  "kv",
+]);
 /** What may be null, and amounts that may be as large as they like. */
 const MAY_BE: Readonly<Record<string, readonly unknown[]>> = { contract: [null] };
 for (const name of Object.keys(job.limits[0] ?? {})) Object.assign(MAY_BE, { [name]: [1e300] });
