@@ -165,6 +165,10 @@ export interface MachineInfo {
   readonly rssBytes: number;
   readonly quarantined: readonly string[];
   readonly isSandboxed: boolean;
+  /** The name of its system. */
+  readonly host?: string;
+  /** How often it has said this: so it can be seen when it did so last, whatever its clock shows. */
+  readonly beat?: number;
 }
 
 /** All that a sender says to one recipient in one turn of its event loop. */

@@ -124,6 +124,8 @@ const info: MachineInfo = {
   rssBytes: 1,
   quarantined: ["a"],
   isSandboxed: true,
+  host: "worker-1",
+  beat: 1,
 };
 
 /** What stands in the place of any field, and is none of those that may. */
@@ -162,6 +164,8 @@ const OPTIONAL = new Set([
   "unsaid",
   "delegated",
   "kv",
+  "host",
+  "beat",
 ]);
 /** What may be null, and amounts that may be as large as they like. */
 const MAY_BE: Readonly<Record<string, readonly unknown[]>> = { contract: [null] };
@@ -230,7 +234,13 @@ test("what is anything at all is refused in words, and never with another error"
 test("a machine is what its key says, and nothing else", () => {
   expect(readInfo(JSON.stringify(info), MACHINE)).toEqual(info);
   expect(readInfo(JSON.stringify(info), "machine-ffffffffffffffff")).toBeNull();
-  for (const other of broken(info)) expect(readInfo(JSON.stringify(other), MACHINE)).toBeNull();
+  for (const other of broken(info)) {
+    const text = JSON.stringify(other);
+    expect(readInfo(text, MACHINE) === null || isAllowed(info, JSON.parse(text))).toBe(true);
+  }
+  for (const host of ["a\nb", "\u001b[2J", "a".repeat(256)]) {
+    expect(readInfo(JSON.stringify({ ...info, host }), MACHINE)).toBeNull();
+  }
 });
 
 test("a letter is none that has another sender than members have, another protocol, or no list", () => {
