@@ -21,13 +21,14 @@ const COMMA = 44;
 const BACKSLASH = 92;
 const [OPEN_LIST, OPEN_OBJECT] = [91, 123];
 const [CLOSE_LIST, CLOSE_OBJECT] = [93, 125];
+const OPENING = ["[", "{"] as const;
 
 /** Values that one JSON text may hold: reading many small ones takes far longer, and far more memory, than their length tells. */
 export const VALUES_MAX = 1_000_000;
 
 /** What about JSON text is too much to read it, or `null`. Texts too short for either are not looked at. */
 export function describeExcess(text: string): string | null {
-  if (text.length < 2 * NESTING_MAX) return null;
+  if (text.length < 2 * NESTING_MAX || isSimple(text)) return null;
   let depth = 0;
   let values = 1;
   for (let at = 0; at < text.length; at++) {
@@ -40,6 +41,18 @@ export function describeExcess(text: string): string | null {
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
   }
   return values > VALUES_MAX ? `made of more than ${VALUES_MAX} values` : null;
+}
+
+/** Whether a text is too short for too many values, and opens too few for deep ones: that is known several times sooner. */
+function isSimple(text: string): boolean {
+  if (text.length > VALUES_MAX) return false;
+  let opened = 0;
+  for (const bracket of OPENING) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      if (++opened > NESTING_MAX) return false;
+    }
+  }
+  return true;
 }
 
 /** Where the string that begins at `start` ends. */

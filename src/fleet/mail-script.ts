@@ -32,6 +32,15 @@ end
 return entries
 `);
 
+/**
+ * KEYS: a box. ARGV: letters that it holds, about; a letter; for how long the box is kept. One step, so that no Redis that is killed
+ * keeps the letter and forgets that its box expires. It is sent as text: one that Redis did not know by its hash would come late.
+ */
+export const SEND_AND_KEEP = `
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'm', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+`;
+
 /** Of a list of entries as Redis answers with it. */
 export function entriesOf(answer: unknown): readonly Entry[] {
   const entries: readonly unknown[] = Array.isArray(answer) ? answer : [];

@@ -5,7 +5,7 @@ import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
 import { wordsOf } from "./damage.ts";
 import type { FleetKeys } from "./keys.ts";
-import { type Entry, entriesOf, LETTER_BYTES_MAX, TAKE, idAfter } from "./mail-script.ts";
+import { type Entry, entriesOf, LETTER_BYTES_MAX, SEND_AND_KEEP, TAKE, idAfter } from "./mail-script.ts";
 import type { Letter } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 import { readLetter } from "./read-message.ts";
@@ -58,11 +58,17 @@ export class Outbox<Message> {
   #isDue = false;
   #isClosed = false;
   #noted: NodeJS.Timeout | undefined;
+  /** Since when there is a connection: a Redis that was away may have forgotten that boxes expire, or the boxes. */
+  #readyMs = 0;
   readonly #stopListening: () => void;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#stopListening = options.connection.onReady(() => this.#schedule());
+    this.#stopListening = options.connection.onReady(() => {
+      this.#readyMs = performance.now();
+      this.#keepBoxes();
+      this.#schedule();
+    });
   }
 
   send(to: string, message: Message): void {
@@ -112,6 +118,14 @@ export class Outbox<Message> {
     return true;
   }
 
+  /** The client has just sent again what was on its way, and so may have made boxes anew. */
+  #keepBoxes(): void {
+    const { connection, keys } = this.#options;
+    const commands = connection.client.pipeline();
+    for (const to of this.#boxes.keys()) commands.pexpire(keys.of("mail", to), BOX_TTL_MS);
+    if (commands.length > 0) commands.exec().catch(() => undefined);
+  }
+
   #schedule(): void {
     if (this.#isDue || this.#held === 0) return;
     this.#isDue = true;
@@ -129,7 +143,7 @@ export class Outbox<Message> {
     const sent: Promise<unknown>[] = [];
     for (const [to, { messages }] of this.#waiting) {
       const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
-      const isDue = nowMs - known.renewedMs > RENEW_MS;
+      const isDue = nowMs - known.renewedMs > RENEW_MS || known.renewedMs < this.#readyMs;
       const seq = known.seq + 1;
       this.#boxes.set(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
       const head: Letter<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
@@ -137,8 +151,8 @@ export class Outbox<Message> {
       const box = keys.of("mail", to);
       const packed = payloads.pack(letter, box);
       // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-      sent.push(connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed));
-      if (isDue) connection.client.pexpire(box, BOX_TTL_MS).catch(() => undefined);
+      if (isDue) sent.push(connection.client.eval(SEND_AND_KEEP, 1, box, LETTERS_MAX, packed, BOX_TTL_MS));
+      else sent.push(connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed));
     }
     this.#waiting.clear();
     this.#held = 0;
@@ -166,6 +180,8 @@ export class Inbox<Message> {
   readonly #reader: RedisConnection;
   readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
+  /** Whether more waits than is read one by one. */
+  #isBehind = true;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
@@ -210,14 +226,25 @@ export class Inbox<Message> {
     }
   }
 
-  /** What has come, or else the next to come, for which it waits. */
+  /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
   async #entries(): Promise<readonly Entry[]> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
-    const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
-    if (there.length > 0) return there;
-    const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
+    const next = idAfter(this.#last);
+    if (this.#isBehind) {
+      this.#isBehind = false;
+      return entriesOf(await TAKE.run(client, [box], [this.#last, next]));
+    }
+    const answers = await client
+      .pipeline()
+      .xtrim(box, "MINID", next)
+      .xlen(box)
+      .xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last)
+      .exec();
+    const [, [, length] = [null, 0], [error, read] = [null, null]] = answers ?? [];
+    if (error !== null) throw error;
+    this.#isBehind = Number(length) > 1;
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     return Array.isArray(stream) ? entriesOf(stream[1]) : [];
   }

@@ -9,6 +9,12 @@ test("a text nested to the limit passes, and one level more does not", () => {
   expect(describeExcess(nested(NESTING_MAX + 1))).toContain("nested deeper");
 });
 
+test("lists and objects count together", () => {
+  const pairs = NESTING_MAX / 2;
+  expect(describeExcess(`${'[{"a":'.repeat(pairs)}0${"}]".repeat(pairs)}`)).toBe(null);
+  expect(describeExcess(`[${'[{"a":'.repeat(pairs)}0${"}]".repeat(pairs)}]`)).toContain("nested deeper");
+});
+
 test("brackets within strings do not count, however the strings are escaped", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom("[", '"', "\\", "a") }), (piece) => {

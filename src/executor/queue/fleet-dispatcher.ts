@@ -224,16 +224,14 @@ export class FleetDispatcher {
     const job = call.carrier;
     if (job === null) return;
     // Why it ended may depend on where it was, so it keeps its carrier.
-    if (this.#openCalls(job).some(({ run }) => run !== call.run)) return;
+    job.open.delete(call.run);
+    if (job.open.size > 0) return;
     this.#jobs.delete(job.id);
     if (job.machine === null) this.#host.withdraw(job);
   }
 
   /** The calls that a job still has to bring. */
   #openCalls(job: FleetJob): readonly FleetCall[] {
-    return job.runs.flatMap((run) => {
-      const call = this.#calls.get(run);
-      return call?.carrier === job ? [call] : [];
-    });
+    return Array.from(job.open).flatMap((run) => this.#calls.get(run) ?? []);
   }
 }

@@ -9,6 +9,8 @@ export class FleetJob {
   readonly id: string;
   /** The calls that it brings, by their numbers. */
   readonly runs: readonly number[];
+  /** Those of them that have not ended. */
+  readonly open: Set<number>;
   readonly sentMs: number;
   /** Whether some of its calls have been begun before in another job, of which Redis knows nothing any more. */
   readonly isAgain: boolean;
@@ -25,6 +27,7 @@ export class FleetJob {
   constructor(id: string, calls: readonly Carried[], nowMs: number) {
     this.id = id;
     this.runs = calls.map(({ run }) => run);
+    this.open = new Set(this.runs);
     this.sentMs = nowMs;
     this.isAgain = calls.some(({ attempts }) => attempts > 0);
     this.seenMs = nowMs;

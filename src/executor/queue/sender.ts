@@ -12,6 +12,7 @@ import { BoundedCache } from "../../bounded-cache.ts";
 import { Pace } from "../pace.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import { FleetJob } from "./fleet-job.ts";
+import { JobExpiry } from "./job-expiry.ts";
 import { costOf, packJobs, type Placed } from "./packing.ts";
 import type { FleetScripts } from "./scripts.ts";
 
@@ -52,10 +53,12 @@ export class Sender {
   #isDue = false;
   #jobs = 0;
   #isClosed = false;
+  readonly #expiry: JobExpiry;
   readonly #stopListening: () => void;
 
   constructor(options: SenderOptions) {
     this.#options = options;
+    this.#expiry = new JobExpiry(options.connection, (job) => options.queue.toKey(job));
     // What came while there was no Redis has waited for it.
     this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
@@ -83,6 +86,7 @@ export class Sender {
 
   close(): void {
     this.#isClosed = true;
+    this.#expiry.close();
     this.#stopListening();
     this.#waiting = [];
     this.#held = [];
@@ -132,7 +136,7 @@ export class Sender {
     const isDue = ({ call }: Placed): boolean => !call.isOver && brought.has(call.job.script.key);
     const jobs = [...packJobs(first.filter(isDue)), ...packJobs(ordered.filter(isDue))];
     if (jobs.length === 0) return;
-    const expiring: (readonly [job: string, ttlMs: number])[] = [];
+    const sent: (readonly [job: FleetJob, ttlMs: number])[] = [];
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
@@ -144,7 +148,7 @@ export class Sender {
       const ttlMs = MORE_MS + Math.max(...members.map(({ call }) => longest(call.job.limits)));
       const text = JSON.stringify(this.#write(members, brought, job.isAgain));
       const packed = this.#options.payloads.pack(text, job.id, ttlMs);
-      expiring.push([job.id, ttlMs]);
+      sent.push([job, ttlMs]);
       this.#options.onSent(job);
       // They are in order, so what is due first comes first.
       const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
@@ -155,9 +159,7 @@ export class Sender {
     // For a single one that is quicker.
     if (one !== undefined && bulk.length === 1) await queue.add(one.name, one.data, one.opts);
     else await queue.addBulk(bulk);
-    // Nobody takes away what a server leaves behind that is gone.
-    const { client } = this.#options.connection;
-    for (const [job, ttlMs] of expiring) client.pexpire(queue.toKey(job), ttlMs).catch(() => undefined);
+    for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
   }
 
   #claim(call: FleetCall): Claim {
