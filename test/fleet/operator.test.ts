@@ -74,7 +74,8 @@ test("a server shows each machine of its fleet, wherever it shows its executor",
   ];
   const counts = { machines: 1, slots: 4, busySlots: 0, waitingJobs: 0, isRedisUp: true, problem: null };
   const expected = { ...counts, seen, unlisted: 0, unreadable: 0 };
-  expect(fleet.engine.stats().executor.fleet).toEqual(expected);
+  // It last spoke while it looked at the tool, perhaps.
+  await expect.poll(() => fleet.engine.stats().executor.fleet, { timeout: 20_000 }).toEqual(expected);
   const response = await conformingFetch(`${fleet.server.url}/v1/stats`);
   expect(await response.json()).toMatchObject({ executor: { kind: "queue", fleet: expected } });
   const snapshot = await readSnapshot({ url: new URL(fleet.server.url), key: undefined });
@@ -85,10 +86,10 @@ test("a server shows each machine of its fleet, wherever it shows its executor",
 test("a machine that is about to stop is shown so, with what it still does, and is why a server is not ready", async () => {
   await using fleet = await operate();
   const call = fleet.engine.execute({ name: "wait", arguments: {} });
-  await expect.poll(() => fleet.machine.stats().busySlots).toBe(1);
+  await expect.poll(() => fleet.machine.stats().busySlots, { timeout: 20_000 }).toBe(1);
   const drained = fleet.machine.drain(20_000);
   await expect
-    .poll(() => fleet.engine.stats().executor.fleet?.seen[0])
+    .poll(() => fleet.engine.stats().executor.fleet?.seen[0], { timeout: 20_000 })
     .toMatchObject({ state: "draining", busySlots: 1 });
   expect(await fleet.readiness()).toEqual(waiting("no worker machine takes calls: 1 about to stop"));
   expect(await call).toMatchObject({ success: true });
@@ -124,9 +125,13 @@ test("a server and a machine say since when they do not reach Redis, and why, an
   await expect.poll(problem, { timeout: 20_000 }).toMatch(words);
   await expect.poll(fleet.readiness, { timeout: 20_000 }).toEqual(waiting(expect.stringMatching(words)));
   expect((words.exec(problem())?.groups?.["at"] ?? "") > since.slice(0, 19)).toBe(true);
-  await expect.poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs).toBeGreaterThan(1_000);
+  await expect
+    .poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs, { timeout: 20_000 })
+    .toBeGreaterThan(1_000);
   await redis.start();
   await expect.poll(fleet.readiness, { timeout: 20_000 }).toEqual([200, "ready", undefined]);
   expect(fleet.machine.stats().problem).toBeNull();
-  await expect.poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs).toBeLessThan(3_000);
+  await expect
+    .poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs, { timeout: 20_000 })
+    .toBeLessThan(3_000);
 });
