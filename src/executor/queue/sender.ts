@@ -4,7 +4,7 @@ import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
-import type { Delegation } from "../../protocol/delegation.ts";
+import type { Delegated, Delegation } from "../../protocol/delegation.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import { seedOf } from "../../protocol/seed.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
@@ -204,7 +204,7 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const delegations: Delegation["grants"][] = [];
+    const delegations: Delegated[] = [];
     const places = new Map<unknown, number>();
     const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
@@ -219,9 +219,9 @@ export class Sender {
       const command = job.command === undefined ? {} : { command: job.command };
       const { ticket } = call;
       const { delegation } = call;
-      const delegated = (of: Delegation) => ({
-        name: of.name,
-        grants: place(delegations, JSON.stringify(of.grants), () => of.grants),
+      const delegated = ({ name, ...of }: Delegation) => ({
+        name,
+        of: place(delegations, JSON.stringify(of), () => of),
       });
       return {
         run,
