@@ -1,6 +1,6 @@
 import { Counter, type Registry } from "prom-client";
 import type { Events } from "./events.ts";
-import type { FleetStats } from "./executor/executor.ts";
+import type { FleetStats } from "./executor/fleet-state.ts";
 import { gaugesOf } from "./gauges.ts";
 import { registerTallies, Tally } from "./tally.ts";
 

@@ -22,6 +22,8 @@ const HELD_MAX = 64 * 1024 * 1024;
 /** What is sent with `note` goes with what is sent within so long, or then. */
 const NOTE_MS = 1;
 const BLOCK_MS = 2_000;
+/** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
+const READS_MAX = 8;
 const PAUSE_MS = 200;
 /** Senders that are remembered. */
 const SENDERS_MAX = 10_000;
@@ -180,8 +182,9 @@ export class Inbox<Message> {
   readonly #reader: RedisConnection;
   readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
-  /** Whether more waits than is read one by one. */
-  #isBehind = true;
+  /** Whether what waits is to be taken together, and what was read is to be taken away. */
+  #isTaking = true;
+  #reads = 0;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
@@ -231,22 +234,18 @@ export class Inbox<Message> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
-    const next = idAfter(this.#last);
-    if (this.#isBehind) {
-      this.#isBehind = false;
-      return entriesOf(await TAKE.run(client, [box], [this.#last, next]));
+    if (this.#isTaking) {
+      const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
+      this.#isTaking = there.length > 0;
+      this.#reads = 0;
+      if (this.#isTaking) return there;
     }
-    const answers = await client
-      .pipeline()
-      .xtrim(box, "MINID", next)
-      .xlen(box)
-      .xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last)
-      .exec();
-    const [, [, length] = [null, 0], [error, read] = [null, null]] = answers ?? [];
-    if (error !== null) throw error;
-    this.#isBehind = Number(length) > 1;
+    const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
-    return Array.isArray(stream) ? entriesOf(stream[1]) : [];
+    const next = Array.isArray(stream) ? entriesOf(stream[1]) : [];
+    this.#reads += next.length;
+    this.#isTaking = this.#reads >= READS_MAX || (this.#reads > 0 && next.length === 0);
+    return next;
   }
 
   /** A letter, or what is wrong with it. */

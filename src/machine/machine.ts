@@ -22,9 +22,10 @@ import { createDelegateBroker, type DelegateOptions } from "./delegate.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
-import type { MachineStats } from "./machine-stats.ts";
+import { type MachineStats, problemOf } from "./machine-stats.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
 import { Puller, type PullerOptions } from "./puller.ts";
+import { SharedStores } from "./shared-stores.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
@@ -90,6 +91,7 @@ class FleetMachine implements Machine {
   readonly #pullers: readonly Puller[];
   readonly #metrics: MachineMetrics;
   #lastRun = 0;
+  #beats = 0;
   #isDraining = false;
   #closing: Promise<void> | null = null;
 
@@ -125,7 +127,7 @@ class FleetMachine implements Machine {
       onDamage: (why) => damage.note(why),
     });
     this.#foreign = new ForeignServers(fleet, (why) => damage.note(why));
-    this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols));
+    this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols, ++this.#beats));
     const store =
       options.store === undefined
         ? undefined
@@ -144,6 +146,7 @@ class FleetMachine implements Machine {
       slots: this.#slots,
       keyed: this.#keyed,
       broker: this.#broker,
+      stores: new SharedStores(logger),
       delivered: () => this.#outbox.delivered(HEARD_MS),
       logger,
       protocols,
@@ -191,6 +194,7 @@ class FleetMachine implements Machine {
       isReady: executor.ready && isRedisUp && !this.#isDraining,
       isDraining: this.#isDraining,
       isRedisUp,
+      problem: problemOf(this.#fleet.connection, executor),
       slots: this.#slots.size,
       busySlots: this.#slots.busy,
       calls: this.#jobs.calls,

@@ -4,7 +4,7 @@ import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
-import type { Delegation } from "../../protocol/delegation.ts";
+import type { Delegated, Delegation } from "../../protocol/delegation.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import { seedOf } from "../../protocol/seed.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
@@ -20,6 +20,7 @@ import type { FleetScripts } from "./scripts.ts";
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 2;
 const PACES_MAX = 10_000;
+const SINGLES_MAX = 4;
 const NONE: Admission = { places: [], held: [] };
 /** A job, and what is beside it in Redis, outlives its calls by so much. */
 const MORE_MS = 60_000;
@@ -155,10 +156,9 @@ export class Sender {
       const opts = { jobId: job.id, priority: first?.priority ?? 1, removeOnComplete: true, removeOnFail: true };
       return { name: "calls", data, opts };
     });
-    const [one] = bulk;
-    // For a single one that is quicker.
-    if (one !== undefined && bulk.length === 1) await queue.add(one.name, one.data, one.opts);
-    else await queue.addBulk(bulk);
+    // A few are brought sooner one by one: what brings them together costs as much as some of them.
+    if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
+    else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
     for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
   }
 
@@ -204,7 +204,7 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const delegations: Delegation["grants"][] = [];
+    const delegations: Delegated[] = [];
     const places = new Map<unknown, number>();
     const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
@@ -219,9 +219,9 @@ export class Sender {
       const command = job.command === undefined ? {} : { command: job.command };
       const { ticket } = call;
       const { delegation } = call;
-      const delegated = (of: Delegation) => ({
-        name: of.name,
-        grants: place(delegations, JSON.stringify(of.grants), () => of.grants),
+      const delegated = ({ name, ...of }: Delegation) => ({
+        name,
+        of: place(delegations, JSON.stringify(of), () => of),
       });
       return {
         run,
