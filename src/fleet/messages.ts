@@ -102,7 +102,7 @@ export interface FleetReply {
   readonly refusedForMs?: number;
 }
 
-/** What a machine says of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
+/** What is said of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
 interface Said {
   readonly run: number;
   readonly start: number;
@@ -113,6 +113,8 @@ export type MachineMessage =
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   | (Said & {
       readonly kind: "ask";
+      /** What brought the call: its server may have sent it again since in another, and has to say which one it ends. */
+      readonly job: string;
       readonly step: number;
       readonly attempt: number;
       readonly nowMs: number;
@@ -146,7 +148,8 @@ export type ServerMessage =
       /** An executor's `Answer` as JSON. */
       readonly answer: string;
     }
-  | { readonly kind: "cancel"; readonly run: number }
+  /** Of this start of this job: the same call may have come to the machine once more. */
+  | (Said & { readonly kind: "cancel"; readonly job: string })
   /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 

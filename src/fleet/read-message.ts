@@ -77,10 +77,10 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   if (!isCount(message["run"]) || !isStart(message["start"])) return false;
   switch (message["kind"]) {
     case "ask": {
-      const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
+      const { job, step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
       const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
       const isMarked = (isDelegated === undefined || isDelegated === true) && isUsed(used);
-      return isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
+      return isShort(job) && isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
     }
     case "told": {
       const { step, attempt, heard, answer, outcome, durationMs, used, refused } = message;
@@ -131,7 +131,7 @@ function isServerMessage(message: Fields): message is Fields & ServerMessage {
       return isCount(run) && isStart(step) && isStart(attempt) && isText(answer);
     }
     case "cancel":
-      return isCount(message["run"]);
+      return isCount(message["run"]) && isShort(message["job"]) && isStart(message["start"]);
     case "resume":
       return isShort(message["job"]) && isStart(message["start"]) && isListOf(message["calls"], isResumption);
     case "have": {

@@ -48,6 +48,7 @@ export class MachineCall implements Job {
   readonly isResumed: boolean;
   /** Where its end may be left. */
   readonly #kept: KeptCall | null;
+  readonly #job: string;
   readonly #start: number;
   readonly #before: number;
   readonly #host: CallHost;
@@ -65,7 +66,7 @@ export class MachineCall implements Job {
     run: number,
     tool: { readonly script: ToolScript; readonly limits: FleetLimits },
     data: FleetCallData,
-    start: number,
+    { job, start }: { readonly job: string; readonly start: number },
     resumption: Resumption | undefined,
     kept: KeptCall | null,
     host: CallHost,
@@ -75,6 +76,7 @@ export class MachineCall implements Job {
     this.limits = tool.limits;
     this.data = data;
     this.isResumed = resumption !== undefined;
+    this.#job = job;
     this.#start = start;
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
@@ -123,7 +125,15 @@ export class MachineCall implements Job {
     this.#heard.noteAsk(step, heard);
     const used = this.#delegate?.used(capability);
     const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
-    const message = { kind: "ask", run: this.data.run, start: this.#start, ...asked, attempt, ...more } as const;
+    const message = {
+      kind: "ask",
+      run: this.data.run,
+      start: this.#start,
+      job: this.#job,
+      ...asked,
+      attempt,
+      ...more,
+    } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
     else if (portable === null) this.#host.send(message);
     else this.#noteDelegated(message);

@@ -44,6 +44,7 @@ const ofMachines: readonly MachineMessage[] = [
     kind: "ask",
     run: 1,
     start: 1,
+    job: `${SERVER}-1`,
     step: 1,
     attempt: 1,
     nowMs: 1.5,
@@ -63,7 +64,7 @@ const resumption: Resumption = { run: 1, attempts: 1, asked: 1, plan: "[[1,2.5]]
 const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
   { kind: "answer", run: 1, step: 1, attempt: 1, answer: "{}" },
-  { kind: "cancel", run: 1 },
+  { kind: "cancel", run: 1, job: `${SERVER}-1`, start: 1 },
   { kind: "have", script: KEY, text: TEXT, config: "sealed" },
 ];
 const job: JobData = {

@@ -4,14 +4,16 @@ import { FleetCall } from "../../../src/executor/queue/fleet-call.ts";
 import { FleetDispatcher } from "../../../src/executor/queue/fleet-dispatcher.ts";
 import { FleetJob } from "../../../src/executor/queue/fleet-job.ts";
 import { inspectionJob } from "../../../src/executor/queue/inspection-job.ts";
+import type { ServerMessage } from "../../../src/fleet/messages.ts";
 
 const MACHINE = "machine-0000000000000001";
 /** More than a call may wait, and less than it may wait and take. */
 const LATER_MS = 32_000;
 
 /** A call whose machine has been missed. */
-function lostCall(): { readonly dispatcher: FleetDispatcher; readonly ends: string[] } {
+function lostCall() {
   const ends: string[] = [];
+  const sent: ServerMessage[] = [];
   const script = {
     key: "1",
     name: "a",
@@ -29,7 +31,7 @@ function lostCall(): { readonly dispatcher: FleetDispatcher; readonly ends: stri
   const nothing = (): void => undefined;
   const dispatcher = new FleetDispatcher({
     tell: nothing,
-    send: nothing,
+    send: (_machine, message) => void sent.push(message),
     dispatch: (sent) => {
       sent.carrier = carrier;
       dispatcher.onSent(carrier);
@@ -42,7 +44,7 @@ function lostCall(): { readonly dispatcher: FleetDispatcher; readonly ends: stri
   dispatcher.run(call);
   dispatcher.onMessage(MACHINE, { kind: "taken", job: "job", start: 1 });
   dispatcher.onLeave(MACHINE);
-  return { dispatcher, ends };
+  return { dispatcher, carrier, ends, sent };
 }
 
 test("a call whose machine is lost waits for another as long as it may, and no longer", () => {
@@ -60,4 +62,30 @@ test("a call whose machine was only missed has all of its time", () => {
     dispatcher.endOverdue(performance.now() + LATER_MS);
     expect(ends).toEqual([]);
   }
+});
+
+const ASK = {
+  kind: "ask",
+  run: 1,
+  step: 1,
+  attempt: 1,
+  nowMs: 1,
+  capability: "kv",
+  method: "get",
+  args: "[]",
+} as const;
+
+test("a machine that is no longer heard is told to end the very copy that it asks for, and a newer one goes on", () => {
+  const { dispatcher, carrier, sent } = lostCall();
+  dispatcher.sendAgain(carrier);
+  dispatcher.onMessage(MACHINE, { ...ASK, job: "an older job", start: 1 });
+  expect(sent).toEqual([{ kind: "cancel", run: 1, job: "an older job", start: 1 }]);
+});
+
+test("a call that another machine has begun, or that ends, is cancelled where it was, by its job and the start of that", () => {
+  const { dispatcher, sent } = lostCall();
+  dispatcher.onMessage("machine-0000000000000002", { kind: "taken", job: "job", start: 2 });
+  expect(sent[0]).toEqual({ kind: "cancel", run: 1, job: "job", start: 1 });
+  dispatcher.end(1, { code: "cancelled", message: "" });
+  expect(sent.at(-1)).toEqual({ kind: "cancel", run: 1, job: "job", start: 2 });
 });
