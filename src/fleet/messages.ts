@@ -129,7 +129,8 @@ export type MachineMessage =
     })
   /** What came of something that it was to carry out; the answer is an executor's `Answer` as JSON. */
   | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
-  | (Said & { readonly kind: "log"; readonly line: string })
+  /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
+  | (Said & { readonly kind: "log"; readonly at: number; readonly lines: readonly string[]; readonly isFull?: true })
   | (Said & { readonly kind: "progress"; readonly payload: string })
   | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
   | (Said & { readonly kind: "restart"; readonly attempts: number })
@@ -150,6 +151,8 @@ export type ServerMessage =
     }
   /** Of this start of this job: the same call may have come to the machine once more. */
   | (Said & { readonly kind: "cancel"; readonly job: string })
+  /** The lines have come that were the last for a while. */
+  | (Said & { readonly kind: "logged"; readonly job: string })
   /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 

@@ -62,6 +62,13 @@ export function readPlan(text: string): readonly PlannedAnswer[] {
   throw new ProtocolError("a plan that is none");
 }
 
+/** The lines of a reply's `logs`, each as `log` carries it. Throws a `ProtocolError`. */
+export function readLines(logs: string): readonly string[] {
+  const lines = logs === "" ? [] : readText(logs, "a log");
+  if (Array.isArray(lines) && lines.every(isLogLine)) return lines.map((line) => JSON.stringify(line));
+  throw new ProtocolError("a log that is none");
+}
+
 /** What a server answers to an ask: an executor's `Answer`. */
 export type FleetAnswer =
   | { readonly kind: "value"; readonly nowMs: number; readonly json: string }
@@ -88,8 +95,11 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
       const isSaid = (answer === null || isText(answer)) && OUTCOMES.has(outcome) && isTime(durationMs);
       return isPlaced && isSaid && isUsed(used) && (refused === undefined || (isObject(refused) && isRefused(refused)));
     }
-    case "log":
-      return isText(message["line"]);
+    case "log": {
+      const { at, lines, isFull } = message;
+      const isMarked = isFull === undefined || isFull === true;
+      return isCount(at) && Array.isArray(lines) && lines.every(isText) && isMarked;
+    }
     case "progress":
       return isText(message["payload"]);
     case "timed":
@@ -131,6 +141,7 @@ function isServerMessage(message: Fields): message is Fields & ServerMessage {
       return isCount(run) && isStart(step) && isStart(attempt) && isText(answer);
     }
     case "cancel":
+    case "logged":
       return isCount(message["run"]) && isShort(message["job"]) && isStart(message["start"]);
     case "resume":
       return isShort(message["job"]) && isStart(message["start"]) && isListOf(message["calls"], isResumption);
@@ -171,6 +182,10 @@ function isAnswer(answer: Fields): answer is Fields & FleetAnswer {
 function isFailure({ code, message, type, stack }: Fields): boolean {
   const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
   return isErrorCode(code) && isText(message) && isNamed;
+}
+
+function isLogLine(line: unknown): boolean {
+  return Array.isArray(line) && line.length === 2 && line.every(isText);
 }
 
 function isPlannedAnswer(planned: unknown): planned is PlannedAnswer {

@@ -1,12 +1,14 @@
 import { ERRORS } from "../errors.ts";
 import type { Answer, Ask, Job, Reply } from "../executor/executor.ts";
-import type { FleetCallData, FleetLimits, FleetReply, MachineMessage, Resumption } from "../fleet/messages.ts";
+import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
 import type { Portable } from "../capabilities/capability.ts";
 import type { Delegate, Done } from "./delegate.ts";
+import { writeReply } from "./fleet-reply.ts";
 import { HeardAnswers } from "./heard-answers.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
+import { LogLines } from "./log-lines.ts";
 
 /** What a call needs of the machine that runs it. */
 export interface CallHost {
@@ -53,6 +55,7 @@ export class MachineCall implements Job {
   readonly #before: number;
   readonly #host: CallHost;
   readonly #heard: HeardAnswers;
+  readonly #lines: LogLines;
   readonly #delegate: Delegate | null;
   /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
   #untold: MachineMessage[] = [];
@@ -83,6 +86,7 @@ export class MachineCall implements Job {
     this.#kept = kept;
     this.#delegate = host.delegate();
     this.#host = host;
+    this.#lines = new LogLines((some) => host.send({ kind: "log", run: data.run, start, ...some }));
   }
 
   get tenant(): string {
@@ -158,16 +162,8 @@ export class MachineCall implements Job {
     const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
     const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
     const answer = done.answer === null ? null : JSON.stringify(done.answer);
-    const told = {
-      kind: "told",
-      run: this.data.run,
-      start: this.#start,
-      step,
-      attempt,
-      ...done,
-      ...when,
-      answer,
-    } as const;
+    const which = { run: this.data.run, start: this.#start, step, attempt };
+    const told = { kind: "told", ...which, ...done, ...when, answer } as const;
     if (isAwaited) this.#noteDelegated(told);
     else {
       this.#untold.push(told);
@@ -223,7 +219,12 @@ export class MachineCall implements Job {
   }
 
   onLog(line: string): void {
-    this.#host.send({ kind: "log", run: this.data.run, start: this.#start, line });
+    this.#lines.add(line);
+  }
+
+  /** Its server has so much of what it has written that more may be on its way. */
+  logged(): void {
+    this.#lines.goOn();
   }
 
   onProgress({ progress, total, message }: Progress): void {
@@ -241,7 +242,10 @@ export class MachineCall implements Job {
 
   settle(reply: Reply): void {
     if (this.isOver) return;
-    this.#host.send({ kind: "done", run: this.data.run, start: this.#start, reply: this.#write(reply) });
+    // What still waits is in the reply as well, unless it was cut off.
+    if (reply.logs === "") this.#lines.sendRest();
+    const told = writeReply(reply, () => this.#host.refusedForMs(this.script.name, this.tenant));
+    this.#host.send({ kind: "done", run: this.data.run, start: this.#start, reply: told });
     this.#end(this.#endOf(reply));
   }
 
@@ -276,9 +280,9 @@ export class MachineCall implements Job {
       return hasAsked ? null : { kind: "undone" };
     // One that was started again may have asked for less than before, which only its journal shows.
     if (this.#asks.size > 0 || (hasAsked && attempts > 1)) return null;
-    const { callId, limits } = this;
-    const total = { ...reply, attempts };
-    return { kind: "left", left: { callId, tool: this.#kept.mark, outputBytes: limits.outputBytes, reply: total } };
+    const { outputBytes } = this.limits;
+    const left = { callId: this.callId, tool: this.#kept.mark, outputBytes, reply: { ...reply, attempts } };
+    return { kind: "left", left };
   }
 
   #noteWait(): void {
@@ -286,24 +290,5 @@ export class MachineCall implements Job {
     if (isWaiting === this.#isWaiting) return;
     this.#isWaiting = isWaiting;
     this.#host.onWait(isWaiting);
-  }
-
-  #write({ outcome, heard, ...used }: Reply): FleetReply {
-    const { cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped } = used;
-    const payload = outcome.ok ? outcome.json : JSON.stringify(outcome.failure);
-    const isRefused = !outcome.ok && outcome.failure.code === "tool_quarantined";
-    return {
-      ok: outcome.ok,
-      payload,
-      cpuMs,
-      waitedMs,
-      wallMs,
-      heapBytes,
-      attempts,
-      logs,
-      dropped,
-      ...(heard === undefined ? {} : { heard }),
-      ...(isRefused ? { refusedForMs: this.#host.refusedForMs(this.script.name, this.tenant) } : {}),
-    };
   }
 }

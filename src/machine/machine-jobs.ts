@@ -156,6 +156,8 @@ export class MachineJobs {
       }
       case "cancel":
         return this.#jobOf(server, message)?.cancel(message.run);
+      case "logged":
+        return this.#jobOf(server, message)?.call(message.run)?.logged();
       case "have":
         return this.#host.scripts.onHave(message);
     }

@@ -53,7 +53,7 @@ const ofMachines: readonly MachineMessage[] = [
     method: "get",
     args: "[]",
   },
-  { kind: "log", run: 1, start: 1, line: '["log","a"]' },
+  { kind: "log", run: 1, start: 1, at: 0, lines: ['["log","a"]'], isFull: true },
   { kind: "progress", run: 1, start: 1, payload: "[1,null,null]" },
   { kind: "timed", run: 1, start: 1, step: 1, nowMs: 1 },
   { kind: "restart", run: 1, start: 1, attempts: 1 },
@@ -65,6 +65,7 @@ const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
   { kind: "answer", run: 1, step: 1, attempt: 1, answer: "{}" },
   { kind: "cancel", run: 1, job: `${SERVER}-1`, start: 1 },
+  { kind: "logged", run: 1, job: `${SERVER}-1`, start: 1 },
   { kind: "have", script: KEY, text: TEXT, config: "sealed" },
 ];
 const job: JobData = {
@@ -151,7 +152,7 @@ function* broken(value: unknown): Generator<unknown> {
   }
 }
 
-const OPTIONAL = new Set(["heard", "refusedForMs", "command", "isInspection", "text", "config", "unsaid"]);
+const OPTIONAL = new Set(["heard", "isFull", "refusedForMs", "command", "isInspection", "text", "config", "unsaid"]);
 /** What may be null, and amounts that may be as large as they like. */
 const MAY_BE: Readonly<Record<string, readonly unknown[]>> = { contract: [null] };
 for (const name of Object.keys(job.limits[0] ?? {})) Object.assign(MAY_BE, { [name]: [1e300] });

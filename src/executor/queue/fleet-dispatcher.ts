@@ -98,7 +98,9 @@ export class FleetDispatcher {
       case "told":
         return call.tell(message);
       case "log":
-        return call.log(message.line);
+        call.log(message.at, message.lines);
+        if (message.isFull) this.#host.send(machine, { kind: "logged", run: call.run, job: job.id, start: job.start });
+        return;
       case "progress":
         return call.progress(message.payload);
       case "timed":
