@@ -13,12 +13,14 @@ export interface FleetOptions {
 }
 
 /** A member's connections to its fleet, and what it needs to read and write there. */
-export class Fleet implements MemberOptions {
+export class Fleet {
   /** No other member has or had it. */
   readonly id: string;
   readonly connection: RedisConnection;
   /** For what is large: what is sent on a connection waits behind what was sent before. */
   readonly bulk: RedisConnection;
+  /** For what has to be in time: that a member is there, and which jobs it has. Nothing long is sent on it, or asked for. */
+  readonly pulse: RedisConnection;
   readonly keys: FleetKeys;
   readonly seal: Seal;
   readonly payloads: Payloads;
@@ -30,7 +32,19 @@ export class Fleet implements MemberOptions {
     this.seal = Seal.of(secret);
     this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
     this.bulk = this.connection.another("bulk");
-    this.payloads = new Payloads(this.connection, this.keys, this.seal);
+    this.pulse = this.connection.another("pulse");
+    this.payloads = new Payloads(this, this.keys, this.seal);
+  }
+
+  /** Resolves once it reaches Redis, or when `ms` are over; answers whether it does. */
+  async ready(ms: number): Promise<boolean> {
+    const reached = await Promise.all([this.connection.ready(ms), this.pulse.ready(ms)]);
+    return reached.every(Boolean);
+  }
+
+  /** What saying and seeing who is there needs. */
+  get members(): MemberOptions {
+    return { connection: this.pulse, keys: this.keys, seal: this.seal };
   }
 
   /** BullMQ's queue for a version of the protocol. Members with other secrets have another, as they could not read what comes. */
@@ -40,6 +54,6 @@ export class Fleet implements MemberOptions {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.connection.close(), this.bulk.close()]);
+    await Promise.all([this.connection, this.bulk, this.pulse].map((each) => each.close()));
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
@@ -102,8 +102,10 @@ export class Outbox<Message> {
 
   #add(to: string, message: Message): boolean {
     const text = JSON.stringify(message);
-    if (this.#isClosed || (this.#held > 0 && this.#held + text.length > HELD_MAX)) return false;
+    if (this.#isClosed) return false;
     if ((this.#waiting.get(to)?.length ?? 0) + text.length > LETTER_MAX) this.#flush();
+    // Where there is a Redis nothing is held any more, however long the texts are.
+    if (this.#held > 0 && this.#held + text.length > HELD_MAX) return false;
     const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);
     waiting.length += text.length;
@@ -192,12 +194,15 @@ export class Inbox<Message> {
     while (!this.#isClosed) {
       try {
         const entries = await this.#entries();
-        // What lies beside letters is asked for together.
-        const opened = entries.map((entry) => this.#open(entry));
-        for (const [at, { id }] of entries.entries()) {
+        // What lies beside a letter is asked for while the one before it is read: of all together there might be gigabytes.
+        let opening = this.#open(entries[0]);
+        for (const [at, { id, packed }] of entries.entries()) {
           this.#last = id;
-          const letter = await opened[at];
-          if (letter !== undefined) this.#take(letter);
+          const letter = await opening;
+          opening = this.#open(entries[at + 1]);
+          if (letter !== null) this.#take(letter);
+          // What is due by the clock does not wait until all long ones are read.
+          if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
         }
         this.#dropSides(entries);
         // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
@@ -223,7 +228,9 @@ export class Inbox<Message> {
   }
 
   /** A letter, or what is wrong with it. */
-  async #open({ packed }: Entry): Promise<Letter<unknown> | string> {
+  async #open(entry: Entry | undefined): Promise<Letter<unknown> | string | null> {
+    if (entry === undefined) return null;
+    const { packed } = entry;
     const { keys, id, payloads, protocols } = this.#options;
     if (packed.length > LETTER_BYTES_MAX) return "a letter that is too long";
     try {

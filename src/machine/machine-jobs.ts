@@ -68,7 +68,7 @@ export class MachineJobs {
 
   constructor(host: JobsHost) {
     this.#host = host;
-    this.#owners = new Owners(host.fleet, {
+    this.#owners = new Owners(host.fleet.members, {
       watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
       onLook: (servers, there) => host.keyed?.look(servers, there),
       onGone: (server) => this.#onGone(server),

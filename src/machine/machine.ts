@@ -125,8 +125,8 @@ class FleetMachine implements Machine {
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
-    this.#foreign = new ForeignServers(fleet, (why) => damage.note(why));
-    this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols));
+    this.#foreign = new ForeignServers(fleet.members, (why) => damage.note(why));
+    this.#presence = new Presence(fleet.members, "machine", id, () => machineInfo(this.stats(), protocols));
     const store =
       options.store === undefined
         ? undefined
@@ -222,7 +222,7 @@ class FleetMachine implements Machine {
   async #begin(fleet: string): Promise<void> {
     await this.#executor.start();
     const { connection } = this.#fleet;
-    if (!(await connection.ready(REDIS_MS))) {
+    if (!(await this.#fleet.ready(REDIS_MS))) {
       const why = `Redis cannot be reached: ${connection.failure}`;
       throw new GloveboxError("executor_lost", `the fleet "${fleet}" cannot be used: ${why}`);
     }

@@ -4,11 +4,10 @@ import { within } from "../deadline.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { QueueKeeper } from "../fleet/queue-keeper.ts";
 import { packedOf } from "./job-data.ts";
+import { JobLocks, LOCK_MS } from "./job-locks.ts";
 import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
-/** A job whose machine has not said for so long that it still has it is another's to take. */
-const LOCK_MS = 5_000;
 const RENEW_MS = 1_500;
 const STALLED_MS = 2_000;
 /** How often a job may be taken up from a lost machine; its server gives up on it before. */
@@ -32,6 +31,7 @@ export interface PullerOptions {
 export class Puller {
   readonly #options: PullerOptions;
   readonly #worker: JobWorker;
+  readonly #locks: JobLocks;
   /** The tokens of the jobs that are ours, by their ids. */
   readonly #held = new Map<string, string>();
   readonly #renewing: NodeJS.Timeout;
@@ -58,6 +58,7 @@ export class Puller {
     });
     // What is wrong with the connection is seen by whoever needs it.
     this.#worker.on("error", () => undefined);
+    this.#locks = new JobLocks(fleet, protocol);
     this.#keeper = new QueueKeeper(fleet, protocol);
     this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
   }
@@ -80,8 +81,8 @@ export class Puller {
   /** Whether a job still is this machine's: then it stays so for a while. */
   async holds(job: BullJob, token: string): Promise<boolean> {
     let isOurs = false;
-    const renewed = job.extendLock(token, LOCK_MS).then(
-      (extended) => void (isOurs = extended === 1),
+    const renewed = this.#locks.extend([job.id ?? ""], [token]).then(
+      (lost) => void (isOurs = lost.length === 0),
       () => undefined,
     );
     await within(HOLDS_MS, renewed);
@@ -116,6 +117,10 @@ export class Puller {
     // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
     await this.#keeper.close();
+    await within(
+      CLOSE_MS,
+      this.#locks.close().catch(() => undefined),
+    );
   }
 
   async #pull(): Promise<void> {
@@ -170,7 +175,7 @@ export class Puller {
   }
 
   #renew(): void {
-    if (this.#held.size === 0 || !this.#options.fleet.connection.isReady) return;
-    this.#worker.extendJobLocks([...this.#held.keys()], [...this.#held.values()], LOCK_MS).catch(() => undefined);
+    if (this.#held.size === 0 || !this.#options.fleet.pulse.isReady) return;
+    this.#locks.extend([...this.#held.keys()], [...this.#held.values()]).catch(() => undefined);
   }
 }

@@ -103,7 +103,7 @@ export class QueueExecutor implements Executor {
       onMessage: (from, message) => this.#onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
-    this.#presence = new Presence(this.#fleet, "server", id, () => JSON.stringify({ id, protocol }));
+    this.#presence = new Presence(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
     const credentials = readBucketCredentials(process.env);
     const place = store === undefined ? undefined : openTextStore(store, { credentials });
     const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
@@ -134,7 +134,7 @@ export class QueueExecutor implements Executor {
       (job) => this.#queue.toKey(job),
       (job) => this.#calls.sendAgain(job),
     );
-    this.#roll = new Roll(this.#fleet, protocol, {
+    this.#roll = new Roll(this.#fleet.members, protocol, {
       onJoin: (machine) => {
         tell("fleet:join", { machine });
         this.#calls.onJoin(machine);
@@ -150,7 +150,7 @@ export class QueueExecutor implements Executor {
   async start(): Promise<void> {
     const { connection } = this.#fleet;
     const { lostMs } = this.#options;
-    if (!(await connection.ready(lostMs))) throw this.#unusable(`Redis cannot be reached: ${connection.failure}`);
+    if (!(await this.#fleet.ready(lostMs))) throw this.#unusable(`Redis cannot be reached: ${connection.failure}`);
     await this.#presence.start();
     this.#inbox.start();
     this.#roll.start();
