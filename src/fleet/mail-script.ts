@@ -42,6 +42,11 @@ export function entriesOf(answer: unknown): readonly Entry[] {
   });
 }
 
+/** Whether there was no more in a box when it answered with these. */
+export function areAll(entries: readonly Entry[]): boolean {
+  return entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + packed.length, 0) < BYTES_MAX;
+}
+
 /** Nothing in a stream lies between the two. */
 export function idAfter(id: string): string {
   const dash = id.indexOf("-");

@@ -5,7 +5,7 @@ import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
 import { wordsOf } from "./damage.ts";
 import type { FleetKeys } from "./keys.ts";
-import { type Entry, entriesOf, LETTER_BYTES_MAX, TAKE, idAfter } from "./mail-script.ts";
+import { areAll, type Entry, entriesOf, LETTER_BYTES_MAX, TAKE, idAfter } from "./mail-script.ts";
 import type { Letter } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 import { readLetter } from "./read-message.ts";
@@ -168,12 +168,18 @@ export class Inbox<Message> {
   readonly #reader: RedisConnection;
   readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
+  #readMs = -Infinity;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
   constructor(options: InboxOptions<Message>) {
     this.#options = options;
     this.#reader = options.connection.another("inbox");
+  }
+
+  /** What had come by then has been read, by the clock of this process. */
+  get readMs(): number {
+    return this.#readMs;
   }
 
   start(): void {
@@ -193,7 +199,8 @@ export class Inbox<Message> {
   async #read(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        const entries = await this.#entries();
+        const askedMs = performance.now();
+        const entries = await this.#entries(askedMs);
         // What lies beside a letter is asked for while the one before it is read: of all together there might be gigabytes.
         let opening = this.#open(entries[0]);
         for (const [at, { id, packed }] of entries.entries()) {
@@ -204,6 +211,7 @@ export class Inbox<Message> {
           // What is due by the clock does not wait until all long ones are read.
           if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
         }
+        if (areAll(entries)) this.#readMs = askedMs;
         this.#dropSides(entries);
         // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
         if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
@@ -216,12 +224,13 @@ export class Inbox<Message> {
   }
 
   /** What has come, or else the next to come, for which it waits. */
-  async #entries(): Promise<readonly Entry[]> {
+  async #entries(askedMs: number): Promise<readonly Entry[]> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
     const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
     if (there.length > 0) return there;
+    this.#readMs = askedMs;
     const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     return Array.isArray(stream) ? entriesOf(stream[1]) : [];

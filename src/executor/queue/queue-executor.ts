@@ -132,6 +132,7 @@ export class QueueExecutor implements Executor {
     this.#missing = new MissingJobs(
       this.#fleet,
       (job) => this.#queue.toKey(job),
+      () => this.#inbox.readMs,
       (job) => this.#calls.sendAgain(job),
     );
     this.#roll = new Roll(this.#fleet.members, protocol, {
