@@ -31,6 +31,10 @@ export class BoundedCache<Value> {
     }
   }
 
+  keys(): Iterable<string> {
+    return this.#values.keys();
+  }
+
   clear(): void {
     this.#values.clear();
     this.#weight = 0;

@@ -6,7 +6,10 @@ export interface EngineStats {
   readonly tools: number;
   readonly queued: number;
   readonly running: number;
-  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox"> & { readonly kind: string };
+  /** `fleet`: of the executor `queue` alone. */
+  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "fleet"> & {
+    readonly kind: string;
+  };
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly quarantined: readonly string[];
 }

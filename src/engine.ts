@@ -176,8 +176,9 @@ export class Engine implements AsyncDisposable {
 
   stats(): EngineStats {
     const { queued, running } = this.#parts.scheduler.stats();
-    const { ready, spareReady, rssBytes, isolates, quarantined, sandbox } = this.#parts.executor.stats();
-    const executor = { kind: this.#parts.executor.kind, ready, spareReady, rssBytes, sandbox };
+    const { ready, spareReady, rssBytes, isolates, quarantined, sandbox, fleet } = this.#parts.executor.stats();
+    const { kind } = this.#parts.executor;
+    const executor = { kind, ready, spareReady, rssBytes, sandbox, ...(fleet === undefined ? {} : { fleet }) };
     return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
   }
 

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Events } from "./events.ts";
-import type { FleetStats } from "./executor/executor.ts";
+import type { FleetStats } from "./executor/fleet-state.ts";
 import { registerTallies, Tally } from "./tally.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

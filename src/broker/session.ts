@@ -123,15 +123,20 @@ export class BrokerSession implements Delegator, Disposable {
 
   #delegate(): Delegation {
     const grants: { [name in OnMachines]?: readonly unknown[] } = {};
+    const stores: { [name in OnMachines]?: string } = {};
     for (const name of ON_MACHINES) {
       const { decision } = this.#performer.decide(name);
       if (!decision.isGranted || decision.capability.portable === undefined) continue;
       const values = decision.granted.filter(({ onMachines }) => onMachines).map(({ value }) => value);
-      if (values.length > 0) grants[name] = values;
+      if (values.length === 0) continue;
+      const store = decision.capability.storeId?.();
+      if (store === null) continue;
+      grants[name] = values;
+      if (store !== undefined) stores[name] = store;
     }
     // A machine has no secrets, so it could neither send one nor keep one out of an answer.
     if (this.#performer.decide("secrets").decision.isGranted) delete grants.fetch;
-    return { name: randomUUID(), grants };
+    return { name: randomUUID(), grants, stores };
   }
 
   /** Whether the machine that runs the call may carry an ask out, by what it was granted. */

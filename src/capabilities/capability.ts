@@ -134,6 +134,11 @@ export interface Capability<Value = unknown> {
   open(call: OpenCall, grants: readonly Value[]): OpenCapability;
   /** How another process than the engine's may carry out what a tool asks: `null` where it may not. `args` may be anything. */
   readonly portable?: (method: string, args: unknown) => Portable | null;
+  /**
+   * Which store it keeps things in, where other processes may have another one: they carry out only what is kept in the same. `null` as
+   * long as that is not known.
+   */
+  readonly storeId?: () => string | null;
   /** The engine closes. */
   close?(): void | Promise<void>;
 }

@@ -4,6 +4,7 @@ import type { Failure, RunLimits } from "../protocol/messages.ts";
 import type { Inspection, ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
 import type { Ticket } from "../ticket.ts";
+import type { FleetStats } from "./fleet-state.ts";
 
 /** A capability call on its way to the broker. */
 export interface Ask {
@@ -121,17 +122,6 @@ export interface ExecutorStats {
   readonly sandbox: SandboxState;
   /** Of an executor whose isolates are on other machines. */
   readonly fleet?: FleetStats;
-}
-
-/** What a server knows of its fleet. */
-export interface FleetStats {
-  /** Worker machines that take this server's calls, what they may run at once, and what they do. */
-  readonly machines: number;
-  readonly slots: number;
-  readonly busySlots: number;
-  /** This server's jobs that no machine has taken yet. */
-  readonly waitingJobs: number;
-  readonly isRedisUp: boolean;
 }
 
 /** Whether executor processes stand inside walls of the operating system, and if not, why. */

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { BoundedCache } from "../bounded-cache.ts";
 import type { FleetKeys } from "./keys.ts";
 
 /** What wants to go to the fleet: a call, or several that share a job. */
@@ -26,6 +27,8 @@ export const BY_TENANT = 1;
 export const BY_TOOL = 2;
 
 const NAME_CHARS = 22;
+/** Names that are kept: a call needs one, and a digest takes longer than all else that is done for its place. */
+const NAMES_MAX = 1_000;
 
 /** A name of bounded length for any text: 132 bits of its SHA-256. */
 export function shortName(text: string): string {
@@ -84,6 +87,7 @@ export class CapBook {
   readonly #entries = new Map<string, Entry>();
   readonly #keys: FleetKeys;
   readonly #limits: Caps;
+  readonly #names = new BoundedCache<string>(NAMES_MAX, NAMES_MAX, () => 1);
   #held = 0;
 
   constructor(keys: FleetKeys, limits: Caps) {
@@ -115,10 +119,10 @@ export class CapBook {
     const known = this.#entries.get(claim.id);
     if (known !== undefined) return known;
     const { perTenant, perTool } = this.#limits;
-    const tenant = shortName(claim.tenant);
+    const tenant = this.#nameOf(claim.tenant);
     const isFree = claim.isFree === true;
     const ofTenant = isFree || perTenant === Infinity ? null : this.#cap("tenant", tenant, perTenant);
-    const ofTool = isFree || perTool === Infinity ? null : this.#cap("tool", shortName(claim.tool), perTool);
+    const ofTool = isFree || perTool === Infinity ? null : this.#cap("tool", this.#nameOf(claim.tool), perTool);
     const entry = { claim, tenant, ofTenant, ofTool, isHeld: false, heldBy: 0, sinceUs: null };
     this.#entries.set(claim.id, entry);
     return entry;
@@ -164,6 +168,14 @@ export class CapBook {
       if (--cap.users === 0) this.#caps.delete(cap.leases);
     }
     return entry;
+  }
+
+  #nameOf(text: string): string {
+    const known = this.#names.get(text);
+    if (known !== undefined) return known;
+    const name = shortName(text);
+    this.#names.set(text, name);
+    return name;
   }
 
   #letGo(entry: Entry): void {

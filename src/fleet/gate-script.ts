@@ -78,9 +78,11 @@ end
 
 /**
  * KEYS: the order's two, then for each cap its leases and who waits. ARGV: server, channel, number of caps; for each cap its limit
- * and since when the oldest waits that this server does not hand in now (`now`, `none`); for each claim id, tenant, level, cost and, with caps, the
- * numbers of its two caps, since when it waits, and which caps have held it (1 its tenant's, 2 its tool's).
- * Answers base, whether to move what waits, the time; for each claim its tag as text, or as a number which caps hold it now.
+ * and since when the oldest waits that this server does not hand in now (`now`, `none`). Without caps, for each group of claims their number,
+ * tenant, level and cost; with caps, for each claim id, tenant, level, cost, the numbers of its two caps, since when it waits, and which caps have
+ * held it (1 its tenant's, 2 its tool's).
+ * Answers base, whether to move what waits, the time; for each group its first tag, and for each claim its tag, as text, or as a number
+ * which caps hold it now.
  */
 export const ADMIT = new Script(`${ORDER}${TELL}${MANY}
 local server, channel, capCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -111,18 +113,19 @@ local function lease(cap, id)
   cap.free = cap.free - 1
 end
 local nextTag, lastPlace = {}, base
-local function turn(tenant, level, cost)
+local function turn(tenant, level, cost, count)
   local tag = nextTag[tenant] or tonumber(call('ZSCORE', KEYS[2], tenant) or nil) or v
   if tag < v then tag = v end
-  nextTag[tenant] = tag + cost
-  lastPlace = math.max(lastPlace, tag - ${LEVEL} * level)
+  nextTag[tenant] = tag + count * cost
+  lastPlace = math.max(lastPlace, nextTag[tenant] - cost - ${LEVEL} * level)
   return text(tag)
 end
 local answer = { '', 0, string.format('%.0f', nowUs) }
 local width = capCount > 0 and 8 or 4
 for i = at + 1, #ARGV, width do
-  local hold, ofTenant, ofTool, since, held = 0
-  if capCount > 0 then
+  local hold, count, ofTenant, ofTool, since, held = 0, 1
+  if capCount == 0 then count = tonumber(ARGV[i])
+  else
     ofTenant, ofTool = caps[tonumber(ARGV[i + 4])], caps[tonumber(ARGV[i + 5])]
     since, held = tonumber(ARGV[i + 6]) or nowUs, tonumber(ARGV[i + 7])
     if ofTenant and not hasRoom(ofTenant, since) then hold = 1 end
@@ -131,7 +134,7 @@ for i = at + 1, #ARGV, width do
   if hold == 0 then
     if ofTenant then lease(ofTenant, ARGV[i]) end
     if ofTool then lease(ofTool, ARGV[i]) end
-    answer[#answer + 1] = turn(ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
+    answer[#answer + 1] = turn(ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), count)
   else
     answer[#answer + 1] = hold
     hold = bit.bor(hold, held)

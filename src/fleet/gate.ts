@@ -1,9 +1,10 @@
 import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { BY_TENANT, BY_TOOL, type Cap, CapBook, type Caps, capsOf, type Claim, type Entry } from "./gate-caps.ts";
+import { type ClaimGroup, requestOf } from "./gate-request.ts";
 import { ADMIT, RELEASE, RENEW } from "./gate-script.ts";
 import type { FleetKeys } from "./keys.ts";
-import { levelOf, orderKeys, placeOf, type Turn } from "./turn.ts";
+import { orderKeys, placeOf, type Turn } from "./turn.ts";
 
 /** Claims, or leases, of one run of a script. */
 const CHUNK = 256;
@@ -179,7 +180,8 @@ export class FleetGate implements AsyncDisposable {
   }
 
   async #ask(entries: readonly Entry[]): Promise<Admission> {
-    const { keys, args } = this.#request(entries);
+    const gate = { keys: this.#keys, server: this.#options.server, channel: this.#channel };
+    const { groups, keys, args } = requestOf(entries, gate);
     const asking = ADMIT.run(this.#connection.client, keys, args).catch(() => null);
     let answer: unknown = undefined;
     await within(
@@ -188,44 +190,31 @@ export class FleetGate implements AsyncDisposable {
         answer = value;
       }),
     );
-    if (answer === undefined) void this.#undoLate(entries, asking);
+    if (answer === undefined) void this.#undoLate(groups, asking);
     if (!Array.isArray(answer)) return this.#holdAll(entries.filter((entry) => this.#book.has(entry)));
-    return this.#read(entries, answer);
+    return this.#read(groups, answer);
   }
 
-  #request(entries: readonly Entry[]): { readonly keys: readonly string[]; readonly args: (string | number)[] } {
-    const asked = new Set(entries);
-    const caps = [...new Set(entries.flatMap(capsOf))];
-    const numbers = new Map<Cap | null, number>(caps.map((cap, index) => [cap, index + 1]));
-    const args: (string | number)[] = [this.#options.server, this.#channel, caps.length];
-    for (const cap of caps) args.push(cap.limit, cap.waitsSince(asked));
-    for (const { claim, tenant, ofTenant, ofTool, sinceUs, heldBy } of entries) {
-      args.push(claim.id, tenant, levelOf(claim.priority), claim.cost);
-      if (caps.length === 0) continue;
-      args.push(numbers.get(ofTenant) ?? 0, numbers.get(ofTool) ?? 0, sinceUs ?? "", heldBy);
-    }
-    const keys = [...orderKeys(this.#keys), ...caps.flatMap((cap) => [cap.leases, cap.waits])];
-    return { keys, args };
-  }
-
-  #read(entries: readonly Entry[], answer: readonly unknown[]): Admission {
+  #read(groups: readonly ClaimGroup[], answer: readonly unknown[]): Admission {
     const [baseText, isMover, nowText, ...results] = answer;
     const base = Number(baseText);
     const places: Place[] = [];
     const held: string[] = [];
-    for (const [index, entry] of entries.entries()) {
-      const { claim } = entry;
+    for (const [index, { level, cost, entries }] of groups.entries()) {
       const result = results[index];
       const isAdmitted = typeof result === "string";
-      if (!this.#book.has(entry)) {
-        if (isAdmitted) this.#end(entry);
-      } else if (isAdmitted) {
-        this.#book.lease(entry);
-        const turn = { tag: Number(result), level: levelOf(claim.priority) };
-        places.push({ id: claim.id, turn, priority: placeOf(turn, base) });
-      } else {
-        this.#refuse(entry, Number(result), Number(nowText));
-        held.push(claim.id);
+      for (const [nth, entry] of entries.entries()) {
+        const { id } = entry.claim;
+        if (!this.#book.has(entry)) {
+          if (isAdmitted) this.#end(entry);
+        } else if (isAdmitted) {
+          this.#book.lease(entry);
+          const turn = { tag: Number(result) + nth * cost, level };
+          places.push({ id, turn, priority: placeOf(turn, base) });
+        } else {
+          this.#refuse(entry, Number(result), Number(nowText));
+          held.push(id);
+        }
       }
     }
     if (isMover === 1) this.#options.onMove(base);
@@ -249,11 +238,12 @@ export class FleetGate implements AsyncDisposable {
   }
 
   /** What was asked too long ago is held, whatever comes of it. Nothing else is asked until its leases have ended again. */
-  async #undoLate(entries: readonly Entry[], asking: Promise<unknown>): Promise<void> {
+  async #undoLate(groups: readonly ClaimGroup[], asking: Promise<unknown>): Promise<void> {
     this.#late++;
     const answer = await asking;
     const results = Array.isArray(answer) ? answer.slice(3) : [];
-    for (const [index, entry] of entries.entries()) if (typeof results[index] === "string") this.#end(entry);
+    const admitted = groups.filter((_group, index) => typeof results[index] === "string");
+    for (const entry of admitted.flatMap(({ entries }) => entries)) this.#end(entry);
     await this.#sendEnded();
     this.#late--;
     this.#tellRoom();

@@ -32,6 +32,15 @@ end
 return entries
 `);
 
+/**
+ * KEYS: a box. ARGV: letters that it holds, about; a letter; for how long the box is kept. One step, so that no Redis that is killed
+ * keeps the letter and forgets that its box expires. It is sent as text: one that Redis did not know by its hash would come late.
+ */
+export const SEND_AND_KEEP = `
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'm', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+`;
+
 /** Of a list of entries as Redis answers with it. */
 export function entriesOf(answer: unknown): readonly Entry[] {
   const entries: readonly unknown[] = Array.isArray(answer) ? answer : [];
@@ -42,8 +51,14 @@ export function entriesOf(answer: unknown): readonly Entry[] {
   });
 }
 
+/** Entries of a box, and whether there were no others. */
+export interface Taken {
+  readonly entries: readonly Entry[];
+  readonly areAll: boolean;
+}
+
 /** Whether there was no more in a box when it answered with these. */
-export function areAll(entries: readonly Entry[]): boolean {
+export function isWhole(entries: readonly Entry[]): boolean {
   return entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + packed.length, 0) < BYTES_MAX;
 }
 

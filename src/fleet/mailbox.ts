@@ -5,7 +5,16 @@ import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
 import { wordsOf } from "./damage.ts";
 import type { FleetKeys } from "./keys.ts";
-import { areAll, type Entry, entriesOf, LETTER_BYTES_MAX, TAKE, idAfter } from "./mail-script.ts";
+import {
+  type Entry,
+  entriesOf,
+  idAfter,
+  isWhole,
+  LETTER_BYTES_MAX,
+  SEND_AND_KEEP,
+  TAKE,
+  type Taken,
+} from "./mail-script.ts";
 import type { Letter } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 import { readLetter } from "./read-message.ts";
@@ -22,6 +31,10 @@ const HELD_MAX = 64 * 1024 * 1024;
 /** What is sent with `note` goes with what is sent within so long, or then. */
 const NOTE_MS = 1;
 const BLOCK_MS = 2_000;
+/** So often it has to be certain that all is read that had come. */
+const READ_MS = 1_000;
+/** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
+const READS_MAX = 8;
 const PAUSE_MS = 200;
 /** Senders that are remembered. */
 const SENDERS_MAX = 10_000;
@@ -58,11 +71,17 @@ export class Outbox<Message> {
   #isDue = false;
   #isClosed = false;
   #noted: NodeJS.Timeout | undefined;
+  /** Since when there is a connection: a Redis that was away may have forgotten that boxes expire, or the boxes. */
+  #readyMs = 0;
   readonly #stopListening: () => void;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#stopListening = options.connection.onReady(() => this.#schedule());
+    this.#stopListening = options.connection.onReady(() => {
+      this.#readyMs = performance.now();
+      this.#keepBoxes();
+      this.#schedule();
+    });
   }
 
   send(to: string, message: Message): void {
@@ -114,6 +133,14 @@ export class Outbox<Message> {
     return true;
   }
 
+  /** The client has just sent again what was on its way, and so may have made boxes anew. */
+  #keepBoxes(): void {
+    const { connection, keys } = this.#options;
+    const commands = connection.client.pipeline();
+    for (const to of this.#boxes.keys()) commands.pexpire(keys.of("mail", to), BOX_TTL_MS);
+    if (commands.length > 0) commands.exec().catch(() => undefined);
+  }
+
   #schedule(): void {
     if (this.#isDue || this.#held === 0) return;
     this.#isDue = true;
@@ -131,7 +158,7 @@ export class Outbox<Message> {
     const sent: Promise<unknown>[] = [];
     for (const [to, { messages }] of this.#waiting) {
       const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
-      const isDue = nowMs - known.renewedMs > RENEW_MS;
+      const isDue = nowMs - known.renewedMs > RENEW_MS || known.renewedMs < this.#readyMs;
       const seq = known.seq + 1;
       this.#boxes.set(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
       const head: Letter<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
@@ -139,8 +166,8 @@ export class Outbox<Message> {
       const box = keys.of("mail", to);
       const packed = payloads.pack(letter, box);
       // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-      sent.push(connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed));
-      if (isDue) connection.client.pexpire(box, BOX_TTL_MS).catch(() => undefined);
+      if (isDue) sent.push(connection.client.eval(SEND_AND_KEEP, 1, box, LETTERS_MAX, packed, BOX_TTL_MS));
+      else sent.push(connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed));
     }
     this.#waiting.clear();
     this.#held = 0;
@@ -169,6 +196,9 @@ export class Inbox<Message> {
   readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
   #readMs = -Infinity;
+  /** Whether what waits is to be taken together, and what was read is to be taken away. */
+  #isTaking = true;
+  #reads = 0;
   #isClosed = false;
   #ended: Promise<void> | null = null;
 
@@ -200,7 +230,7 @@ export class Inbox<Message> {
     while (!this.#isClosed) {
       try {
         const askedMs = performance.now();
-        const entries = await this.#entries(askedMs);
+        const { entries, areAll } = await this.#entries(askedMs);
         // What lies beside a letter is asked for while the one before it is read: of all together there might be gigabytes.
         let opening = this.#open(entries[0]);
         for (const [at, { id, packed }] of entries.entries()) {
@@ -211,7 +241,7 @@ export class Inbox<Message> {
           // What is due by the clock does not wait until all long ones are read.
           if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
         }
-        if (areAll(entries)) this.#readMs = askedMs;
+        if (areAll) this.#readMs = askedMs;
         this.#dropSides(entries);
         // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
         if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
@@ -223,17 +253,25 @@ export class Inbox<Message> {
     }
   }
 
-  /** What has come, or else the next to come, for which it waits. */
-  async #entries(askedMs: number): Promise<readonly Entry[]> {
+  /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
+  async #entries(askedMs: number): Promise<Taken> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
-    const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
-    if (there.length > 0) return there;
-    this.#readMs = askedMs;
+    if (this.#isTaking) {
+      const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
+      this.#isTaking = there.length > 0;
+      this.#reads = 0;
+      if (this.#isTaking) return { entries: there, areAll: isWhole(there) };
+      this.#readMs = askedMs;
+    }
     const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
-    return Array.isArray(stream) ? entriesOf(stream[1]) : [];
+    const next = Array.isArray(stream) ? entriesOf(stream[1]) : [];
+    this.#reads += next.length;
+    const isBehind = askedMs - this.#readMs > READ_MS;
+    this.#isTaking = this.#reads >= READS_MAX || isBehind || (this.#reads > 0 && next.length === 0);
+    return { entries: next, areAll: next.length === 0 };
   }
 
   /** A letter, or what is wrong with it. */

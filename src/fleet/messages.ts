@@ -1,4 +1,4 @@
-import type { DelegatedAnswer, Delegation } from "../protocol/delegation.ts";
+import type { Delegated, DelegatedAnswer } from "../protocol/delegation.ts";
 import type { RunLimits } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Ticket } from "../ticket.ts";
@@ -50,7 +50,7 @@ export interface FleetCallData {
   /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
   readonly ticket?: Ticket;
   /** What its machine may carry out itself, of `delegations`. */
-  readonly delegated?: { readonly name: string; readonly grants: number };
+  readonly delegated?: { readonly name: string; readonly of: number };
 }
 
 /** The data of a job of BullMQ. */
@@ -68,7 +68,7 @@ export interface JobData {
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];
-  readonly delegations?: readonly Delegation["grants"][];
+  readonly delegations?: readonly Delegated[];
   /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
   readonly isInspection?: boolean;
   /** Whether some of its calls have been begun before in another job: its first start has to ask for leave as well. */
@@ -171,6 +171,10 @@ export interface MachineInfo {
   readonly rssBytes: number;
   readonly quarantined: readonly string[];
   readonly isSandboxed: boolean;
+  /** The name of its system. */
+  readonly host?: string;
+  /** How often it has said this: so it can be seen when it did so last, whatever its clock shows. */
+  readonly beat?: number;
 }
 
 /** All that a sender says to one recipient in one turn of its event loop. */

@@ -1,6 +1,6 @@
 import { describeExcess, isObject } from "../json.ts";
 import { type Isolation, isModuleContract, RUNTIMES } from "../protocol/script.ts";
-import { type Delegation, ON_MACHINES } from "../protocol/delegation.ts";
+import { type Delegated, ON_MACHINES } from "../protocol/delegation.ts";
 import { ProtocolError } from "../protocol/wire.ts";
 import {
   briefly,
@@ -45,7 +45,7 @@ function isJobData(data: Fields): data is Fields & JobData {
   // A number twice would be two calls of which nobody could say which is meant.
   if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
   const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
-  if (!isListOf(delegations, isGrants) || !calls.every((call) => isDelegated(call.delegated, delegations)))
+  if (!isListOf(delegations, isDelegation) || !calls.every((call) => isDelegated(call.delegated, delegations)))
     return false;
   return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
 }
@@ -81,18 +81,22 @@ function isTicket({ digest, holder, tool }: Fields): boolean {
   return isShort(digest) && isShort(holder) && isText(tool);
 }
 
-/** What machines may carry out: lists of what those say who grant it, by the names of capabilities. */
-function isGrants(grants: Fields): grants is Fields & Delegation["grants"] {
-  return Object.entries(grants).every(
-    ([name, values]) => ON_MACHINES.some((one) => one === name) && Array.isArray(values),
-  );
+/** What machines may carry out: lists of what those say who grant it, and ids of stores, by the names of capabilities. */
+function isDelegation(delegation: Fields): delegation is Fields & Delegated {
+  const { grants, stores } = delegation;
+  return isByCapability(grants, Array.isArray) && isByCapability(stores, isShort);
+}
+
+function isByCapability(values: unknown, is: (value: unknown) => boolean): boolean {
+  if (!isObject(values)) return false;
+  return Object.entries(values).every(([name, value]) => ON_MACHINES.some((one) => one === name) && is(value));
 }
 
 function isDelegated(delegated: unknown, delegations: readonly unknown[]): boolean {
   if (delegated === undefined) return true;
   if (!isObject(delegated)) return false;
-  const { name, grants } = delegated;
-  return isShort(name) && isCount(grants) && grants < delegations.length;
+  const { name, of } = delegated;
+  return isShort(name) && isCount(of) && of < delegations.length;
 }
 
 /** Whether arguments are JSON, and nothing more: calls that go together are one text on their way into their isolate. */

@@ -39,9 +39,14 @@ export function levelOf(priority: number): number {
   return Number.isNaN(priority) ? 0 : Math.min(LEVELS, Math.max(-LEVELS, Math.round(priority)));
 }
 
+/** When it is due among others: lower is earlier. */
+export function dueOf({ tag, level }: Turn): number {
+  return tag - LEVEL * level;
+}
+
 /** The place of a turn in BullMQ's order, as its `priority`: lower is earlier. */
 export function placeOf(turn: Turn, base: number): number {
-  const place = 1 + Math.floor(turn.tag - LEVEL * turn.level) - base;
+  const place = 1 + Math.floor(dueOf(turn)) - base;
   if (Number.isNaN(place)) return PLACES;
   return Math.min(PLACES, Math.max(1, place));
 }

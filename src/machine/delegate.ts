@@ -14,6 +14,7 @@ import type { Ask, Told } from "../executor/executor.ts";
 import type { FleetLimits } from "../fleet/messages.ts";
 import { describeExcess } from "../json.ts";
 import type { Delegation } from "../protocol/delegation.ts";
+import type { SharedStores } from "./shared-stores.ts";
 
 /** Of what a machine carries out for its calls, the means. */
 export interface DelegateOptions {
@@ -27,6 +28,8 @@ export interface DelegateOptions {
 export function createDelegateBroker({ fetch, kv }: DelegateOptions): Broker {
   const capabilities: Capability[] = [createFetch(new Secrets({}, {}), fetch)];
   if (kv !== undefined) capabilities.push(createKv(kv));
+  // It is known by the time that the first call asks.
+  for (const { storeId } of capabilities) storeId?.();
   return new Broker({ capabilities, policy: { rules: [] }, redact: (text) => text, onOutcome: () => undefined });
 }
 
@@ -42,9 +45,13 @@ export interface DelegateCall {
 /** What came of something that was carried out, but for when the call heard of it. */
 export type Done = Omit<Told, "step" | "attempt" | "heard">;
 
+/** What was not begun. */
+export const NOT_DONE: Done = { answer: null, outcome: "failed", durationMs: 0 };
+
 /** Carries out what one call asks, where its server leaves that to machines. What it refuses, its server is to answer. */
 export class Delegate implements Disposable {
   readonly #broker: Broker;
+  readonly #stores: SharedStores;
   readonly #delegation: Delegation;
   readonly #performer: Performer;
   /** What requests have begun here; and capabilities that go on at the server, which counts what is left of them. */
@@ -52,8 +59,9 @@ export class Delegate implements Disposable {
   readonly #left = new Set<string>();
   readonly #events = new Map<number, CapabilityEvent>();
 
-  constructor({ delegation, ...call }: DelegateCall, broker: Broker) {
+  constructor({ delegation, ...call }: DelegateCall, broker: Broker, stores: SharedStores) {
     this.#broker = broker;
+    this.#stores = stores;
     this.#delegation = delegation;
     const subject = {
       ...call,
@@ -85,8 +93,10 @@ export class Delegate implements Disposable {
 
   /** Carries out what was taken. Never rejects. */
   async carryOut(ask: Ask, portable: Portable): Promise<Done> {
-    const askedMs = performance.now();
     const { capability, step } = ask;
+    // What waited until its server has heard of it may find another store than it was taken for.
+    if (!this.#isKeptHere(capability)) return NOT_DONE;
+    const askedMs = performance.now();
     const shared = portable.kind === "write" ? { once: onceOf(this.#delegation, step) } : { isRepeatable: true };
     const said = await this.#performer.perform(ask, shared);
     const event = this.#events.get(step);
@@ -112,7 +122,7 @@ export class Delegate implements Disposable {
 
   #find({ capability, method, args }: Ask): Portable | null {
     const decision = this.#decide(capability);
-    if (!decision.isGranted || describeExcess(args) !== null) return null;
+    if (!decision.isGranted || describeExcess(args) !== null || !this.#isKeptHere(capability)) return null;
     const portable = decision.capability.portable?.(method, JSON.parse(args)) ?? null;
     if (portable?.kind === "sequel") return this.#begun.has(`${capability} ${portable.of}`) ? portable : null;
     if (portable === null) this.#leave(capability);
@@ -123,6 +133,13 @@ export class Delegate implements Disposable {
   #leave(capability: string): void {
     this.#left.add(capability);
     this.#performer.handOver(capability);
+  }
+
+  /** Whether what is kept for the call is kept in the server's store, where there is one. */
+  #isKeptHere(name: string): boolean {
+    const capability = this.#broker.grants.capabilities.get(name);
+    if (capability === undefined || (name !== "fetch" && name !== "kv")) return false;
+    return this.#stores.has(capability, this.#delegation.stores[name]);
   }
 
   #decide(name: string): Decision {

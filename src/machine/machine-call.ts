@@ -4,7 +4,7 @@ import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../
 import type { ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
 import type { Portable } from "../capabilities/capability.ts";
-import type { Delegate, Done } from "./delegate.ts";
+import { type Delegate, NOT_DONE } from "./delegate.ts";
 import { writeReply } from "./fleet-reply.ts";
 import { HeardAnswers } from "./heard-answers.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
@@ -36,9 +36,6 @@ interface OpenAsk {
   /** How often it was looked at. */
   looks: number;
 }
-
-/** What was not begun. */
-const NOT_DONE: Done = { answer: null, outcome: "failed", durationMs: 0 };
 
 /** A call of a server as this machine's executor takes it: what it asks, its server answers, or leaves to it. */
 export class MachineCall implements Job {

@@ -9,6 +9,7 @@ import { Delegate } from "./delegate.ts";
 import { MachineCall } from "./machine-call.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import type { Puller } from "./puller.ts";
+import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
@@ -31,6 +32,8 @@ export interface JobHost {
   note(server: string, message: MachineMessage): void;
   /** Carries out what servers leave to machines. */
   readonly broker: Broker;
+  /** Which of it lies where servers keep it. */
+  readonly stores: SharedStores;
   /** Whether all that was said by now is heard before any other machine that may take a job. */
   isHeard(job: MachineJob): Promise<boolean>;
   /** All of its calls have ended. */
@@ -234,10 +237,14 @@ export class MachineJob {
   }
 
   #delegate({ delegated, tenant, callId }: FleetCallData, script: ToolScript, limits: FleetLimits): Delegate | null {
-    const grants = delegated && this.#data.delegations?.[delegated.grants];
-    if (grants === undefined) return null;
-    const delegation = { name: delegated?.name ?? "", grants };
-    return new Delegate({ tool: script.name, tenant, callId, limits, delegation }, this.#host.broker);
+    const of = delegated && this.#data.delegations?.[delegated.of];
+    if (of === undefined) return null;
+    const delegation = { name: delegated?.name ?? "", ...of };
+    return new Delegate(
+      { tool: script.name, tenant, callId, limits, delegation },
+      this.#host.broker,
+      this.#host.stores,
+    );
   }
 
   #refuse(run: number, failure: Failure): void {

@@ -15,6 +15,7 @@ import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
 import { Owners } from "./owners.ts";
 import type { Puller } from "./puller.ts";
+import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
@@ -37,6 +38,7 @@ export interface JobsHost {
   readonly keyed: KeyedCalls | undefined;
   /** Carries out what servers leave to machines. */
   readonly broker: Broker;
+  readonly stores: SharedStores;
   /** Whether Redis has all that was said by now. */
   delivered(): Promise<boolean>;
   readonly logger: MachineLogger | undefined;

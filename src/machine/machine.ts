@@ -23,9 +23,10 @@ import { createDelegateBroker, type DelegateOptions } from "./delegate.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
-import type { MachineStats } from "./machine-stats.ts";
+import { type MachineStats, problemOf } from "./machine-stats.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
 import { Puller, type PullerOptions } from "./puller.ts";
+import { SharedStores } from "./shared-stores.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
@@ -91,6 +92,7 @@ class FleetMachine implements Machine {
   readonly #pullers: readonly Puller[];
   readonly #metrics: MachineMetrics;
   #lastRun = 0;
+  #beats = 0;
   #isDraining = false;
   #closing: Promise<void> | null = null;
 
@@ -126,7 +128,9 @@ class FleetMachine implements Machine {
       onDamage: (why) => damage.note(why),
     });
     this.#foreign = new ForeignServers(fleet.members, (why) => damage.note(why));
-    this.#presence = new Presence(fleet.members, "machine", id, () => machineInfo(this.stats(), protocols));
+    this.#presence = new Presence(fleet.members, "machine", id, () =>
+      machineInfo(this.stats(), protocols, ++this.#beats),
+    );
     const store =
       options.store === undefined
         ? undefined
@@ -145,6 +149,7 @@ class FleetMachine implements Machine {
       slots: this.#slots,
       keyed: this.#keyed,
       broker: this.#broker,
+      stores: new SharedStores(logger),
       delivered: () => this.#outbox.delivered(HEARD_MS),
       logger,
       protocols,
@@ -192,6 +197,7 @@ class FleetMachine implements Machine {
       isReady: executor.ready && isRedisUp && !this.#isDraining,
       isDraining: this.#isDraining,
       isRedisUp,
+      problem: problemOf(this.#fleet.connection, executor),
       slots: this.#slots.size,
       busySlots: this.#slots.busy,
       calls: this.#jobs.calls,

@@ -3,12 +3,18 @@ export const ON_MACHINES = ["fetch", "kv"] as const;
 
 export type OnMachines = (typeof ON_MACHINES)[number];
 
+/** What the machines that run calls may carry out for them. */
+export interface Delegated {
+  /** What is granted of each capability, by those rules that let machines carry it out: JSON data. */
+  readonly grants: { readonly [name in OnMachines]?: readonly unknown[] };
+  /** Which store the server has for a capability that keeps things: a machine that has another one leaves it to the server. */
+  readonly stores: { readonly [name in OnMachines]?: string };
+}
+
 /** What the machine that runs a call may carry out for it. */
-export interface Delegation {
+export interface Delegation extends Delegated {
   /** Names the call: what is written on its behalf is written once by that name, and the step that asks. */
   readonly name: string;
-  /** What it is granted of each capability, by those rules that let machines carry it out: JSON data. */
-  readonly grants: { readonly [name in OnMachines]?: readonly unknown[] };
 }
 
 /** What came of an ask that a machine was to carry out. */

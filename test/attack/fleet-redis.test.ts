@@ -66,7 +66,7 @@ test("letters that nobody of the fleet has sealed end no call, and have nothing 
   expect(await add(1, 1)).toBe(2);
   const waiting = wait("by letter");
   await expect.poll(() => deeds).toEqual([{ what: "by letter" }]);
-  await expect.poll(() => heard.letters.length).toBeGreaterThan(2);
+  await expect.poll(() => heard.letters.length).toBeGreaterThan(1);
   const letters = [...heard.letters];
   for (const [box, from] of [
     [ofServer, machineId],

@@ -116,6 +116,32 @@ test("a tenant with one call goes next, whatever another tenant has waiting at a
   expect(await line.take(2)).toContain("light");
 });
 
+test("claims that are handed in together have the turns that they would have one by one, with caps and without", async () => {
+  const parts = fc.record({
+    tenant: fc.constantFrom("a", "b", "c"),
+    priority: fc.constantFrom(-1, 0, 2),
+    cost: fc.constantFrom(1, 1 / 128),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(parts, { minLength: 1, maxLength: 20 }), async (some) => {
+      const asked = some.map((part) => claim(part));
+      const turnsOf = async (options: Parameters<Fleet["gate"]>[0], atOnce: number) => {
+        await using fleet = new Fleet();
+        const gate = fleet.gate(options);
+        const places: Place[] = [];
+        for (let at = 0; at < asked.length; at += atOnce)
+          places.push(...(await gate.admit(asked.slice(at, at + atOnce))).places);
+        return new Map(places.map(({ id, turn }) => [id, turn]));
+      };
+      const single = await turnsOf({}, 1);
+      expect(single.size).toBe(asked.length);
+      expect(await turnsOf({}, asked.length)).toEqual(single);
+      expect(await turnsOf({ perTenant: 1_000 }, asked.length)).toEqual(single);
+    }),
+    { numRuns: 20 },
+  );
+});
+
 test("tenants with much to do take turns", async () => {
   await using fleet = new Fleet();
   const line = new Line(fleet);

@@ -111,6 +111,27 @@ describe("mail", () => {
     outbox.close();
   });
 
+  test("lies in a box that expires also where Redis has forgotten it and has been away meanwhile", async () => {
+    await using own = await startRedis();
+    await using sending = RedisConnection.open(own.url, "test");
+    await sending.ready(5_000);
+    const { payloads } = member();
+    const outbox = new Outbox<string>({ ...member(), connection: sending, payloads, protocolOf: () => PROTOCOL });
+    const [first, second] = [member().id, member().id];
+    const ttlOf = (to: string) => sending.client.pttl(KEYS.of("mail", to));
+    outbox.send(first, "text");
+    outbox.send(second, "text");
+    await expect.poll(() => ttlOf(second), WAIT).toBeGreaterThan(0);
+    await sending.client.flushall();
+    // What is sent again with the next connection makes a box of which nothing more is said.
+    await sending.client.xadd(KEYS.of("mail", first), "*", "m", "=");
+    sending.client.disconnect(true);
+    await expect.poll(() => ttlOf(first), WAIT).toBeGreaterThan(0);
+    outbox.send(second, "text");
+    await expect.poll(() => ttlOf(second), WAIT).toBeGreaterThan(0);
+    outbox.close();
+  });
+
   test("that was read is taken away when no more comes", async () => {
     const [from, to] = [member(), member()];
     const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });

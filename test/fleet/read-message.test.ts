@@ -107,8 +107,10 @@ const job: JobData = {
       seed: KEY,
       nowMs: 1,
       stream: false,
+      delegated: { name: "n", of: 0 },
     },
   ],
+  delegations: [{ grants: {}, stores: { kv: "an id" } }],
   isInspection: false,
 };
 const info: MachineInfo = {
@@ -124,6 +126,8 @@ const info: MachineInfo = {
   rssBytes: 1,
   quarantined: ["a"],
   isSandboxed: true,
+  host: "worker-1",
+  beat: 1,
 };
 
 /** What stands in the place of any field, and is none of those that may. */
@@ -152,7 +156,20 @@ function* broken(value: unknown): Generator<unknown> {
   }
 }
 
-const OPTIONAL = new Set(["heard", "isFull", "refusedForMs", "command", "isInspection", "text", "config", "unsaid"]);
+const OPTIONAL = new Set([
+  "heard",
+  "isFull",
+  "refusedForMs",
+  "command",
+  "isInspection",
+  "text",
+  "config",
+  "unsaid",
+  "delegated",
+  "kv",
+  "host",
+  "beat",
+]);
 /** What may be null, and amounts that may be as large as they like. */
 const MAY_BE: Readonly<Record<string, readonly unknown[]>> = { contract: [null] };
 for (const name of Object.keys(job.limits[0] ?? {})) Object.assign(MAY_BE, { [name]: [1e300] });
@@ -220,7 +237,13 @@ test("what is anything at all is refused in words, and never with another error"
 test("a machine is what its key says, and nothing else", () => {
   expect(readInfo(JSON.stringify(info), MACHINE)).toEqual(info);
   expect(readInfo(JSON.stringify(info), "machine-ffffffffffffffff")).toBeNull();
-  for (const other of broken(info)) expect(readInfo(JSON.stringify(other), MACHINE)).toBeNull();
+  for (const other of broken(info)) {
+    const text = JSON.stringify(other);
+    expect(readInfo(text, MACHINE) === null || isAllowed(info, JSON.parse(text))).toBe(true);
+  }
+  for (const host of ["a\nb", "\u001b[2J", "a".repeat(256)]) {
+    expect(readInfo(JSON.stringify({ ...info, host }), MACHINE)).toBeNull();
+  }
 });
 
 test("a letter is none that has another sender than members have, another protocol, or no list", () => {

@@ -45,7 +45,13 @@ const METHODS = {
  * most 512 bytes and no NUL, a value 256 KiB of JSON, both count, and an entry counts for 64 bytes at least.
  */
 export function createKv(options: KvStoreOptions): Capability<number> {
-  const store: KvStore = "url" in options ? new RedisKvStore(options) : new SqliteKvStore(options);
+  if (!("url" in options)) return createOn(new SqliteKvStore(options));
+  const store = new RedisKvStore(options);
+  // A file is the engine's alone.
+  return { ...createOn(store), portable, storeId: () => store.identity };
+}
+
+function createOn(store: KvStore): Capability<number> {
   return {
     name: "kv",
     grants: quotaGrants,
@@ -54,8 +60,6 @@ export function createKv(options: KvStoreOptions): Capability<number> {
       const namespace = new Namespace(store, call, Math.max(...grants));
       return { invoke: (method, args, once) => namespace.invoke(method, args, once) };
     },
-    // A file is the engine's alone.
-    ...("url" in options ? { portable: (method: string) => portable(method) } : {}),
     close: () => store.close(),
   };
 }

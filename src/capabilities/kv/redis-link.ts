@@ -26,6 +26,7 @@ export class RedisLink {
   readonly #options: RedisLinkOptions;
   readonly #name: string;
   #opening: Promise<RedisConnection> | null = null;
+  #connections = 0;
   #waiting = 0;
   #isClosed = false;
 
@@ -33,6 +34,11 @@ export class RedisLink {
   constructor(options: RedisLinkOptions, name: string) {
     this.#options = options;
     this.#name = name;
+  }
+
+  /** How often it has come to have a connection: what is behind the last one may be another Redis than before. */
+  get connections(): number {
+    return this.#connections;
   }
 
   /** Rejects with a `StoreError` where Redis cannot do it, or not in time. All keys are of one slot. */
@@ -86,7 +92,9 @@ export class RedisLink {
   async #open(): Promise<RedisConnection> {
     // It is loaded here because most engines do without it.
     const { RedisConnection: Connection } = await import("../../redis/connection.ts");
-    return Connection.open(this.#options.url, this.#name, { resends: false });
+    const connection = Connection.open(this.#options.url, this.#name, { resends: false });
+    connection.onReady(() => void this.#connections++);
+    return connection;
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   SetOutcome,
   StoredEntry,
 } from "./kv-store.ts";
+import { RedisIdentity } from "./redis-identity.ts";
 import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
 import type { Script } from "../../redis/script.ts";
 import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
@@ -31,12 +32,19 @@ const PARTS = ["values", "heads", "order", "expiry", "version"] as const;
  */
 export class RedisKvStore implements KvStore {
   readonly #link: RedisLink;
+  readonly #identity: RedisIdentity;
   /** Names the writes that have no name. */
   readonly #self = randomUUID();
   #writes = 0;
 
   constructor(options: RedisLinkOptions) {
     this.#link = new RedisLink(options, "glovebox:kv");
+    this.#identity = new RedisIdentity(this.#link);
+  }
+
+  /** Which store it is: `null` as long as that is not known. */
+  get identity(): string | null {
+    return this.#identity.known;
   }
 
   async get(asker: Asker, namespace: string, key: string): Promise<StoredEntry | null> {
@@ -83,6 +91,7 @@ export class RedisKvStore implements KvStore {
   }
 
   close(): Promise<void> {
+    this.#identity.close();
     return this.#link.close();
   }
 

@@ -1,5 +1,41 @@
 import type { MachineInfo } from "../../fleet/messages.ts";
 import type { ExecutorStats } from "../executor.ts";
+import type { FleetStats, SeenMachine } from "../fleet-state.ts";
+import type { Roll } from "./roll.ts";
+
+/** Machines that are told one by one, and versions of the protocol of each. */
+const SEEN_MAX = 100;
+const PROTOCOLS_MAX = 8;
+
+/** What there is to know of a fleet's machines. */
+export function describeMachines(
+  roll: Roll,
+): Pick<FleetStats, "machines" | "slots" | "busySlots" | "seen" | "unlisted" | "unreadable"> {
+  const { serving, all } = roll;
+  const seen = [...all.values()].slice(0, SEEN_MAX).map((machine) => describeMachine(machine, roll));
+  return {
+    machines: serving.length,
+    slots: serving.reduce((sum, { slots }) => sum + slots, 0),
+    busySlots: serving.reduce((sum, { busySlots }) => sum + busySlots, 0),
+    seen,
+    unlisted: all.size - seen.length,
+    unreadable: roll.foreign,
+  };
+}
+
+function describeMachine(machine: MachineInfo, roll: Roll): SeenMachine {
+  const { id, host = null, slots, busySlots, protocols, isSandboxed } = machine;
+  return {
+    id,
+    host,
+    state: roll.stateOf(machine),
+    slots,
+    busySlots,
+    protocols: protocols.slice(0, PROTOCOLS_MAX),
+    isSandboxed,
+    silentMs: roll.silentMs(id),
+  };
+}
 
 /** Sums up what machines last said of themselves. */
 export function sumUpMachines(

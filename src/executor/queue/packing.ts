@@ -1,4 +1,4 @@
-import type { Turn } from "../../fleet/turn.ts";
+import { dueOf, type Turn } from "../../fleet/turn.ts";
 import type { Pace } from "../pace.ts";
 import type { FleetCall } from "./fleet-call.ts";
 
@@ -31,7 +31,7 @@ export function packJobs(placed: readonly Placed[]): readonly (readonly Placed[]
   const jobs: Placed[][] = [];
   let open: Placed[] = [];
   let [length, expectedMs] = [0, 0];
-  for (const each of placed.toSorted((a, b) => a.priority - b.priority)) {
+  for (const each of placed.toSorted((a, b) => dueOf(a.turn) - dueOf(b.turn))) {
     if (costOf(each.pace) >= 1 || each.call.isInspection) {
       jobs.push([each]);
       continue;

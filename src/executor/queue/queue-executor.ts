@@ -20,7 +20,8 @@ import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, TellExecutorEv
 import { Sweep } from "../sweep.ts";
 import { FleetCall } from "./fleet-call.ts";
 import { FleetDispatcher } from "./fleet-dispatcher.ts";
-import { sumUpMachines } from "./fleet-stats.ts";
+import { foreignWords, NO_MACHINE, problemOf } from "./fleet-problem.ts";
+import { describeMachines, sumUpMachines } from "./fleet-stats.ts";
 import { inspectionJob } from "./inspection-job.ts";
 import { MissingJobs } from "./missing-jobs.ts";
 import { Refusals } from "./refusals.ts";
@@ -162,9 +163,8 @@ export class QueueExecutor implements Executor {
       await this.#roll.look();
       if (this.#roll.misfit !== null) throw this.#unusable(this.#roll.misfit);
       if (performance.now() > untilMs) {
-        const { foreign } = this.#roll;
-        const why = foreign > 0 ? foreignWords(foreign) : "start one with glovebox worker";
-        throw this.#unusable(`it has had no worker machine for ${MACHINE_MS} ms: ${why}`);
+        const why = problemOf(connection, this.#roll) ?? NO_MACHINE;
+        throw this.#unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
       }
       await delay(LOOK_MS);
     }
@@ -202,11 +202,10 @@ export class QueueExecutor implements Executor {
       ready: this.#closed === null && isUp && serving.length > 0,
       spareReady: isUp && serving.length > 1,
       fleet: {
-        machines: serving.length,
-        slots: serving.reduce((sum, { slots }) => sum + slots, 0),
-        busySlots: serving.reduce((sum, { busySlots }) => sum + busySlots, 0),
+        ...describeMachines(this.#roll),
         waitingJobs: this.#calls.waitingJobs,
         isRedisUp: isUp,
+        problem: problemOf(this.#fleet.connection, this.#roll),
       },
     };
   }
@@ -273,8 +272,4 @@ export class QueueExecutor implements Executor {
     this.#missing.look(this.#calls.jobs, nowMs);
     return this.#calls.size > 0;
   }
-}
-
-function foreignWords(machines: number): string {
-  return `${machines} worker machines cannot be read: they were given another secret than this server, or none`;
 }

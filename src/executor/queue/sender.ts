@@ -4,7 +4,7 @@ import type { Claim } from "../../fleet/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../../fleet/messages.ts";
 import type { Payloads } from "../../fleet/payloads.ts";
 import { TextFailure } from "../../fleet/text-store/text-failure.ts";
-import type { Delegation } from "../../protocol/delegation.ts";
+import type { Delegated, Delegation } from "../../protocol/delegation.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import { seedOf } from "../../protocol/seed.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
@@ -12,6 +12,7 @@ import { BoundedCache } from "../../bounded-cache.ts";
 import { Pace } from "../pace.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import { FleetJob } from "./fleet-job.ts";
+import { JobExpiry } from "./job-expiry.ts";
 import { costOf, packJobs, type Placed } from "./packing.ts";
 import type { FleetScripts } from "./scripts.ts";
 
@@ -19,6 +20,7 @@ import type { FleetScripts } from "./scripts.ts";
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 2;
 const PACES_MAX = 10_000;
+const SINGLES_MAX = 4;
 const NONE: Admission = { places: [], held: [] };
 /** A job, and what is beside it in Redis, outlives its calls by so much. */
 const MORE_MS = 60_000;
@@ -52,10 +54,12 @@ export class Sender {
   #isDue = false;
   #jobs = 0;
   #isClosed = false;
+  readonly #expiry: JobExpiry;
   readonly #stopListening: () => void;
 
   constructor(options: SenderOptions) {
     this.#options = options;
+    this.#expiry = new JobExpiry(options.connection, (job) => options.queue.toKey(job));
     // What came while there was no Redis has waited for it.
     this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
@@ -83,6 +87,7 @@ export class Sender {
 
   close(): void {
     this.#isClosed = true;
+    this.#expiry.close();
     this.#stopListening();
     this.#waiting = [];
     this.#held = [];
@@ -132,7 +137,7 @@ export class Sender {
     const isDue = ({ call }: Placed): boolean => !call.isOver && brought.has(call.job.script.key);
     const jobs = [...packJobs(first.filter(isDue)), ...packJobs(ordered.filter(isDue))];
     if (jobs.length === 0) return;
-    const expiring: (readonly [job: string, ttlMs: number])[] = [];
+    const sent: (readonly [job: FleetJob, ttlMs: number])[] = [];
     const bulk = jobs.map((members) => {
       const job = new FleetJob(
         `${this.#options.server}-${++this.#jobs}`,
@@ -144,20 +149,17 @@ export class Sender {
       const ttlMs = MORE_MS + Math.max(...members.map(({ call }) => longest(call.job.limits)));
       const text = JSON.stringify(this.#write(members, brought, job.isAgain));
       const packed = this.#options.payloads.pack(text, job.id, ttlMs);
-      expiring.push([job.id, ttlMs]);
+      sent.push([job, ttlMs]);
       this.#options.onSent(job);
       // They are in order, so what is due first comes first.
       const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
       const opts = { jobId: job.id, priority: first?.priority ?? 1, removeOnComplete: true, removeOnFail: true };
       return { name: "calls", data, opts };
     });
-    const [one] = bulk;
-    // For a single one that is quicker.
-    if (one !== undefined && bulk.length === 1) await queue.add(one.name, one.data, one.opts);
-    else await queue.addBulk(bulk);
-    // Nobody takes away what a server leaves behind that is gone.
-    const { client } = this.#options.connection;
-    for (const [job, ttlMs] of expiring) client.pexpire(queue.toKey(job), ttlMs).catch(() => undefined);
+    // A few are brought sooner one by one: what brings them together costs as much as some of them.
+    if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
+    else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
+    for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
   }
 
   #claim(call: FleetCall): Claim {
@@ -202,7 +204,7 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const delegations: Delegation["grants"][] = [];
+    const delegations: Delegated[] = [];
     const places = new Map<unknown, number>();
     const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
@@ -217,9 +219,9 @@ export class Sender {
       const command = job.command === undefined ? {} : { command: job.command };
       const { ticket } = call;
       const { delegation } = call;
-      const delegated = (of: Delegation) => ({
-        name: of.name,
-        grants: place(delegations, JSON.stringify(of.grants), () => of.grants),
+      const delegated = ({ name, ...of }: Delegation) => ({
+        name,
+        of: place(delegations, JSON.stringify(of), () => of),
       });
       return {
         run,

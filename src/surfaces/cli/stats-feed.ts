@@ -25,10 +25,33 @@ const TEXT = { type: "string" };
 const BOOLEAN = { type: "boolean" };
 const MILLISECONDS = { type: ["number", "null"] };
 
-/** An object that has all of these, and whatever else later servers say. */
-function all(properties: Record<string, JsonSchema>): JsonSchema {
-  return { type: "object", properties, required: Object.keys(properties) };
+/** An object that has all of these, may have the others, and whatever else later servers say. */
+function all(properties: Record<string, JsonSchema>, others: Record<string, JsonSchema> = {}): JsonSchema {
+  return { type: "object", properties: { ...properties, ...others }, required: Object.keys(properties) };
 }
+
+const MACHINE = all({
+  id: TEXT,
+  host: { type: ["string", "null"] },
+  state: TEXT,
+  slots: NUMBER,
+  busySlots: NUMBER,
+  protocols: { type: "array", items: NUMBER },
+  isSandboxed: BOOLEAN,
+  silentMs: NUMBER,
+});
+
+const FLEET = all({
+  machines: NUMBER,
+  slots: NUMBER,
+  busySlots: NUMBER,
+  waitingJobs: NUMBER,
+  isRedisUp: BOOLEAN,
+  problem: { type: ["string", "null"] },
+  seen: { type: "array", items: MACHINE },
+  unlisted: NUMBER,
+  unreadable: NUMBER,
+});
 
 const SNAPSHOT = all({
   time: TEXT,
@@ -43,7 +66,10 @@ const SNAPSHOT = all({
   }),
   queued: NUMBER,
   running: NUMBER,
-  executor: all({ kind: TEXT, ready: BOOLEAN, spareReady: BOOLEAN, rssBytes: NUMBER, sandbox: all({ kind: TEXT }) }),
+  executor: all(
+    { kind: TEXT, ready: BOOLEAN, spareReady: BOOLEAN, rssBytes: NUMBER, sandbox: all({ kind: TEXT }) },
+    { fleet: FLEET },
+  ),
   isolates: all({ active: NUMBER, warm: NUMBER, blank: NUMBER }),
   restarts: NUMBER,
   quarantined: { type: "array", items: TEXT },

@@ -1,3 +1,4 @@
+import { describeFleet, listMachines } from "./fleet-view.ts";
 import type { Snapshot, ToolLine } from "./stats-feed.ts";
 
 /** By what the tools are in order. */
@@ -27,16 +28,21 @@ const HEADINGS = ["calls/s", "errors/s", "cpu ms/s", "p99"];
 export function renderTop(snapshot: Snapshot, view: TopView): readonly string[] {
   const head = [...summaryOf(snapshot, view.origin), ...chartsOf(view)];
   const room = view.rows - head.length - 2;
-  const tools = toolsOf(snapshot, view).slice(0, Math.max(0, room));
+  const listed = [...toolsOf(snapshot, view), ...machinesOf(snapshot)].slice(0, Math.max(0, room));
   const last = view.problem ?? "q quits; tools by c calls, u processor time, e errors";
-  const lines = [...head, ...tools];
+  const lines = [...head, ...listed];
   const padding = Array.from({ length: Math.max(0, view.rows - lines.length - 1) }, () => "");
   return [...lines, ...padding, last].slice(-view.rows).map((line) => line.slice(0, view.columns));
 }
 
 /** What there is to say of a snapshot where nobody watches. */
 export function describeSnapshot(snapshot: Snapshot, origin: string): readonly string[] {
-  return [...summaryOf(snapshot, origin), ...toolsOf(snapshot, { columns: 100, order: "calls" })];
+  const tools = toolsOf(snapshot, { columns: 100, order: "calls" });
+  return [...summaryOf(snapshot, origin), ...tools, ...machinesOf(snapshot)];
+}
+
+function machinesOf({ executor: { fleet } }: Snapshot): readonly string[] {
+  return fleet === undefined ? [] : listMachines(fleet);
 }
 
 function summaryOf(snapshot: Snapshot, origin: string): string[] {
@@ -50,6 +56,9 @@ function summaryOf(snapshot: Snapshot, origin: string): string[] {
     row("latency", [`p50 ${ms(calls.p50Ms)}`, `p95 ${ms(calls.p95Ms)}`, `p99 ${ms(calls.p99Ms)}`]),
     row("queue", [`${number(queued)} waiting`, `${number(running)} running`]),
     row("executors", [[executor.kind, ...readiness, sandbox].join(", ")]),
+    ...(executor.fleet === undefined ? [] : describeFleet(executor.fleet)).map((line, at) =>
+      row(at === 0 ? "fleet" : "", [line]),
+    ),
     row("", [`memory ${mebibytes(executor.rssBytes)} MiB`, `${number(restarts)} restarts`]),
     row("isolates", [`${isolates.active} active`, `${isolates.warm} warm`, `${isolates.blank} blank`]),
     row("http", [`${number(http.connections)} connections`, `${number(http.streams)} streams`]),

@@ -83,17 +83,39 @@ function addProbes(app: FastifyInstance, { machine, isDraining }: WatchedMachine
   app.get("/readyz", { config }, (_request, reply) => {
     const stats = machine()?.stats() ?? null;
     const status = isDraining() ? "draining" : statusOf(stats);
-    return sendJson(reply, status === "ready" ? 200 : 503, { status, ...(stats === null ? {} : describe(stats)) });
+    const reason = reasonOf(status, stats);
+    return sendJson(reply, status === "ready" ? 200 : 503, {
+      status,
+      ...(reason === null ? {} : { reason }),
+      ...(stats === null ? {} : describe(stats)),
+    });
   });
   for (const url of ["/metrics", "/healthz", "/readyz"]) refuseOthers(app, url, ["GET", "HEAD"]);
 }
 
-function statusOf(stats: MachineStats | null): string {
+function statusOf(stats: MachineStats | null): Status {
   if (stats === null) return "starting";
   if (stats.isDraining) return "draining";
   if (!stats.isRedisUp) return "waiting for Redis";
   if (!stats.executor.ready) return "waiting for an executor";
   return stats.isReady ? "ready" : "starting";
+}
+
+type Status = "ready" | "starting" | "draining" | "waiting for Redis" | "waiting for an executor";
+
+/** Why it is not ready, in plain words: without addresses, as anybody may ask. */
+function reasonOf(status: Status, stats: MachineStats | null): string | null {
+  switch (status) {
+    case "ready":
+      return null;
+    case "starting":
+      return "its executor is being started, or Redis has not been reached yet";
+    case "draining":
+      return `it is about to stop and takes no more jobs; calls that it still has: ${stats?.calls ?? 0}`;
+    case "waiting for Redis":
+    case "waiting for an executor":
+      return stats?.problem ?? null;
+  }
 }
 
 function describe({ id, isRedisUp, slots, busySlots, executor }: MachineStats): object {

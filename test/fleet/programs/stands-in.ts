@@ -19,7 +19,17 @@ function stats(): MachineStats {
     quarantined: [],
     sandbox: { kind: "off", reason: "it runs nothing" },
   } as const;
-  return { id: "m1", isReady: true, isDraining, isRedisUp: true, slots: 8, busySlots: 0, calls: 0, executor };
+  return {
+    id: "m1",
+    isReady: true,
+    isDraining,
+    isRedisUp: true,
+    problem: null,
+    slots: 8,
+    busySlots: 0,
+    calls: 0,
+    executor,
+  };
 }
 
 const machine: Machine = {

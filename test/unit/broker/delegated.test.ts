@@ -186,7 +186,7 @@ describe("of a machine that is none of ours", () => {
 
 test("what may be delegated is the same each time, and nothing where no rule says so", () => {
   const { session } = open();
-  expect(session.delegator?.delegation).toEqual({ name: expect.any(String), grants: { kv: [7] } });
+  expect(session.delegator?.delegation).toEqual({ name: expect.any(String), grants: { kv: [7] }, stores: {} });
   expect(session.delegation).toBe(session.delegation);
   expect(open([]).session.delegator).toBeNull();
 });

@@ -5,6 +5,7 @@ import type { Ask } from "../../../src/executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/messages.ts";
 import { Delegate } from "../../../src/machine/delegate.ts";
 import { MachineCall } from "../../../src/machine/machine-call.ts";
+import { SharedStores } from "../../../src/machine/shared-stores.ts";
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
 import type { ToolScript } from "../../../src/protocol/script.ts";
 
@@ -62,7 +63,7 @@ function open(limits: Partial<FleetLimits> = {}, resumption?: Resumption): World
   const redact = (text: string) => text;
   const broker = new Broker({ capabilities: [kv], policy: { rules: [] }, redact, onOutcome: () => undefined });
   const whole = { ...DEFAULT_LIMITS, ...limits };
-  const delegation = { name: "name", grants: { kv: [1] } };
+  const delegation = { name: "name", grants: { kv: [1] }, stores: {} };
   const acting = { tool: "tool", tenant: "", callId: "c", limits: whole, delegation };
   const call = new MachineCall(1, { script: SCRIPT, limits: whole }, DATA, { job: "job", start: 1 }, resumption, null, {
     send: (message) => said.push(message),
@@ -70,7 +71,7 @@ function open(limits: Partial<FleetLimits> = {}, resumption?: Resumption): World
     onAlone: () => undefined,
     onWait: () => undefined,
     refusedForMs: () => 0,
-    delegate: () => new Delegate(acting, broker),
+    delegate: () => new Delegate(acting, broker, new SharedStores(undefined)),
     isHeard: () => heard.promise,
     onEnd: () => undefined,
   });

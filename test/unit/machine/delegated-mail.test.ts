@@ -11,6 +11,7 @@ import type { FleetCallData, MachineMessage, Resumption, ServerMessage } from ".
 import { DEFAULT_LIMITS } from "../../../src/limits.ts";
 import { Delegate } from "../../../src/machine/delegate.ts";
 import { MachineCall } from "../../../src/machine/machine-call.ts";
+import { SharedStores } from "../../../src/machine/shared-stores.ts";
 import type { ToolScript } from "../../../src/protocol/script.ts";
 
 const MOVES = ["ask", "carry out", "answer", "mail to the server", "mail to the machine", "restart", "lose"] as const;
@@ -195,7 +196,7 @@ class Simulation {
         onAlone: () => undefined,
         onWait: () => undefined,
         refusedForMs: () => 0,
-        delegate: () => (resumption === undefined ? new Delegate(acting, broker) : null),
+        delegate: () => (resumption === undefined ? new Delegate(acting, broker, new SharedStores(undefined)) : null),
         isHeard: () => {
           // What lies in Redis is heard before any machine that has the job later.
           for (const mail of this.#toServer.splice(0)) this.#dispatcher.onMessage(mail.machine, readMail(mail.message));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { visible } from "../../../src/surfaces/cli/output.ts";
 import type { Snapshot } from "../../../src/surfaces/cli/stats-feed.ts";
-import { renderTop, type TopView } from "../../../src/surfaces/cli/top-view.ts";
+import { describeSnapshot, renderTop, type TopView } from "../../../src/surfaces/cli/top-view.ts";
 
 const SNAPSHOT: Snapshot = {
   time: "2026-01-02T03:04:05.678Z",
@@ -34,6 +34,67 @@ const VIEW: TopView = { origin: "http://a", columns: 80, rows: 24, order: "calls
 function toolsIn(lines: readonly string[]): string[] {
   return lines.flatMap((line) => /^(?:busy|hungry|broken)/.exec(line)?.[0] ?? []);
 }
+
+const FLEET = {
+  machines: 1,
+  slots: 8,
+  busySlots: 3,
+  waitingJobs: 2,
+  isRedisUp: true,
+  problem: null,
+  seen: [
+    {
+      id: "machine-0123456789abcdef",
+      host: "worker-1",
+      state: "ready",
+      slots: 8,
+      busySlots: 3,
+      protocols: [1],
+      isSandboxed: true,
+      silentMs: 400,
+    },
+    {
+      id: "machine-fedcba9876543210",
+      host: "\u202eevil\u001b[2J",
+      state: "draining",
+      slots: 8,
+      busySlots: 0,
+      protocols: [2, 1],
+      isSandboxed: false,
+      silentMs: 4_000,
+    },
+  ],
+  unlisted: 7,
+  unreadable: 5,
+} as const;
+
+describe("the fleet of a server that has one", () => {
+  const snapshot = { ...SNAPSHOT, executor: { ...SNAPSHOT.executor, kind: "queue", fleet: FLEET } };
+
+  test("is on the screen, with its machines after the tools", () => {
+    const lines = renderTop(snapshot, { ...VIEW, rows: 40 });
+    expect(lines).toContain("fleet       1 machine   3/8 slots busy   2 waiting   Redis up   5 unreadable");
+    expect(lines).toContain("machine-0123456789abcdef  ready           3/8       1         0.4 s   worker-1");
+    expect(lines).toContain("and 7 more");
+    expect(lines.findIndex((line) => line.startsWith("broken"))).toBeLessThan(
+      lines.findIndex((line) => line.startsWith("machine-")),
+    );
+  });
+
+  test("has machines whose names are shown and not obeyed", () => {
+    const said = describeSnapshot(snapshot, "http://a").join("\n");
+    expect(said).toContain("draining        0/8       2,1       4.0 s   \\u202eevil\\u001b[2J  no sandbox");
+  });
+
+  test("says why no calls run", () => {
+    const problem = "Redis has not been reached since 2026-01-01T00:00:00Z (ECONNREFUSED), and so on";
+    const fleet = { ...FLEET, isRedisUp: false, problem };
+    const lines = renderTop({ ...snapshot, executor: { ...snapshot.executor, fleet } }, VIEW);
+    expect(lines).toContain("            Redis has not been reached since 2026-01-01T00:00:00Z");
+    expect(lines).toContain("            (ECONNREFUSED), and so on");
+    expect(lines.join()).toContain("NO REDIS");
+  });
+});
 
 describe("a screen", () => {
   test("says what the snapshot does", () => {

@@ -9,6 +9,7 @@ const READY: MachineStats = {
   isReady: true,
   isDraining: false,
   isRedisUp: true,
+  problem: null,
   slots: 8,
   busySlots: 3,
   calls: 5,
@@ -76,6 +77,18 @@ describe("the door of a worker machine", () => {
   ])("says that the machine is not ready while it is %s", async (status, now) => {
     stats = now;
     expect(await readiness()).toEqual([503, status]);
+  });
+
+  test("says in plain words what it waits for", async () => {
+    const reason = async () => (JSON.parse((await get("/readyz")).body) as { reason?: unknown }).reason;
+    expect(await reason()).toBeUndefined();
+    const problem = "Redis has not been reached since 2026-01-01T00:00:00Z (ECONNREFUSED)";
+    stats = { ...READY, isRedisUp: false, isReady: false, problem };
+    expect(await reason()).toBe(problem);
+    stats = { ...READY, isReady: false, isDraining: true };
+    expect(await reason()).toBe("it is about to stop and takes no more jobs; calls that it still has: 5");
+    stats = null;
+    expect(await reason()).toMatch(/^its executor is being started/);
   });
 
   test("says that the machine drains from the moment at which it is told to stop", async () => {

@@ -1,6 +1,7 @@
 import { Chart, type ChartSpec } from "./chart.ts";
 import { badge, card, fill, h, table } from "./elements.ts";
 import { formatBytes, formatCount, formatMs, formatSpan, plural } from "./format.ts";
+import { FleetCard } from "./fleet-card.ts";
 import type { FeedState } from "./stats-feed.ts";
 import type { Stats } from "./wire.ts";
 
@@ -66,6 +67,7 @@ export class Overview {
   readonly #facts = h("div", { class: "tiles" });
   readonly #notice = h("div", { role: "status" });
   readonly #charts = CHARTS.map((spec) => new Chart(spec));
+  readonly #fleet = new FleetCard();
   readonly #quarantine = h("div");
   readonly #busiest = h("div");
 
@@ -77,6 +79,7 @@ export class Overview {
       this.#notice,
       this.#facts,
       h("div", { class: "charts" }, ...this.#charts.map(({ element }) => element)),
+      this.#fleet.element,
       h("div", { class: "columns" }, card("Busiest tools", this.#busiest), card("Quarantine", this.#quarantine)),
     );
     fill(this.#busiest, h("p", { class: "empty" }, "No tool was called in the last second."));
@@ -89,6 +92,7 @@ export class Overview {
     if (last === undefined) return;
     fill(this.#facts, ...facts(last).map(([name, value, note]) => tile(name, value, note)));
     for (const chart of this.#charts) chart.update(history);
+    this.#fleet.update(last.executor.fleet);
     fill(this.#busiest, busiest(last));
     fill(this.#quarantine, quarantine(last));
   }
@@ -117,7 +121,7 @@ function facts({
   restarts,
   http,
 }: Stats): (readonly [string, Node | string, string])[] {
-  const { kind, ready, spareReady, sandbox } = executor;
+  const { kind, ready, sandbox } = executor;
   const isOpen = state === "open";
   return [
     [
@@ -125,7 +129,7 @@ function facts({
       badge(isOpen ? (ready ? "open" : "no executor") : state, isOpen && ready ? "good" : "warn"),
       `for ${formatSpan(uptimeMs)}`,
     ],
-    ["Executor", kind, kind === "threads" ? "in the server's process" : spareReady ? "a spare stands by" : "no spare"],
+    ["Executor", kind, noteOf(executor)],
     [
       "Sandbox",
       badge(sandbox.kind, sandbox.kind === "off" ? "warn" : "good"),
@@ -135,6 +139,12 @@ function facts({
     ["Restarts", formatCount(restarts), "of executors"],
     ["Connections", formatCount(http.connections), plural(http.streams, "stream")],
   ];
+}
+
+function noteOf({ kind, spareReady, fleet }: Stats["executor"]): string {
+  if (fleet !== undefined) return plural(fleet.machines, "machine");
+  if (kind === "threads") return "in the server's process";
+  return spareReady ? "a spare stands by" : "no spare";
 }
 
 function tile(name: string, value: Node | string, note: string): HTMLElement {

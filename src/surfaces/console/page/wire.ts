@@ -76,6 +76,27 @@ export interface ToolResult {
   };
 }
 
+/** What the server knows of its worker machines. */
+export interface Fleet {
+  readonly machines: number;
+  readonly slots: number;
+  readonly busySlots: number;
+  readonly waitingJobs: number;
+  readonly problem: string | null;
+  readonly seen: readonly {
+    readonly id: string;
+    readonly host: string | null;
+    readonly state: string;
+    readonly slots: number;
+    readonly busySlots: number;
+    readonly protocols: readonly number[];
+    readonly isSandboxed: boolean;
+    readonly silentMs: number;
+  }[];
+  readonly unlisted: number;
+  readonly unreadable: number;
+}
+
 export interface Stats {
   readonly time: string;
   readonly uptimeMs: number;
@@ -95,6 +116,7 @@ export interface Stats {
     readonly spareReady: boolean;
     readonly rssBytes: number;
     readonly sandbox: { readonly kind: string; readonly reason?: string };
+    readonly fleet?: Fleet;
   };
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly restarts: number;

@@ -166,6 +166,28 @@ const CAPABILITY_CALL = exactly(
   ["index"],
 );
 
+const MACHINE = exactly({
+  id: text("Its own."),
+  host: orNull(text("The name of its system.")),
+  state: { enum: ["ready", "draining", "unready", "other protocol"] },
+  slots: number("Jobs that it may have at once."),
+  busySlots: number("Those with a job."),
+  protocols: listOf({ type: "integer" }),
+  isSandboxed: { type: "boolean" },
+  silentMs: number("Since it last said something, which it does every second."),
+});
+const FLEET = exactly({
+  machines: number("Worker machines that take this server's calls."),
+  slots: number("Jobs that they may have at once."),
+  busySlots: number("Those with a job."),
+  waitingJobs: number("This server's jobs that no machine has taken."),
+  isRedisUp: { type: "boolean" },
+  problem: orNull(text("Why no calls run, and what to do.")),
+  seen: { ...listOf(MACHINE), maxItems: 100, description: "Machines that were heard of lately." },
+  unlisted: number("Others of them."),
+  unreadable: number("Machines with another secret."),
+});
+
 /** The schemas of the API, by the names that they have in its description. */
 export const SCHEMAS = {
   ToolCall: TOOL_CALL,
@@ -233,13 +255,17 @@ export const SCHEMAS = {
     calls: exactly({ perSecond: number("Calls that ended."), errorsPerSecond: number("With an error."), ...QUANTILES }),
     queued: number("Calls that wait."),
     running: number("Calls that run."),
-    executor: exactly({
-      kind: text("`process` or `threads`."),
-      ready: { type: "boolean" },
-      spareReady: { type: "boolean" },
-      rssBytes: number("Resident memory of all executors."),
-      sandbox: { type: "object", description: "The operating system's walls, or why there are none." },
-    }),
+    executor: exactly(
+      {
+        kind: text("`process`, `threads` or `queue`."),
+        ready: { type: "boolean" },
+        spareReady: { type: "boolean" },
+        rssBytes: number("Resident memory of all executors."),
+        sandbox: { type: "object", description: "The operating system's walls, or why there are none." },
+        fleet: FLEET,
+      },
+      ["fleet"],
+    ),
     isolates: exactly({
       active: number("With calls."),
       warm: number("With a tool, and no calls."),
@@ -261,8 +287,12 @@ export const SCHEMAS = {
     http: exactly({ connections: number("Open ones."), streams: number("Clients that get these as a stream.") }),
   }),
   Alive: exactly({ status: { const: "alive" } }),
-  Readiness: exactly({
-    status: { enum: ["ready", "waiting for an executor", "draining"] },
-    executor: exactly({ kind: { type: "string" }, ready: { type: "boolean" }, sandbox: { type: "string" } }),
-  }),
+  Readiness: exactly(
+    {
+      status: { enum: ["ready", "waiting for an executor", "draining"] },
+      reason: text("What it waits for, of the executor `queue`, and what to do."),
+      executor: exactly({ kind: { type: "string" }, ready: { type: "boolean" }, sandbox: { type: "string" } }),
+    },
+    ["reason"],
+  ),
 } as const satisfies Readonly<Record<string, ApiSchema>>;

@@ -1,0 +1,42 @@
+import type { Capability } from "../capabilities/capability.ts";
+import type { MachineLogger } from "./machine-log.ts";
+
+/** A store that was emptied is another one until both sides have looked again: what is different for longer stays so. */
+const SETTLED_MS = 10_000;
+/** Stores of servers that are remembered because this machine has another one. */
+const OTHERS_MAX = 100;
+
+interface Other {
+  readonly sinceMs: number;
+  isTold: boolean;
+}
+
+/** Whether a machine keeps what tools store where the servers do. Where it does not, that is logged once for each of their stores. */
+export class SharedStores {
+  readonly #logger: MachineLogger | undefined;
+  readonly #others = new Map<string, Other>();
+
+  constructor(logger: MachineLogger | undefined) {
+    this.#logger = logger;
+  }
+
+  /** `store`: the server's for that capability, as far as it says one. */
+  has({ name, storeId }: Capability, store: string | undefined): boolean {
+    if (storeId === undefined) return true;
+    const own = storeId();
+    if (own === null || store === undefined) return false;
+    if (own !== store) this.#note(name, store);
+    else this.#others.delete(store);
+    return own === store;
+  }
+
+  #note(capability: string, store: string): void {
+    const nowMs = performance.now();
+    const other = this.#others.get(store) ?? { sinceMs: nowMs, isTold: false };
+    if (!this.#others.has(store) && this.#others.size < OTHERS_MAX) this.#others.set(store, other);
+    if (other.isTold || nowMs - other.sinceMs < SETTLED_MS) return;
+    other.isTold = true;
+    const why = `a server was given another ${capability}.url than this machine, or another database there`;
+    this.#logger?.warn({ why }, `${capability} is left to servers that keep it in another store`);
+  }
+}
