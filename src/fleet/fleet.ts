@@ -15,12 +15,14 @@ export interface FleetOptions {
 }
 
 /** A member's connections to its fleet, and what it needs to read and write there. */
-export class Fleet implements MemberOptions {
+export class Fleet {
   /** No other member has or had it. */
   readonly id: string;
   readonly connection: RedisConnection;
   /** For what is large: what is sent on a connection waits behind what was sent before. */
   readonly bulk: RedisConnection;
+  /** For what has to be in time: that a member is there, and which jobs it has. Nothing long is sent on it, or asked for. */
+  readonly pulse: RedisConnection;
   readonly keys: FleetKeys;
   readonly seal: Seal;
   readonly payloads: Payloads;
@@ -34,7 +36,13 @@ export class Fleet implements MemberOptions {
     this.seal = Seal.of(secret);
     this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
     this.bulk = this.connection.another("bulk");
-    this.payloads = new Payloads(this.connection, this.keys, this.seal);
+    this.pulse = this.connection.another("pulse");
+    this.payloads = new Payloads(this, this.keys, this.seal);
+  }
+
+  /** What saying and seeing who is there needs. */
+  get members(): MemberOptions {
+    return { connection: this.pulse, keys: this.keys, seal: this.seal };
   }
 
   /** BullMQ's queue for a version of the protocol. Members with other secrets have another, as they could not read what comes. */
@@ -45,7 +53,10 @@ export class Fleet implements MemberOptions {
 
   /** Resolves once there is a connection. Rejects with `executor_lost` where there is none for so long. */
   async reach(ms: number): Promise<void> {
-    if (!(await this.connection.ready(ms))) throw this.unusable(`Redis ${wordsOfLoss(this.connection.failure)}`);
+    const needed = [this.connection, this.pulse];
+    await Promise.all(needed.map((each) => each.ready(ms)));
+    const missing = needed.find(({ isReady }) => !isReady);
+    if (missing !== undefined) throw this.unusable(`Redis ${wordsOfLoss(missing.failure)}`);
   }
 
   /** For whoever starts a member of it: why that cannot do its work. */
@@ -54,6 +65,6 @@ export class Fleet implements MemberOptions {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.connection.close(), this.bulk.close()]);
+    await Promise.all([this.connection, this.bulk, this.pulse].map((each) => each.close()));
   }
 }

@@ -51,6 +51,17 @@ export function entriesOf(answer: unknown): readonly Entry[] {
   });
 }
 
+/** Entries of a box, and whether there were no others. */
+export interface Taken {
+  readonly entries: readonly Entry[];
+  readonly areAll: boolean;
+}
+
+/** Whether there was no more in a box when it answered with these. */
+export function isWhole(entries: readonly Entry[]): boolean {
+  return entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + packed.length, 0) < BYTES_MAX;
+}
+
 /** Nothing in a stream lies between the two. */
 export function idAfter(id: string): string {
   const dash = id.indexOf("-");

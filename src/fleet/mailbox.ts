@@ -1,11 +1,20 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { BoundedCache } from "../bounded-cache.ts";
 import { within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { replyOf } from "../redis/reply.ts";
 import { wordsOf } from "./damage.ts";
 import type { FleetKeys } from "./keys.ts";
-import { type Entry, entriesOf, LETTER_BYTES_MAX, SEND_AND_KEEP, TAKE, idAfter } from "./mail-script.ts";
+import {
+  type Entry,
+  entriesOf,
+  idAfter,
+  isWhole,
+  LETTER_BYTES_MAX,
+  SEND_AND_KEEP,
+  TAKE,
+  type Taken,
+} from "./mail-script.ts";
 import type { Letter } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 import { readLetter } from "./read-message.ts";
@@ -22,6 +31,8 @@ const HELD_MAX = 64 * 1024 * 1024;
 /** What is sent with `note` goes with what is sent within so long, or then. */
 const NOTE_MS = 1;
 const BLOCK_MS = 2_000;
+/** So often it has to be certain that all is read that had come. */
+const READ_MS = 1_000;
 /** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
 const READS_MAX = 8;
 const PAUSE_MS = 200;
@@ -110,8 +121,10 @@ export class Outbox<Message> {
 
   #add(to: string, message: Message): boolean {
     const text = JSON.stringify(message);
-    if (this.#isClosed || (this.#held > 0 && this.#held + text.length > HELD_MAX)) return false;
+    if (this.#isClosed) return false;
     if ((this.#waiting.get(to)?.length ?? 0) + text.length > LETTER_MAX) this.#flush();
+    // Where there is a Redis nothing is held any more, however long the texts are.
+    if (this.#held > 0 && this.#held + text.length > HELD_MAX) return false;
     const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);
     waiting.length += text.length;
@@ -182,6 +195,7 @@ export class Inbox<Message> {
   readonly #reader: RedisConnection;
   readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
   #last = BEGINNING;
+  #readMs = -Infinity;
   /** Whether what waits is to be taken together, and what was read is to be taken away. */
   #isTaking = true;
   #reads = 0;
@@ -191,6 +205,11 @@ export class Inbox<Message> {
   constructor(options: InboxOptions<Message>) {
     this.#options = options;
     this.#reader = options.connection.another("inbox");
+  }
+
+  /** What had come by then has been read, by the clock of this process. */
+  get readMs(): number {
+    return this.#readMs;
   }
 
   start(): void {
@@ -210,14 +229,19 @@ export class Inbox<Message> {
   async #read(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        const entries = await this.#entries();
-        // What lies beside letters is asked for together.
-        const opened = entries.map((entry) => this.#open(entry));
-        for (const [at, { id }] of entries.entries()) {
+        const askedMs = performance.now();
+        const { entries, areAll } = await this.#entries(askedMs);
+        // What lies beside a letter is asked for while the one before it is read: of all together there might be gigabytes.
+        let opening = this.#open(entries[0]);
+        for (const [at, { id, packed }] of entries.entries()) {
           this.#last = id;
-          const letter = await opened[at];
-          if (letter !== undefined) this.#take(letter);
+          const letter = await opening;
+          opening = this.#open(entries[at + 1]);
+          if (letter !== null) this.#take(letter);
+          // What is due by the clock does not wait until all long ones are read.
+          if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
         }
+        if (areAll) this.#readMs = askedMs;
         this.#dropSides(entries);
         // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
         if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
@@ -230,7 +254,7 @@ export class Inbox<Message> {
   }
 
   /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
-  async #entries(): Promise<readonly Entry[]> {
+  async #entries(askedMs: number): Promise<Taken> {
     const { client } = this.#reader;
     const { keys, id } = this.#options;
     const box = keys.of("mail", id);
@@ -238,18 +262,22 @@ export class Inbox<Message> {
       const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
       this.#isTaking = there.length > 0;
       this.#reads = 0;
-      if (this.#isTaking) return there;
+      if (this.#isTaking) return { entries: there, areAll: isWhole(there) };
+      this.#readMs = askedMs;
     }
     const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     const next = Array.isArray(stream) ? entriesOf(stream[1]) : [];
     this.#reads += next.length;
-    this.#isTaking = this.#reads >= READS_MAX || (this.#reads > 0 && next.length === 0);
-    return next;
+    const isBehind = askedMs - this.#readMs > READ_MS;
+    this.#isTaking = this.#reads >= READS_MAX || isBehind || (this.#reads > 0 && next.length === 0);
+    return { entries: next, areAll: next.length === 0 };
   }
 
   /** A letter, or what is wrong with it. */
-  async #open({ packed }: Entry): Promise<Letter<unknown> | string> {
+  async #open(entry: Entry | undefined): Promise<Letter<unknown> | string | null> {
+    if (entry === undefined) return null;
+    const { packed } = entry;
     const { keys, id, payloads, protocols } = this.#options;
     if (packed.length > LETTER_BYTES_MAX) return "a letter that is too long";
     try {

@@ -103,7 +103,7 @@ export interface FleetReply {
   readonly refusedForMs?: number;
 }
 
-/** What a machine says of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
+/** What is said of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
 interface Said {
   readonly run: number;
   readonly start: number;
@@ -112,10 +112,12 @@ interface Said {
 export type MachineMessage =
   /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
-  | (Said & Ask & { readonly kind: "ask" })
+  /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
+  | (Said & Ask & { readonly kind: "ask"; readonly job: string })
   /** What came of something that it was to carry out; the answer is an `Answer` as JSON. */
   | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
-  | (Said & { readonly kind: "log"; readonly line: string })
+  /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
+  | (Said & { readonly kind: "log"; readonly at: number; readonly lines: readonly string[]; readonly isFull?: true })
   | (Said & { readonly kind: "progress"; readonly payload: string })
   | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
   | (Said & { readonly kind: "restart"; readonly attempts: number })
@@ -134,7 +136,10 @@ export type ServerMessage =
       /** An `Answer` as JSON. */
       readonly answer: string;
     }
-  | { readonly kind: "cancel"; readonly run: number }
+  /** Of this start of this job: the same call may have come to the machine once more. */
+  | (Said & { readonly kind: "cancel"; readonly job: string })
+  /** The lines have come that were the last for a while. */
+  | (Said & { readonly kind: "logged"; readonly job: string })
   /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 

@@ -12,14 +12,21 @@ export const SIDE_TTL_MS = 10 * 60_000;
 /** The most that is fetched of such a key, in bytes: the longest output, written as JSON twice and in Base64. */
 const SIDE_MAX_BYTES = 256 * 1024 * 1024;
 
+export interface PayloadConnections {
+  /** On which long texts are written: what names them is sent after them on it. */
+  readonly connection: RedisConnection;
+  /** … and on which they are read, so that nothing else waits for them. */
+  readonly bulk: RedisConnection;
+}
+
 /** Texts as they lie in Redis: sealed where the fleet has a secret, and long ones beside what names them. */
 export class Payloads {
-  readonly #connection: RedisConnection;
+  readonly #connections: PayloadConnections;
   readonly #keys: FleetKeys;
   readonly #seal: Seal;
 
-  constructor(connection: RedisConnection, keys: FleetKeys, seal: Seal) {
-    this.#connection = connection;
+  constructor(connections: PayloadConnections, keys: FleetKeys, seal: Seal) {
+    this.#connections = connections;
     this.#keys = keys;
     this.#seal = seal;
   }
@@ -32,7 +39,9 @@ export class Payloads {
     const place = this.#placeOf(about);
     if (text.length <= INLINE_MAX) return `=${this.#seal.close(text, place)}`;
     const key = this.#keys.of("side", randomUUID());
-    this.#connection.client.set(key, this.#seal.close(text, `${place} ${key}`), "PX", ttlMs).catch(() => undefined);
+    this.#connections.connection.client
+      .set(key, this.#seal.close(text, `${place} ${key}`), "PX", ttlMs)
+      .catch(() => undefined);
     return `@${key}`;
   }
 
@@ -42,7 +51,7 @@ export class Payloads {
     if (packed.startsWith("=")) return this.#seal.open(packed.slice(1), place);
     const side = this.sideOf(packed);
     if (side === null) throw new ProtocolError("a payload that is none");
-    const sealed = await this.#connection.client.getrange(side, 0, SIDE_MAX_BYTES);
+    const sealed = await this.#connections.bulk.client.getrange(side, 0, SIDE_MAX_BYTES);
     if (sealed === "") throw new ProtocolError("a payload that has expired");
     return this.#seal.open(sealed, `${place} ${side}`);
   }

@@ -63,6 +63,13 @@ export function readPlan(text: string): readonly PlannedAnswer[] {
   throw new ProtocolError("a plan that is none");
 }
 
+/** The lines of a reply's `logs`, each as `log` carries it. Throws a `ProtocolError`. */
+export function readLines(logs: string): readonly string[] {
+  const lines = logs === "" ? [] : readText(logs, "a log");
+  if (Array.isArray(lines) && lines.every(isLogLine)) return lines.map((line) => JSON.stringify(line));
+  throw new ProtocolError("a log that is none");
+}
+
 function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   if (message["kind"] === "taken") return isShort(message["job"]) && isStart(message["start"]);
   if (message["kind"] === "need") {
@@ -72,10 +79,10 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   if (!isCount(message["run"]) || !isStart(message["start"])) return false;
   switch (message["kind"]) {
     case "ask": {
-      const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
+      const { job, step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
       const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
       const isMarked = (isDelegated === undefined || isDelegated === true) && isUsed(used);
-      return isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
+      return isShort(job) && isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
     }
     case "told": {
       const { step, attempt, heard, answer, outcome, durationMs, used, refused } = message;
@@ -83,8 +90,11 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
       const isSaid = (answer === null || isText(answer)) && OUTCOMES.has(outcome) && isTime(durationMs);
       return isPlaced && isSaid && isUsed(used) && (refused === undefined || (isObject(refused) && isRefused(refused)));
     }
-    case "log":
-      return isText(message["line"]);
+    case "log": {
+      const { at, lines, isFull } = message;
+      const isMarked = isFull === undefined || isFull === true;
+      return isCount(at) && Array.isArray(lines) && lines.every(isText) && isMarked;
+    }
     case "progress":
       return isText(message["payload"]);
     case "timed":
@@ -126,7 +136,8 @@ function isServerMessage(message: Fields): message is Fields & ServerMessage {
       return isCount(run) && isStart(step) && isStart(attempt) && isText(answer);
     }
     case "cancel":
-      return isCount(message["run"]);
+    case "logged":
+      return isCount(message["run"]) && isShort(message["job"]) && isStart(message["start"]);
     case "resume":
       return isShort(message["job"]) && isStart(message["start"]) && isListOf(message["calls"], isResumption);
     case "have": {
@@ -166,6 +177,10 @@ function isAnswer(answer: Fields): answer is Fields & Answer {
 function isFailure({ code, message, type, stack }: Fields): boolean {
   const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
   return isErrorCode(code) && isText(message) && isNamed;
+}
+
+function isLogLine(line: unknown): boolean {
+  return Array.isArray(line) && line.length === 2 && line.every(isText);
 }
 
 function isPlannedAnswer(planned: unknown): planned is PlannedAnswer {

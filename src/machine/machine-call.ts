@@ -1,12 +1,14 @@
 import { ERRORS } from "../errors.ts";
 import type { Answer, Ask, Job, Reply } from "../executor/executor.ts";
-import type { FleetCallData, FleetLimits, FleetReply, MachineMessage, Resumption } from "../fleet/messages.ts";
+import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Progress } from "../result.ts";
 import type { Portable } from "../capabilities/capability.ts";
 import { type Delegate, NOT_DONE } from "./delegate.ts";
+import { writeReply } from "./fleet-reply.ts";
 import { HeardAnswers } from "./heard-answers.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
+import { LogLines } from "./log-lines.ts";
 
 /** What a call needs of the machine that runs it. */
 export interface CallHost {
@@ -45,10 +47,12 @@ export class MachineCall implements Job {
   readonly isResumed: boolean;
   /** Where its end may be left. */
   readonly #kept: KeptCall | null;
+  readonly #job: string;
   readonly #start: number;
   readonly #before: number;
   readonly #host: CallHost;
   readonly #heard: HeardAnswers;
+  readonly #lines: LogLines;
   readonly #delegate: Delegate | null;
   /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
   #untold: MachineMessage[] = [];
@@ -62,7 +66,7 @@ export class MachineCall implements Job {
     run: number,
     tool: { readonly script: ToolScript; readonly limits: FleetLimits },
     data: FleetCallData,
-    start: number,
+    { job, start }: { readonly job: string; readonly start: number },
     resumption: Resumption | undefined,
     kept: KeptCall | null,
     host: CallHost,
@@ -72,12 +76,14 @@ export class MachineCall implements Job {
     this.limits = tool.limits;
     this.data = data;
     this.isResumed = resumption !== undefined;
+    this.#job = job;
     this.#start = start;
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
     this.#kept = kept;
     this.#delegate = host.delegate();
     this.#host = host;
+    this.#lines = new LogLines((some) => host.send({ kind: "log", run: data.run, start, ...some }));
   }
 
   get tenant(): string {
@@ -120,7 +126,15 @@ export class MachineCall implements Job {
     this.#heard.noteAsk(step, heard);
     const used = this.#delegate?.used(capability);
     const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
-    const message = { kind: "ask", run: this.data.run, start: this.#start, ...asked, attempt, ...more } as const;
+    const message = {
+      kind: "ask",
+      run: this.data.run,
+      start: this.#start,
+      job: this.#job,
+      ...asked,
+      attempt,
+      ...more,
+    } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
     else if (portable === null) this.#host.send(message);
     else this.#noteDelegated(message);
@@ -145,16 +159,8 @@ export class MachineCall implements Job {
     const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
     const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
     const answer = done.answer === null ? null : JSON.stringify(done.answer);
-    const told = {
-      kind: "told",
-      run: this.data.run,
-      start: this.#start,
-      step,
-      attempt,
-      ...done,
-      ...when,
-      answer,
-    } as const;
+    const which = { run: this.data.run, start: this.#start, step, attempt };
+    const told = { kind: "told", ...which, ...done, ...when, answer } as const;
     if (isAwaited) this.#noteDelegated(told);
     else {
       this.#untold.push(told);
@@ -210,7 +216,12 @@ export class MachineCall implements Job {
   }
 
   onLog(line: string): void {
-    this.#host.send({ kind: "log", run: this.data.run, start: this.#start, line });
+    this.#lines.add(line);
+  }
+
+  /** Its server has so much of what it has written that more may be on its way. */
+  logged(): void {
+    this.#lines.goOn();
   }
 
   onProgress({ progress, total, message }: Progress): void {
@@ -228,7 +239,10 @@ export class MachineCall implements Job {
 
   settle(reply: Reply): void {
     if (this.isOver) return;
-    this.#host.send({ kind: "done", run: this.data.run, start: this.#start, reply: this.#write(reply) });
+    // What still waits is in the reply as well, unless it was cut off.
+    if (reply.logs === "") this.#lines.sendRest();
+    const told = writeReply(reply, () => this.#host.refusedForMs(this.script.name, this.tenant));
+    this.#host.send({ kind: "done", run: this.data.run, start: this.#start, reply: told });
     this.#end(this.#endOf(reply));
   }
 
@@ -263,9 +277,9 @@ export class MachineCall implements Job {
       return hasAsked ? null : { kind: "undone" };
     // One that was started again may have asked for less than before, which only its journal shows.
     if (this.#asks.size > 0 || (hasAsked && attempts > 1)) return null;
-    const { callId, limits } = this;
-    const total = { ...reply, attempts };
-    return { kind: "left", left: { callId, tool: this.#kept.mark, outputBytes: limits.outputBytes, reply: total } };
+    const { outputBytes } = this.limits;
+    const left = { callId: this.callId, tool: this.#kept.mark, outputBytes, reply: { ...reply, attempts } };
+    return { kind: "left", left };
   }
 
   #noteWait(): void {
@@ -273,24 +287,5 @@ export class MachineCall implements Job {
     if (isWaiting === this.#isWaiting) return;
     this.#isWaiting = isWaiting;
     this.#host.onWait(isWaiting);
-  }
-
-  #write({ outcome, heard, ...used }: Reply): FleetReply {
-    const { cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped } = used;
-    const payload = outcome.ok ? outcome.json : JSON.stringify(outcome.failure);
-    const isRefused = !outcome.ok && outcome.failure.code === "tool_quarantined";
-    return {
-      ok: outcome.ok,
-      payload,
-      cpuMs,
-      waitedMs,
-      wallMs,
-      heapBytes,
-      attempts,
-      logs,
-      dropped,
-      ...(heard === undefined ? {} : { heard }),
-      ...(isRefused ? { refusedForMs: this.#host.refusedForMs(this.script.name, this.tenant) } : {}),
-    };
   }
 }

@@ -200,20 +200,28 @@ export class MachineJob {
       return this.#refuse(data.run, UNREADY);
     }
     const tool = { script, limits: this.#host.limits(limits) };
-    const call = new MachineCall(this.#host.nextRun(), tool, data, this.start, resumption, kept, {
-      send: (message) => this.#host.send(this.server, message),
-      note: (message) => this.#host.note(this.server, message),
-      delegate: () => (resumption === undefined ? this.#delegate(data, script, tool.limits) : null),
-      isHeard: () => this.#host.isHeard(this),
-      onWait: (isWaiting) => this.#noteWait(isWaiting),
-      refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
-      onAlone: () => this.cancel(data.run),
-      onEnd: (_call, end) => {
-        if (kept !== null) this.#host.keyed?.end(kept, end);
-        this.#calls.delete(data.run);
-        this.#check();
+    const call = new MachineCall(
+      this.#host.nextRun(),
+      tool,
+      data,
+      { job: this.id, start: this.start },
+      resumption,
+      kept,
+      {
+        send: (message) => this.#host.send(this.server, message),
+        note: (message) => this.#host.note(this.server, message),
+        delegate: () => (resumption === undefined ? this.#delegate(data, script, tool.limits) : null),
+        isHeard: () => this.#host.isHeard(this),
+        onWait: (isWaiting) => this.#noteWait(isWaiting),
+        refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
+        onAlone: () => this.cancel(data.run),
+        onEnd: (_call, end) => {
+          if (kept !== null) this.#host.keyed?.end(kept, end);
+          this.#calls.delete(data.run);
+          this.#check();
+        },
       },
-    });
+    );
     this.#calls.set(data.run, call);
     if (this.#data.isInspection !== true) return this.#host.executor.run(call);
     const sinceMs = performance.now();

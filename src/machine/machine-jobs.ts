@@ -70,7 +70,7 @@ export class MachineJobs {
 
   constructor(host: JobsHost) {
     this.#host = host;
-    this.#owners = new Owners(host.fleet, {
+    this.#owners = new Owners(host.fleet.members, {
       watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
       onLook: (servers, there) => host.keyed?.look(servers, there),
       onGone: (server) => this.#onGone(server),
@@ -150,20 +150,25 @@ export class MachineJobs {
   /** Takes what a server says. */
   onMessage(server: string, message: ServerMessage): void {
     switch (message.kind) {
-      case "resume": {
-        const job = this.#jobs.get(message.job);
-        if (job?.server === server && job.start === message.start) job.resume(message.calls);
-        return;
-      }
+      case "resume":
+        return this.#jobOf(server, message)?.resume(message.calls);
       case "answer": {
         const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
         return call?.answer(message.attempt, message.step, readAnswer(message.answer));
       }
       case "cancel":
-        return this.#calls.get(`${server} ${message.run}`)?.cancel(message.run);
+        return this.#jobOf(server, message)?.cancel(message.run);
+      case "logged":
+        return this.#jobOf(server, message)?.call(message.run)?.logged();
       case "have":
         return this.#host.scripts.onHave(message);
     }
+  }
+
+  /** The job that a server means, unless that has been lost since, or has come once more. */
+  #jobOf(server: string, { job: id, start }: { readonly job: string; readonly start: number }): MachineJob | undefined {
+    const job = this.#jobs.get(id);
+    return job?.server === server && job.start === start ? job : undefined;
   }
 
   async #giveBack(): Promise<void> {

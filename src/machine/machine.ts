@@ -126,8 +126,10 @@ class FleetMachine implements Machine {
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
-    this.#foreign = new ForeignServers(fleet, (why) => damage.note(why));
-    this.#presence = new Presence(fleet, "machine", id, () => machineInfo(this.stats(), protocols, ++this.#beats));
+    this.#foreign = new ForeignServers(fleet.members, (why) => damage.note(why));
+    this.#presence = new Presence(fleet.members, "machine", id, () =>
+      machineInfo(this.stats(), protocols, ++this.#beats),
+    );
     const store =
       options.store === undefined
         ? undefined

@@ -5,11 +5,10 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { QueueKeeper } from "../fleet/queue-keeper.ts";
 import { answerOf } from "../redis/answer.ts";
 import { packedOf } from "./job-data.ts";
+import { JobLocks, LOCK_MS } from "./job-locks.ts";
 import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
-/** A job whose machine has not said for so long that it still has it is another's to take. */
-const LOCK_MS = 5_000;
 const RENEW_MS = 1_500;
 const STALLED_MS = 2_000;
 /** How often a job may be taken up from a lost machine; its server gives up on it before. */
@@ -33,6 +32,7 @@ export interface PullerOptions {
 export class Puller {
   readonly #options: PullerOptions;
   readonly #worker: JobWorker;
+  readonly #locks: JobLocks;
   /** The tokens of the jobs that are ours, by their ids. */
   readonly #held = new Map<string, string>();
   readonly #renewing: NodeJS.Timeout;
@@ -59,6 +59,7 @@ export class Puller {
     });
     // What is wrong with the connection is seen by whoever needs it.
     this.#worker.on("error", () => undefined);
+    this.#locks = new JobLocks(fleet, protocol);
     this.#keeper = new QueueKeeper(fleet, protocol);
     this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
   }
@@ -80,7 +81,8 @@ export class Puller {
 
   /** Whether a job still is this machine's: then it stays so for a while. */
   async holds(job: BullJob, token: string): Promise<boolean> {
-    return (await valueIn(HOLDS_MS, job.extendLock(token, LOCK_MS))) === 1;
+    const lost = await valueIn(HOLDS_MS, this.#locks.extend([job.id ?? ""], [token]));
+    return lost?.length === 0;
   }
 
   /** Lets another machine have a job, at once. */
@@ -104,6 +106,10 @@ export class Puller {
     // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
     await this.#keeper.close();
+    await within(
+      CLOSE_MS,
+      this.#locks.close().catch(() => undefined),
+    );
   }
 
   async #pull(): Promise<void> {
@@ -152,7 +158,7 @@ export class Puller {
   }
 
   #renew(): void {
-    if (this.#held.size === 0 || !this.#options.fleet.connection.isReady) return;
-    this.#worker.extendJobLocks([...this.#held.keys()], [...this.#held.values()], LOCK_MS).catch(() => undefined);
+    if (this.#held.size === 0 || !this.#options.fleet.pulse.isReady) return;
+    this.#locks.extend([...this.#held.keys()], [...this.#held.values()]).catch(() => undefined);
   }
 }

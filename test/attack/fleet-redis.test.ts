@@ -38,7 +38,7 @@ function boxesOf({ keys, serverId, machineId }: Siege): readonly [string, string
 }
 
 /** Says of every call that there may be that it has ended, and asks for a deed in its name. */
-function forgedMessages(): readonly object[] {
+function forgedMessages(server: string): readonly object[] {
   const reply = {
     ok: true,
     payload: '"forged"',
@@ -53,8 +53,8 @@ function forgedMessages(): readonly object[] {
   const ask = { step: 1, attempt: 1, nowMs: 1, heard: 0, capability: "deeds", method: "wait", args: '["forged"]' };
   return Array.from({ length: 40 }, (_, run) => run).flatMap((run) => [
     { kind: "done", run, start: 1, reply },
-    { kind: "ask", run, start: 1, ...ask },
-    { kind: "cancel", run },
+    { kind: "ask", run, start: 1, job: `${server}-${run}`, ...ask },
+    { kind: "cancel", run, start: 1, job: `${server}-${run}` },
     { kind: "answer", run, step: 1, attempt: 1, answer: '{"kind":"value","nowMs":1,"json":"\\"forged\\""}' },
   ]);
 }
@@ -72,7 +72,7 @@ test("letters that nobody of the fleet has sealed end no call, and have nothing 
     [ofServer, machineId],
     [ofMachine, serverId],
   ] as const) {
-    const letter = JSON.stringify({ v: 1, from, seq: 1_000_000, messages: forgedMessages() });
+    const letter = JSON.stringify({ v: 1, from, seq: 1_000_000, messages: forgedMessages(serverId) });
     const key = keys.of("side", "forged");
     await client.set(key, OTHERS.close(letter, `${keys.prefix} ${box} ${key}`), "PX", 60_000);
     const forged = [
@@ -280,7 +280,7 @@ test("without a secret, what is none of the fleet's messages ends no process and
   const waiting = wait("in the clear");
   await expect.poll(() => deeds).toHaveLength(1);
   const odd = [null, 1, "x", [], {}, { kind: "none" }, JSON.parse('{"__proto__":{"kind":"done"}}'), ["[".repeat(500)]];
-  const half = forgedMessages()
+  const half = forgedMessages(serverId)
     .slice(0, 8)
     .flatMap((message) =>
       Object.keys(message).flatMap((name) => odd.map((wrong: unknown) => ({ ...message, [name]: wrong }))),

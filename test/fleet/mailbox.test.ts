@@ -34,7 +34,7 @@ function member(): MailOptions {
   return {
     connection,
     keys: KEYS,
-    payloads: new Payloads(connection, KEYS, Seal.of(undefined)),
+    payloads: new Payloads({ connection, bulk: connection }, KEYS, Seal.of(undefined)),
     id: `server-${randomBytes(8).toString("hex")}`,
   };
 }

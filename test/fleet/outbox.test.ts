@@ -8,6 +8,7 @@ import { type RedisServer, startRedis } from "../redis-server.ts";
 let redis: RedisServer;
 let fleets: Fleet[];
 let outbox: Outbox<number>;
+let texts: Outbox<string>;
 let inbox: Inbox<number>;
 let heard: number[];
 const news = new EventEmitter();
@@ -26,6 +27,7 @@ beforeEach(async () => {
   const [sender, receiver] = fleets;
   if (sender === undefined || receiver === undefined) throw new Error("there are two");
   outbox = new Outbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
+  texts = new Outbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
   const reading = { protocols: [PROTOCOL], read: Number };
   inbox = new Inbox({
     ...mailOf(receiver),
@@ -36,6 +38,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   outbox.close();
+  texts.close();
   await inbox.close();
   await Promise.all(fleets.map((fleet) => fleet.close()));
   await redis[Symbol.asyncDispose]();
@@ -75,4 +78,14 @@ test("nobody takes for delivered what Redis does not have", async () => {
   await redis.stop();
   outbox.send(receiver.id, 1);
   expect(await outbox.delivered(200)).toBe(false);
+});
+
+test("long texts that are said at once all come, and are not taken for what a lost Redis leaves waiting", async () => {
+  const [, receiver] = fleets;
+  if (receiver === undefined) throw new Error("there are two");
+  inbox.start();
+  // Numbers are read of texts, whatever stands before them.
+  for (const digit of ["1", "2"]) texts.send(receiver.id, digit.padStart(40 * 1024 * 1024, " "));
+  while (heard.length < 2) await once(news, "heard");
+  expect(heard).toEqual([1, 2]);
 });

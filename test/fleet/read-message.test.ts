@@ -44,6 +44,7 @@ const ofMachines: readonly MachineMessage[] = [
     kind: "ask",
     run: 1,
     start: 1,
+    job: `${SERVER}-1`,
     step: 1,
     attempt: 1,
     nowMs: 1.5,
@@ -52,7 +53,7 @@ const ofMachines: readonly MachineMessage[] = [
     method: "get",
     args: "[]",
   },
-  { kind: "log", run: 1, start: 1, line: '["log","a"]' },
+  { kind: "log", run: 1, start: 1, at: 0, lines: ['["log","a"]'], isFull: true },
   { kind: "progress", run: 1, start: 1, payload: "[1,null,null]" },
   { kind: "timed", run: 1, start: 1, step: 1, nowMs: 1 },
   { kind: "restart", run: 1, start: 1, attempts: 1 },
@@ -63,7 +64,8 @@ const resumption: Resumption = { run: 1, attempts: 1, asked: 1, plan: "[[1,2.5]]
 const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
   { kind: "answer", run: 1, step: 1, attempt: 1, answer: "{}" },
-  { kind: "cancel", run: 1 },
+  { kind: "cancel", run: 1, job: `${SERVER}-1`, start: 1 },
+  { kind: "logged", run: 1, job: `${SERVER}-1`, start: 1 },
   { kind: "have", script: KEY, text: TEXT, config: "sealed" },
 ];
 const job: JobData = {
@@ -156,6 +158,7 @@ function* broken(value: unknown): Generator<unknown> {
 
 const OPTIONAL = new Set([
   "heard",
+  "isFull",
   "refusedForMs",
   "command",
   "isInspection",

@@ -2,7 +2,7 @@ import { readFailure, readProgress } from "../../protocol/payload.ts";
 import type { Failure } from "../../protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../../fleet/messages.ts";
 import type { Delegation } from "../../protocol/delegation.ts";
-import { readAnswer } from "../../fleet/read-message.ts";
+import { readAnswer, readLines } from "../../fleet/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../protocol/continuation.ts";
 import { ProtocolError } from "../../protocol/wire.ts";
 import type { Ticket } from "../../ticket.ts";
@@ -36,8 +36,7 @@ export class FleetCall {
   #answering = 0;
   /** Steps whose answers it has heard on its machine. */
   readonly #heard = new Set<number>();
-  /** Log lines of this start, and of all. */
-  #written = 0;
+  /** Log lines that were told: each start writes the same ones. */
   #told = 0;
   #startMs: number | null = null;
   isOver = false;
@@ -65,7 +64,6 @@ export class FleetCall {
     if (this.#attempts > 0) this.job.delegator?.loseMachine();
     this.#before = this.#attempts;
     this.#attempts++;
-    this.#written = 0;
     this.giveTime(nowMs);
     if (this.#startMs !== null) return;
     this.#startMs = nowMs;
@@ -92,7 +90,6 @@ export class FleetCall {
   /** Its machine lost the executor that ran it, and starts it again there. */
   restart(attempts: number): void {
     this.#attempts = this.#before + attempts + 1;
-    this.#written = 0;
     this.job.onRestart?.(this.#before + attempts);
   }
 
@@ -139,11 +136,13 @@ export class FleetCall {
     return this.#attempts > 0 ? null : (this.job.delegator?.delegation ?? null);
   }
 
-  /** What earlier starts wrote comes again, and has been told. */
-  log(line: string): void {
-    if (++this.#written <= this.#told) return;
-    this.#told = this.#written;
-    this.job.onLog(line);
+  /** Lines from that with this number on. What earlier starts wrote comes again, and has been told. */
+  log(at: number, lines: readonly string[]): void {
+    for (const [nth, line] of lines.entries()) {
+      if (at + nth < this.#told) continue;
+      this.#told = at + nth + 1;
+      this.job.onLog(line);
+    }
   }
 
   progress(payload: string): void {
@@ -173,6 +172,8 @@ export class FleetCall {
       ? ({ ok: true, json: reply.payload } as const)
       : ({ ok: false, failure: readFailure(reply.payload) } as const);
     const { cpuMs, heapBytes, logs, dropped, heard, waitedMs, wallMs } = reply;
+    // What it wrote last may have waited on its machine.
+    if (this.job.stream) this.log(0, readLines(logs));
     this.#attempts = this.#before + reply.attempts;
     // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
     if (this.#startMs !== null) {

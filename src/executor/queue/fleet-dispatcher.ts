@@ -66,7 +66,7 @@ export class FleetDispatcher {
     if (call === undefined) return;
     const job = call.carrier;
     this.#forget(call);
-    if (job !== null && job.machine !== null) this.#host.send(job.machine, { kind: "cancel", run });
+    if (job !== null && job.machine !== null) this.#cancel(job.machine, run, job.id, job.start);
     call.fail(failure);
   }
 
@@ -83,9 +83,11 @@ export class FleetDispatcher {
     if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
     const call = this.#calls.get(message.run);
     const job = call?.carrier ?? null;
-    if (call === undefined || job === null || job.machine !== machine || job.start !== message.start) {
+    const isAsk = message.kind === "ask";
+    const isOurs = job?.machine === machine && job.start === message.start && (!isAsk || message.job === job.id);
+    if (call === undefined || !isOurs) {
       // It does not know yet that the call is over, or another's.
-      if (message.kind === "ask") this.#host.send(machine, { kind: "cancel", run: message.run });
+      if (isAsk) this.#cancel(machine, message.run, message.job, message.start);
       return;
     }
     job.seenMs = performance.now();
@@ -96,7 +98,9 @@ export class FleetDispatcher {
       case "told":
         return call.tell(message);
       case "log":
-        return call.log(message.line);
+        call.log(message.at, message.lines);
+        if (message.isFull) this.#host.send(machine, { kind: "logged", run: call.run, job: job.id, start: job.start });
+        return;
       case "progress":
         return call.progress(message.payload);
       case "timed":
@@ -158,7 +162,7 @@ export class FleetDispatcher {
     const calls = this.#openCalls(job);
     const before = job.machine;
     if (before !== null && before !== machine) {
-      for (const call of calls) this.#host.send(before, { kind: "cancel", run: call.run });
+      for (const call of calls) this.#cancel(before, call.run, id, job.start);
     }
     job.machine = machine;
     job.start = start;
@@ -176,7 +180,11 @@ export class FleetDispatcher {
       return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
     }
     // It has begun with all of them.
-    for (const run of job.runs) if (!this.#calls.has(run)) this.#host.send(machine, { kind: "cancel", run });
+    for (const run of job.runs) if (!this.#calls.has(run)) this.#cancel(machine, run, id, start);
+  }
+
+  #cancel(machine: string, run: number, job: string, start: number): void {
+    this.#host.send(machine, { kind: "cancel", run, job, start });
   }
 
   #tellTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {

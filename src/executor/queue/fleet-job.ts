@@ -21,8 +21,8 @@ export class FleetJob {
   isLost = false;
   /** When it was last heard of, or looked for. */
   seenMs: number;
-  /** Whether it was missing in Redis when it was last looked for. */
-  isMissing = false;
+  /** Since when it is known to be missing in Redis, if it was when it was last looked for. */
+  missingMs: number | null = null;
 
   constructor(id: string, calls: readonly Carried[], nowMs: number) {
     this.id = id;

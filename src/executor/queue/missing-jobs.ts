@@ -15,11 +15,14 @@ export class MissingJobs {
   readonly #fleet: Fleet;
   readonly #keyOf: (job: string) => string;
   readonly #sendAgain: (job: FleetJob) => void;
+  readonly #readMs: () => number;
   #lookedMs = 0;
   #isLooking = false;
   #isClosed = false;
 
-  constructor(fleet: Fleet, keyOf: (job: string) => string, sendAgain: (job: FleetJob) => void) {
+  /** `readMs`: until when all mail has been read. */
+  constructor(fleet: Fleet, keyOf: (job: string) => string, readMs: () => number, sendAgain: (job: FleetJob) => void) {
+    this.#readMs = readMs;
     this.#fleet = fleet;
     this.#keyOf = keyOf;
     this.#sendAgain = sendAgain;
@@ -55,9 +58,10 @@ export class MissingJobs {
   }
 
   #note(job: FleetJob, isMissing: boolean): void {
-    job.seenMs = performance.now();
-    // What was on its way when it was first missing has come since.
-    if (isMissing && job.isMissing) return this.#sendAgain(job);
-    job.isMissing = isMissing;
+    const nowMs = performance.now();
+    job.seenMs = nowMs;
+    // What its machine had said before it was first missing has been read since: a long letter may take a while.
+    if (isMissing && job.missingMs !== null && this.#readMs() > job.missingMs) return this.#sendAgain(job);
+    job.missingMs = isMissing ? (job.missingMs ?? nowMs) : null;
   }
 }

@@ -104,7 +104,7 @@ export class QueueExecutor implements Executor {
       onMessage: (from, message) => this.#onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
-    this.#presence = new Presence(this.#fleet, "server", id, () => JSON.stringify({ id, protocol }));
+    this.#presence = new Presence(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
     const credentials = readBucketCredentials(process.env);
     const place = store === undefined ? undefined : openTextStore(store, { credentials });
     const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
@@ -133,9 +133,10 @@ export class QueueExecutor implements Executor {
     this.#missing = new MissingJobs(
       this.#fleet,
       (job) => this.#queue.toKey(job),
+      () => this.#inbox.readMs,
       (job) => this.#calls.sendAgain(job),
     );
-    this.#roll = new Roll(this.#fleet, protocol, {
+    this.#roll = new Roll(this.#fleet.members, protocol, {
       onJoin: (machine) => {
         tell("fleet:join", { machine });
         this.#calls.onJoin(machine);

@@ -183,20 +183,28 @@ class Simulation {
     const acting = { tool: "tool", tenant: "", callId: "c", limits: DEFAULT_LIMITS, delegation };
     const { broker } = this.#machine;
     const data: FleetCallData = DATA;
-    return new MachineCall(1, { script: SCRIPT, limits: DEFAULT_LIMITS }, data, this.#start, resumption, null, {
-      send: (message) => this.#toServer.push({ machine, message }),
-      note: (message) => this.#toServer.push({ machine, message }),
-      onAlone: () => undefined,
-      onWait: () => undefined,
-      refusedForMs: () => 0,
-      delegate: () => (resumption === undefined ? new Delegate(acting, broker, new SharedStores(undefined)) : null),
-      isHeard: () => {
-        // What lies in Redis is heard before any machine that has the job later.
-        for (const mail of this.#toServer.splice(0)) this.#dispatcher.onMessage(mail.machine, readMail(mail.message));
-        return Promise.resolve(true);
+    return new MachineCall(
+      1,
+      { script: SCRIPT, limits: DEFAULT_LIMITS },
+      data,
+      { job: "job", start: this.#start },
+      resumption,
+      null,
+      {
+        send: (message) => this.#toServer.push({ machine, message }),
+        note: (message) => this.#toServer.push({ machine, message }),
+        onAlone: () => undefined,
+        onWait: () => undefined,
+        refusedForMs: () => 0,
+        delegate: () => (resumption === undefined ? new Delegate(acting, broker, new SharedStores(undefined)) : null),
+        isHeard: () => {
+          // What lies in Redis is heard before any machine that has the job later.
+          for (const mail of this.#toServer.splice(0)) this.#dispatcher.onMessage(mail.machine, readMail(mail.message));
+          return Promise.resolve(true);
+        },
+        onEnd: () => undefined,
       },
-      onEnd: () => undefined,
-    });
+    );
   }
 
   #ask(call: MachineCall): void {

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Siege, startSiege } from "./siege.ts";
+
+/** For what comes by itself, on a machine that is busy. */
+const WAIT = { timeout: 20_000 };
+
+let siege: Siege & AsyncDisposable;
+let letters: string[];
+let deafen: () => void;
+
+beforeEach(async () => {
+  siege = await startSiege(undefined);
+  letters = [];
+  const ear = await siege.client.monitor();
+  ear.on("monitor", (_time: string, [command, , ...rest]: readonly string[]) => {
+    if (command?.toLowerCase() === "xadd") letters.push(rest.at(-1) ?? "");
+  });
+  deafen = () => ear.disconnect();
+});
+afterEach(async () => {
+  deafen();
+  await siege[Symbol.asyncDispose]();
+});
+
+/** What the last letter that has it says of this. */
+function heard(pattern: RegExp): string | undefined {
+  return letters.flatMap((letter) => pattern.exec(letter)?.[1] ?? []).at(-1);
+}
+
+/** Begins a call that waits for its server, and says in that server's name that it is over, as the call of some job. */
+async function cancelAs(jobOf: (job: string) => string, start: number) {
+  const { client, deeds, keys, machineId, serverId, wait } = siege;
+  const waiting = wait("to be cancelled");
+  await expect.poll(() => deeds.length, WAIT).toBe(1);
+  await expect.poll(() => heard(/"kind":"ask","run":(\d+)/), WAIT).toBeDefined();
+  const run = Number(heard(/"kind":"ask","run":(\d+)/));
+  const job = jobOf(heard(/"kind":"ask".*?"job":"([^"]+)"/) ?? "");
+  const seq = Number(heard(new RegExp(`"from":"${serverId}","seq":(\\d+)`)) ?? 0) + 1;
+  const letter = { v: 1, from: serverId, seq, messages: [{ kind: "cancel", run, job, start }] };
+  await client.xadd(keys.of("mail", machineId), "*", "m", `=plain1:${JSON.stringify(letter)}`);
+  return waiting;
+}
+
+test.each([
+  ["of another job", (job: string) => `${job}0`, 1],
+  ["of another start", (job: string) => job, 2],
+])("a late cancel %s ends no copy of the call that is not meant", async (_what, jobOf, start) => {
+  const waiting = cancelAs(jobOf, start);
+  // It has arrived when what comes after it is answered; what has its number is not read, so the machine asks again.
+  await expect.poll(() => letters.some((letter) => letter.includes('"kind":"cancel"')), WAIT).toBe(true);
+  siege.open();
+  // A copy that ended would be missed, and the call sent again.
+  expect(await waiting).toMatchObject({ output: { what: "to be cancelled" }, metadata: { attempts: 1 } });
+});
+
+test("a cancel of the very start that a machine has ends the call there", async () => {
+  void cancelAs((job) => job, 1);
+  await expect.poll(() => letters.some((letter) => letter.includes('"kind":"cancel"')), WAIT).toBe(true);
+  await expect.poll(() => siege.machine.stats().calls, WAIT).toBe(0);
+});
