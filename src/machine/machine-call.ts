@@ -10,8 +10,11 @@ import { HeardAnswers } from "./heard-answers.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 import { LogLines } from "./log-lines.ts";
 
-/** What a call needs of the machine that runs it. */
+/** What a call needs of the job that brought it to this machine. */
 export interface CallHost {
+  readonly id: string;
+  /** The how manieth start of it this is. */
+  readonly start: number;
   /** Says something to the call's server. */
   send(message: MachineMessage): void;
   /** … something for which nobody waits. */
@@ -20,14 +23,25 @@ export interface CallHost {
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
-  /** Who carries out here what it asks, where its server leaves that to machines. */
-  delegate(): Delegate | null;
   /** Whether its server hears all that was said by now before it hears of another machine that has the call. */
   isHeard(): Promise<boolean>;
   /** Its server is gone, and it asks for something. */
   onAlone(call: MachineCall): void;
   /** `end`: what others may be told of it, if its server is lost before it has heard. */
   onEnd(call: MachineCall, end: CallEnd | null): void;
+}
+
+/** A call as it comes to a machine. */
+export interface ComingCall {
+  readonly data: FleetCallData;
+  readonly script: ToolScript;
+  readonly limits: FleetLimits;
+  /** What its server says of earlier starts, where there were any. */
+  readonly resumption: Resumption | undefined;
+  /** Where its end may be left. */
+  readonly kept: KeptCall | null;
+  /** Who carries out here what it asks, where its server leaves that to machines. */
+  readonly delegate: Delegate | null;
 }
 
 interface OpenAsk {
@@ -45,14 +59,11 @@ export class MachineCall implements Job {
   readonly limits: FleetLimits;
   readonly data: FleetCallData;
   readonly isResumed: boolean;
-  /** Where its end may be left. */
-  readonly #kept: KeptCall | null;
-  readonly #job: string;
-  readonly #start: number;
+  readonly kept: KeptCall | null;
   readonly #before: number;
   readonly #host: CallHost;
   readonly #heard: HeardAnswers;
-  readonly #lines: LogLines;
+  #lines: LogLines | null = null;
   readonly #delegate: Delegate | null;
   /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
   #untold: MachineMessage[] = [];
@@ -62,28 +73,17 @@ export class MachineCall implements Job {
   #isOrphan = false;
   isOver = false;
 
-  constructor(
-    run: number,
-    tool: { readonly script: ToolScript; readonly limits: FleetLimits },
-    data: FleetCallData,
-    { job, start }: { readonly job: string; readonly start: number },
-    resumption: Resumption | undefined,
-    kept: KeptCall | null,
-    host: CallHost,
-  ) {
+  constructor(run: number, { data, script, limits, resumption, kept, delegate }: ComingCall, host: CallHost) {
     this.run = run;
-    this.script = tool.script;
-    this.limits = tool.limits;
+    this.script = script;
+    this.limits = limits;
     this.data = data;
     this.isResumed = resumption !== undefined;
-    this.#job = job;
-    this.#start = start;
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
-    this.#kept = kept;
-    this.#delegate = host.delegate();
+    this.kept = kept;
+    this.#delegate = delegate;
     this.#host = host;
-    this.#lines = new LogLines((some) => host.send({ kind: "log", run: data.run, start, ...some }));
   }
 
   get tenant(): string {
@@ -129,8 +129,8 @@ export class MachineCall implements Job {
     const message = {
       kind: "ask",
       run: this.data.run,
-      start: this.#start,
-      job: this.#job,
+      start: this.#host.start,
+      job: this.#host.id,
       ...asked,
       attempt,
       ...more,
@@ -159,7 +159,7 @@ export class MachineCall implements Job {
     const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
     const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
     const answer = done.answer === null ? null : JSON.stringify(done.answer);
-    const which = { run: this.data.run, start: this.#start, step, attempt };
+    const which = { run: this.data.run, start: this.#host.start, step, attempt };
     const told = { kind: "told", ...which, ...done, ...when, answer } as const;
     if (isAwaited) this.#noteDelegated(told);
     else {
@@ -212,21 +212,23 @@ export class MachineCall implements Job {
 
   onTimed(step: number, nowMs: number): void {
     this.#heard.noteTime(step, nowMs);
-    this.#host.send({ kind: "timed", run: this.data.run, start: this.#start, step, nowMs });
+    this.#host.send({ kind: "timed", run: this.data.run, start: this.#host.start, step, nowMs });
   }
 
   onLog(line: string): void {
+    const { run } = this.data;
+    this.#lines ??= new LogLines((some) => this.#host.send({ kind: "log", run, start: this.#host.start, ...some }));
     this.#lines.add(line);
   }
 
   /** Its server has so much of what it has written that more may be on its way. */
   logged(): void {
-    this.#lines.goOn();
+    this.#lines?.goOn();
   }
 
   onProgress({ progress, total, message }: Progress): void {
     const payload = JSON.stringify([progress, total ?? null, message ?? null]);
-    this.#host.send({ kind: "progress", run: this.data.run, start: this.#start, payload });
+    this.#host.send({ kind: "progress", run: this.data.run, start: this.#host.start, payload });
   }
 
   onRestart(attempts: number): void {
@@ -234,15 +236,15 @@ export class MachineCall implements Job {
     this.#asks.clear();
     this.#untold = [];
     this.#noteWait();
-    this.#host.send({ kind: "restart", run: this.data.run, start: this.#start, attempts });
+    this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
   }
 
   settle(reply: Reply): void {
     if (this.isOver) return;
     // What still waits is in the reply as well, unless it was cut off.
-    if (reply.logs === "") this.#lines.sendRest();
+    if (reply.logs === "") this.#lines?.sendRest();
     const told = writeReply(reply, () => this.#host.refusedForMs(this.script.name, this.tenant));
-    this.#host.send({ kind: "done", run: this.data.run, start: this.#start, reply: told });
+    this.#host.send({ kind: "done", run: this.data.run, start: this.#host.start, reply: told });
     this.#end(this.#endOf(reply));
   }
 
@@ -253,7 +255,7 @@ export class MachineCall implements Job {
 
   /** Its server is gone. Answers whether it goes on: then its end is kept, and it may ask for nothing more. */
   orphan(): boolean {
-    if (this.#kept === null || this.#asks.size > 0) return false;
+    if (this.kept === null || this.#asks.size > 0) return false;
     this.#isOrphan = true;
     return true;
   }
@@ -269,7 +271,7 @@ export class MachineCall implements Job {
 
   /** What others may be told of it: nothing where only its server could know which of its effects there were. */
   #endOf(reply: Reply): CallEnd | null {
-    if (this.#kept === null) return null;
+    if (this.kept === null) return null;
     const { outcome } = reply;
     const { hasAsked } = this.#heard;
     const attempts = this.#before + reply.attempts;
@@ -278,7 +280,7 @@ export class MachineCall implements Job {
     // One that was started again may have asked for less than before, which only its journal shows.
     if (this.#asks.size > 0 || (hasAsked && attempts > 1)) return null;
     const { outputBytes } = this.limits;
-    const left = { callId: this.callId, tool: this.#kept.mark, outputBytes, reply: { ...reply, attempts } };
+    const left = { callId: this.callId, tool: this.kept.mark, outputBytes, reply: { ...reply, attempts } };
     return { kind: "left", left };
   }
 

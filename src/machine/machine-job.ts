@@ -6,8 +6,8 @@ import type { Failure } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
 import type { Broker } from "../broker/broker.ts";
 import { Delegate } from "./delegate.ts";
-import { MachineCall } from "./machine-call.ts";
-import type { KeyedCalls } from "./keyed-calls.ts";
+import { type CallHost, MachineCall } from "./machine-call.ts";
+import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
 import type { Puller } from "./puller.ts";
 import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
@@ -49,7 +49,7 @@ export interface PulledJob {
 }
 
 /** A job of BullMQ on the machine that has it: calls of one server that came together. */
-export class MachineJob {
+export class MachineJob implements CallHost {
   readonly puller: Puller;
   readonly server: string;
   readonly start: number;
@@ -118,8 +118,8 @@ export class MachineJob {
   /** Runs its calls; each is answered by mail. Never rejects. */
   async begin(): Promise<void> {
     const taken: MachineMessage = { kind: "taken", job: this.id, start: this.start };
-    if (this.#asksLeave) this.#host.send(this.server, taken);
-    else this.#host.note(this.server, taken);
+    if (this.#asksLeave) this.send(taken);
+    else this.note(taken);
     const resumptions = this.#asksLeave ? await this.#leave() : new Map<number, Resumption>();
     const calls = this.#data.calls.filter(({ run }) => !this.#asksLeave || resumptions.has(run));
     const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();
@@ -169,6 +169,37 @@ export class MachineJob {
     this.abandon();
   }
 
+  send(message: MachineMessage): void {
+    this.#host.send(this.server, message);
+  }
+
+  note(message: MachineMessage): void {
+    this.#host.note(this.server, message);
+  }
+
+  onWait(isWaiting: boolean): void {
+    this.#waiting += isWaiting ? 1 : -1;
+    this.#check();
+  }
+
+  refusedForMs(tool: string, tenant: string): number {
+    return this.#host.executor.refusedForMs(tool, tenant);
+  }
+
+  isHeard(): Promise<boolean> {
+    return this.#host.isHeard(this);
+  }
+
+  onAlone({ data }: MachineCall): void {
+    this.cancel(data.run);
+  }
+
+  onEnd({ data, kept }: MachineCall, end: CallEnd | null): void {
+    if (kept !== null) this.#host.keyed?.end(kept, end);
+    this.#calls.delete(data.run);
+    this.#check();
+  }
+
   async #leave(): Promise<ReadonlyMap<number, Resumption>> {
     const calls = (await valueIn(RESUME_MS, this.#resumed.promise)) ?? [];
     return new Map(calls.map((call) => [call.run, call]));
@@ -200,28 +231,8 @@ export class MachineJob {
       return this.#refuse(data.run, UNREADY);
     }
     const tool = { script, limits: this.#host.limits(limits) };
-    const call = new MachineCall(
-      this.#host.nextRun(),
-      tool,
-      data,
-      { job: this.id, start: this.start },
-      resumption,
-      kept,
-      {
-        send: (message) => this.#host.send(this.server, message),
-        note: (message) => this.#host.note(this.server, message),
-        delegate: () => (resumption === undefined ? this.#delegate(data, script, tool.limits) : null),
-        isHeard: () => this.#host.isHeard(this),
-        onWait: (isWaiting) => this.#noteWait(isWaiting),
-        refusedForMs: (name, tenant) => this.#host.executor.refusedForMs(name, tenant),
-        onAlone: () => this.cancel(data.run),
-        onEnd: (_call, end) => {
-          if (kept !== null) this.#host.keyed?.end(kept, end);
-          this.#calls.delete(data.run);
-          this.#check();
-        },
-      },
-    );
+    const delegate = resumption === undefined ? this.#delegate(data, script, tool.limits) : null;
+    const call = new MachineCall(this.#host.nextRun(), { data, ...tool, resumption, kept, delegate }, this);
     this.#calls.set(data.run, call);
     if (this.#data.isInspection !== true) return this.#host.executor.run(call);
     const sinceMs = performance.now();
@@ -246,12 +257,7 @@ export class MachineJob {
   #refuse(run: number, failure: Failure): void {
     const nothing = { cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 0, logs: "", dropped: 0 };
     const reply = { ok: false, payload: JSON.stringify(failure), ...nothing };
-    this.#host.send(this.server, { kind: "done", run, start: this.start, reply });
-  }
-
-  #noteWait(isWaiting: boolean): void {
-    this.#waiting += isWaiting ? 1 : -1;
-    this.#check();
+    this.send({ kind: "done", run, start: this.start, reply });
   }
 
   /** Whether it needs a slot, and whether it is over. */

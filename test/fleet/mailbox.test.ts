@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/keys.ts";
-import { Inbox, type MailOptions, Outbox } from "../../src/fleet/mailbox.ts";
+import { Inbox } from "../../src/fleet/inbox.ts";
+import { type MailOptions, Outbox } from "../../src/fleet/mailbox.ts";
 import { PROTOCOL } from "../../src/fleet/messages.ts";
 import { Payloads } from "../../src/fleet/payloads.ts";
 import { ProtocolError } from "../../src/protocol/wire.ts";

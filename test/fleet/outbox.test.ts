@@ -1,7 +1,8 @@
 import { EventEmitter, once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Fleet } from "../../src/fleet/fleet.ts";
-import { Inbox, Outbox } from "../../src/fleet/mailbox.ts";
+import { Inbox } from "../../src/fleet/inbox.ts";
+import { Outbox } from "../../src/fleet/mailbox.ts";
 import { PROTOCOL } from "../../src/fleet/messages.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 

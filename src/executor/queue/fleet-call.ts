@@ -32,10 +32,10 @@ export class FleetCall {
   #losses = 0;
   #asked = 0;
   /** What this start was answered, by step. */
-  readonly #answers = new Map<number, Promise<Answer>>();
+  #answers: Map<number, Promise<Answer>> | null = null;
   #answering = 0;
   /** Steps whose answers it has heard on its machine. */
-  readonly #heard = new Set<number>();
+  #heard: Set<number> | null = null;
   /** Log lines that were told: each start writes the same ones. */
   #told = 0;
   #startMs: number | null = null;
@@ -100,7 +100,7 @@ export class FleetCall {
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> | null {
     const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
-    if (attempt !== this.#answering) this.#answers.clear();
+    if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
     this.#answering = attempt;
     const known = this.#answers.get(step);
     if (known !== undefined) return known;
@@ -122,13 +122,14 @@ export class FleetCall {
     const read = answer === null ? null : readAnswer(answer);
     if (read?.kind === "diverged") throw new ProtocolError("what was carried out is no way that a call took");
     // Of what it has not asked it can have heard nothing.
-    if (read !== null && told.heard !== undefined && told.step <= this.#asked) this.#heard.add(told.step);
+    if (read !== null && told.heard !== undefined && told.step <= this.#asked)
+      (this.#heard ??= new Set()).add(told.step);
     this.job.delegator?.tell({ ...told, answer: read });
   }
 
   /** Whether it has heard on its machine what came of something that was carried out there. */
   hasHeard({ step, isDelegated }: Pick<Ask, "step" | "isDelegated">): boolean {
-    return isDelegated === true && this.#heard.has(step);
+    return isDelegated === true && this.#heard?.has(step) === true;
   }
 
   /** What its machine may carry out. A machine knows of its own asks only, so it is the first one or none. */

@@ -65,13 +65,16 @@ function open(limits: Partial<FleetLimits> = {}, resumption?: Resumption): World
   const whole = { ...DEFAULT_LIMITS, ...limits };
   const delegation = { name: "name", grants: { kv: [1] }, stores: {} };
   const acting = { tool: "tool", tenant: "", callId: "c", limits: whole, delegation };
-  const call = new MachineCall(1, { script: SCRIPT, limits: whole }, DATA, { job: "job", start: 1 }, resumption, null, {
+  const delegate = new Delegate(acting, broker, new SharedStores(undefined));
+  const coming = { data: DATA, script: SCRIPT, limits: whole, resumption, kept: null, delegate };
+  const call = new MachineCall(1, coming, {
+    id: "job",
+    start: 1,
     send: (message) => said.push(message),
     note: (message) => said.push(message),
     onAlone: () => undefined,
     onWait: () => undefined,
     refusedForMs: () => 0,
-    delegate: () => new Delegate(acting, broker, new SharedStores(undefined)),
     isHeard: () => heard.promise,
     onEnd: () => undefined,
   });

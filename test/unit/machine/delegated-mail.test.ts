@@ -183,20 +183,18 @@ class Simulation {
     const acting = { tool: "tool", tenant: "", callId: "c", limits: DEFAULT_LIMITS, delegation };
     const { broker } = this.#machine;
     const data: FleetCallData = DATA;
+    const delegate = resumption === undefined ? new Delegate(acting, broker, new SharedStores(undefined)) : null;
     return new MachineCall(
       1,
-      { script: SCRIPT, limits: DEFAULT_LIMITS },
-      data,
-      { job: "job", start: this.#start },
-      resumption,
-      null,
+      { data, script: SCRIPT, limits: DEFAULT_LIMITS, resumption, kept: null, delegate },
       {
+        id: "job",
+        start: this.#start,
         send: (message) => this.#toServer.push({ machine, message }),
         note: (message) => this.#toServer.push({ machine, message }),
         onAlone: () => undefined,
         onWait: () => undefined,
         refusedForMs: () => 0,
-        delegate: () => (resumption === undefined ? new Delegate(acting, broker, new SharedStores(undefined)) : null),
         isHeard: () => {
           // What lies in Redis is heard before any machine that has the job later.
           for (const mail of this.#toServer.splice(0)) this.#dispatcher.onMessage(mail.machine, readMail(mail.message));

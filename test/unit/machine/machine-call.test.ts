@@ -59,24 +59,18 @@ function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
     nowMs: 0,
     stream: false,
   };
-  const call = new MachineCall(
-    1,
-    { script: SCRIPT, limits: LIMITS },
-    data,
-    { job: "job", start: 1 },
-    resumption,
-    kept,
-    {
-      send: ({ kind }) => void sent.push(kind),
-      note: ({ kind }) => void sent.push(kind),
-      delegate: () => null,
-      isHeard: () => Promise.resolve(true),
-      onWait: () => undefined,
-      refusedForMs: () => 0,
-      onAlone: () => alone.resolve(),
-      onEnd: (_call, end) => void ends.push(end),
-    },
-  );
+  const coming = { data, script: SCRIPT, limits: LIMITS, resumption, kept, delegate: null };
+  const call = new MachineCall(1, coming, {
+    id: "job",
+    start: 1,
+    send: ({ kind }) => void sent.push(kind),
+    note: ({ kind }) => void sent.push(kind),
+    isHeard: () => Promise.resolve(true),
+    onWait: () => undefined,
+    refusedForMs: () => 0,
+    onAlone: () => alone.resolve(),
+    onEnd: (_call, end) => void ends.push(end),
+  });
   const answer = (step: number): void => call.answer(1, step, { kind: "value", nowMs: 0, json: "1" });
   return { call, sent, ends, answer, isAlone: alone.promise };
 }
