@@ -7,7 +7,8 @@ export class BoundedCache<Value> {
   readonly #values = new Map<string, Value>();
   #weight = 0;
 
-  constructor(entriesMax: number, weightMax: number, weigh: (value: Value) => number) {
+  /** Where nothing is said of weight, only their number counts. */
+  constructor(entriesMax: number, weightMax = Infinity, weigh: (value: Value) => number = () => 0) {
     this.#entriesMax = entriesMax;
     this.#weightMax = weightMax;
     this.#weigh = weigh;
@@ -22,12 +23,12 @@ export class BoundedCache<Value> {
   }
 
   set(key: string, value: Value): void {
-    this.#delete(key);
+    this.delete(key);
     this.#values.set(key, value);
     this.#weight += this.#weigh(value);
     for (const oldest of this.#values.keys()) {
       if (this.#values.size <= this.#entriesMax && this.#weight <= this.#weightMax) break;
-      this.#delete(oldest);
+      this.delete(oldest);
     }
   }
 
@@ -40,7 +41,7 @@ export class BoundedCache<Value> {
     this.#weight = 0;
   }
 
-  #delete(key: string): void {
+  delete(key: string): void {
     const value = this.#values.get(key);
     if (value === undefined) return;
     this.#values.delete(key);

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
-import { StoreError } from "./capabilities/kv/failure.ts";
 import { CALL_ID_MAX } from "./arguments.ts";
 import { type ErrorCode, toolError } from "./errors.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { CallLedger, Claim, KeyedCall } from "./ledger/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "./result.ts";
+import { StoreError } from "./store-error.ts";
 import type { TicketOf } from "./ticket.ts";
 
 /** When a call that another process runs is worth asking for again. */

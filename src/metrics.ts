@@ -1,8 +1,10 @@
 import { Counter, Gauge, Registry } from "prom-client";
 import { ERRORS } from "./errors.ts";
 import type { CallEvent, Events } from "./events.ts";
-import type { ExecutorStats, RecycleReason, RestartReason } from "./executor/executor.ts";
+import type { ExecutorStats } from "./executor/executor.ts";
+import { ExecutorMetrics } from "./executor/executor-metrics.ts";
 import { registerFleetMetrics } from "./fleet-metrics.ts";
+import { gaugesOf } from "./gauges.ts";
 import type { SchedulerStats } from "./schedule/scheduler.ts";
 import { registerTallies, Tally } from "./tally.ts";
 
@@ -24,19 +26,6 @@ interface ToolTallies {
 }
 
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [
-  "overrun",
-  "memory",
-  "crash",
-  "killed",
-  "heartbeat",
-  "protocol",
-  "retired",
-  "age",
-  "calls",
-  "heap",
-  "idle",
-];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Prometheus metrics of one engine: a subscriber of its events, and of nothing else. */
@@ -45,9 +34,7 @@ export class Metrics {
   readonly #calls: Counter<"tool" | "code">;
   readonly #queueWait = new Tally(SECONDS);
   readonly #batch = new Tally(BATCH_SIZES);
-  readonly #starts: Counter<"ward">;
-  readonly #restarts: Counter<"reason">;
-  readonly #delays: Counter<"ward">;
+  readonly #executor: ExecutorMetrics;
   readonly #callRestarts: Counter;
   readonly #quarantine: Counter<"event">;
   readonly #capabilities: Counter<"capability" | "outcome">;
@@ -80,15 +67,12 @@ export class Metrics {
         tallies.cpuMs = 0;
       }
     });
-    this.#starts = counter("executor_starts_total", "Executor processes that went to work.", ["ward"]);
-    this.#restarts = counter("executor_restarts_total", "Executors that were lost or made room.", ["reason"]);
-    this.#delays = counter("executor_delays_total", "Executors whose start had to wait.", ["ward"]);
+    this.#executor = new ExecutorMetrics(registry, () => sources.executor());
     this.#callRestarts = counter("call_restarts_total", "Calls that lost their executor and started again.", []);
     this.#quarantine = counter("quarantine_events_total", "What happened to tools in quarantine.", ["event"]);
     this.#capabilities = counter("capability_calls_total", "Capability calls.", ["capability", "outcome"]);
     this.#rejections = counter("rejections_total", "Calls that were refused before they ran.", ["code"]);
     // What begins with its first count has no increase that an alert could see.
-    for (const reason of RESTART_REASONS) this.#restarts.inc({ reason }, 0);
     for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
     this.#auditDrops = counter("audit_dropped_total", "Entries of the audit that were lost.", []);
     const keyCalls = counter("key_calls_total", "Calls by the name of their key, and code.", ["key", "code"]);
@@ -103,7 +87,7 @@ export class Metrics {
     registerTallies(registry, wait, () => [[{}, this.#queueWait]]);
     const batch = { name: "glovebox_dispatch_batch_size", help: "Calls that went to a worker together." };
     registerTallies(registry, batch, () => [[{}, this.#batch]]);
-    registerGauges(registers, sources, (tool) => this.#label(tool));
+    registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);
     }
@@ -118,10 +102,11 @@ export class Metrics {
     events.on("tool:post", (event) => this.#onPost(event));
     events.on("tool:error", (event) => this.#onError(event));
     events.on("dispatch:batch", ({ size }) => this.#batch.observe(size));
-    events.on("executor:start", ({ ward }) => this.#starts.inc({ ward }));
-    events.on("executor:lost", ({ reason }) => this.#restarts.inc({ reason }));
-    events.on("executor:recycle", ({ reason }) => this.#restarts.inc({ reason }));
-    events.on("executor:delay", ({ ward }) => this.#delays.inc({ ward }));
+    const { tell } = this.#executor;
+    events.on("executor:start", (event) => tell("executor:start", event));
+    events.on("executor:lost", (event) => tell("executor:lost", event));
+    events.on("executor:recycle", (event) => tell("executor:recycle", event));
+    events.on("executor:delay", (event) => tell("executor:delay", event));
     events.on("call:restart", () => this.#callRestarts.inc());
     for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
       events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
@@ -175,54 +160,20 @@ export class Metrics {
   }
 }
 
-function registerGauges(registers: Registry[], sources: MetricSources, label: (tool: string) => string): void {
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name: `glovebox_${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  gauge("queue_depth", "Calls that wait.", () => sources.scheduler().queued);
-  gauge("queue_capacity", "Calls that may wait.", () => sources.scheduler().maxQueued);
-  gauge("calls_in_flight", "Calls that run.", () => sources.scheduler().running);
-  gauge("calls_capacity", "Calls that may run at once.", () => sources.scheduler().concurrency);
-  gauge("executor_rss_bytes", "Resident memory of all executors.", () => sources.executor().rssBytes);
-  gauge("executor_ready", "Whether calls can run now.", () => Number(sources.executor().ready));
-  gauge("executor_spare_ready", "Whether another process stands ready.", () => Number(sources.executor().spareReady));
-  gauge("executor_sandboxed", "Whether executors run in the operating system's sandbox.", () =>
-    sources.executor().sandbox.kind === "off" ? 0 : 1,
-  );
-  gauge("quarantined_tools", "Tools that run apart.", () => sources.executor().quarantined.length);
-  new Gauge({
-    name: "glovebox_isolates",
-    help: "Isolates by state.",
-    labelNames: ["state"],
-    registers,
-    collect() {
-      for (const [state, count] of Object.entries(sources.executor().isolates)) this.set({ state }, count);
-    },
-  });
+function registerGauges(registry: Registry, sources: MetricSources, label: (tool: string) => string): void {
+  const gauge = gaugesOf(registry, () => sources.scheduler());
+  gauge("queue_depth", "Calls that wait.", ({ queued }) => queued);
+  gauge("queue_capacity", "Calls that may wait.", ({ maxQueued }) => maxQueued);
+  gauge("calls_in_flight", "Calls that run.", ({ running }) => running);
+  gauge("calls_capacity", "Calls that may run at once.", ({ concurrency }) => concurrency);
   new Gauge({
     name: "glovebox_isolate_heap_bytes",
     help: "Heap of the isolates of a tool.",
     labelNames: ["tool"],
-    registers,
+    registers: [registry],
     collect() {
       this.reset();
       for (const [tool, bytes] of sources.executor().heapBytes) this.inc({ tool: label(tool) }, bytes);
-    },
-  });
-  new Counter({
-    name: "glovebox_isolate_starts_total",
-    help: "Isolates and contexts started.",
-    labelNames: ["kind"],
-    registers,
-    collect() {
-      this.reset();
-      for (const [kind, count] of sources.executor().starts) this.inc({ kind }, count);
     },
   });
 }

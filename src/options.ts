@@ -16,11 +16,11 @@ import { resolveExecutorOptions } from "./executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "./limits.ts";
 import type { Logger } from "./log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "./package/options.ts";
-import { readRedisUrl } from "./redis/place.ts";
-import { SECRET_LEAST } from "./redis/seal.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "./redis/options.ts";
 import type { ToolDefinition, ToolLocation } from "./tool/definition.ts";
 
-export { EXECUTOR_KINDS, FLEET_DEFAULT, SANDBOX_MODES } from "./executor/options.ts";
+export { EXECUTOR_KINDS, SANDBOX_MODES } from "./executor/options.ts";
+export { FLEET_DEFAULT } from "./redis/options.ts";
 
 export interface QueueOptions {
   /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
@@ -217,20 +217,6 @@ function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStor
   };
 }
 
-/** The URL may hold a password, so no message shows it. */
-function resolveRedisUrl(name: string, url: unknown): string {
-  if (typeof url !== "string") throw new TypeError(`${name} is a URL of Redis`);
-  try {
-    readRedisUrl(url);
-  } catch (error) {
-    throw new TypeError(`${name}: ${(error as Error).message}`, { cause: error });
-  }
-  return url;
-}
-
-/** What may be part of a key's name in Redis. */
-const FLEET = /^[A-Za-z0-9._-]{1,64}$/;
-
 function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
   const { path, url, fleet, secret, ttlMs, maxEntries, maxBytes } = options;
   const room = {
@@ -244,23 +230,13 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
     return { kind: "sqlite", path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
   }
   if (path !== undefined) throw new TypeError("idempotency has a path or a url, and not both");
-  checkRedisUrl("idempotency.url", url);
-  if (fleet !== undefined && (typeof fleet !== "string" || !FLEET.test(fleet)))
-    throw new TypeError("idempotency.fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore");
-  if (secret !== undefined && (typeof secret !== "string" || secret.length < SECRET_LEAST))
-    throw new TypeError(`idempotency.secret has at least ${SECRET_LEAST} characters`);
-  return { kind: "redis", url, fleet: fleet ?? "default", secret, ...room };
-}
-
-/** What is wrong with it is told without any of it: it may hold a password. */
-function checkRedisUrl(name: string, url: unknown): void {
-  try {
-    readRedisUrl(String(url));
-  } catch (error) {
-    throw new TypeError(`${name} cannot be used: ${error instanceof Error ? error.message : "it cannot be read"}`, {
-      cause: error,
-    });
-  }
+  return {
+    kind: "redis",
+    url: resolveRedisUrl("idempotency.url", url),
+    fleet: resolveFleetName("idempotency.fleet", fleet),
+    secret: resolveSecret("idempotency.secret", secret),
+    ...room,
+  };
 }
 
 function resolvePath(name: string, path: unknown): string {

@@ -5,9 +5,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { RedisConnection } from "../src/redis/connection.ts";
+import { type ConnectionOptions, RedisConnection } from "../src/redis/connection.ts";
 
 const START_MS = 10_000;
+const CONNECT_MS = 30_000;
 
 /** A Redis of a test's own, on a port that was free, with an append-only file in a folder of its own. */
 export interface RedisServer extends AsyncDisposable {
@@ -28,6 +29,14 @@ export interface RedisServerOptions {
   readonly args?: readonly string[];
   /** Runs before the program: `ip netns exec NAME` for example. */
   readonly within?: readonly string[];
+}
+
+/** A connection of a test's own, once it is there. */
+export async function connectTo(url: string, options: ConnectionOptions = {}): Promise<RedisConnection> {
+  const connection = RedisConnection.open(url, "test", options);
+  if (await connection.ready(CONNECT_MS)) return connection;
+  await connection.close();
+  throw new Error(`there is no connection: ${connection.failure}`);
 }
 
 /** Starts a server. It listens on the loopback address unless told otherwise. */

@@ -1,8 +1,6 @@
 import { resolve } from "node:path";
 import { count } from "../count.ts";
-import { FleetKeys } from "../fleet/keys.ts";
-import { readRedisUrl } from "../redis/place.ts";
-import { SECRET_LEAST } from "../redis/seal.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../redis/options.ts";
 import type {
   ExecutorKind,
   ExecutorOptions,
@@ -15,11 +13,9 @@ import type {
 export const EXECUTOR_KINDS: readonly ExecutorKind[] = ["process", "threads", "queue"];
 export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
-export const FLEET_DEFAULT = "default";
 /** What only a queue has. */
 const FLEET_OPTIONS = ["url", "fleet", "secret", "lostMs", "store", "codeMaxBytes"] as const;
 const LOST_MS_LEAST = 100;
-const SECRET_MOST = 4_096;
 const STORE_URL = /^(?:file|s3\+https?):\/\//;
 
 /** Decides what is left open. Throws a `RangeError` or `TypeError` that names the option that is wrong, and shows no secret. */
@@ -67,7 +63,7 @@ function resolveIsolates({
 
 function resolveFleet({
   url,
-  fleet = FLEET_DEFAULT,
+  fleet,
   secret,
   lostMs,
   store,
@@ -75,30 +71,14 @@ function resolveFleet({
 }: Partial<ExecutorOptions>): ResolvedFleetOptions {
   if (url === undefined || url === "")
     throw new TypeError('executor.url is required for executor "queue": where Redis is');
-  named("url", () => readRedisUrl(url));
-  named("fleet", () => new FleetKeys(fleet));
-  if (secret !== undefined && (secret.length < SECRET_LEAST || secret.length > SECRET_MOST)) {
-    throw new RangeError(`executor.secret has ${SECRET_LEAST} to ${SECRET_MOST} characters`);
-  }
   return {
-    url,
-    fleet,
-    secret,
+    url: resolveRedisUrl("executor.url", url),
+    fleet: resolveFleetName("executor.fleet", fleet),
+    secret: resolveSecret("executor.secret", secret),
     lostMs: count("executor.lostMs", lostMs, 10_000, LOST_MS_LEAST),
     store: resolveStore(store),
     codeMaxBytes: count("executor.codeMaxBytes", codeMaxBytes, 16 * 1024 ** 2, 1_024),
   };
-}
-
-/** Says whose the word is that is wrong. */
-function named(option: string, read: () => unknown): void {
-  try {
-    read();
-  } catch (error) {
-    throw new TypeError(`executor.${option}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
 }
 
 function resolveStore(store: string | undefined): string | undefined {

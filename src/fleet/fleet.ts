@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { GloveboxError } from "../errors.ts";
 import { RedisConnection } from "../redis/connection.ts";
+import { wordsOfLoss } from "../redis/reply.ts";
 import { Seal } from "../redis/seal.ts";
 import { FleetKeys } from "./keys.ts";
 import type { MemberKind, MemberOptions } from "./members.ts";
@@ -24,22 +26,18 @@ export class Fleet {
   readonly keys: FleetKeys;
   readonly seal: Seal;
   readonly payloads: Payloads;
+  readonly #name: string;
 
   /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is none. */
   constructor({ url, fleet, secret }: FleetOptions, kind: MemberKind) {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
+    this.#name = fleet;
     this.keys = new FleetKeys(fleet);
     this.seal = Seal.of(secret);
     this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
     this.bulk = this.connection.another("bulk");
     this.pulse = this.connection.another("pulse");
     this.payloads = new Payloads(this, this.keys, this.seal);
-  }
-
-  /** Resolves once it reaches Redis, or when `ms` are over; answers whether it does. */
-  async ready(ms: number): Promise<boolean> {
-    const reached = await Promise.all([this.connection.ready(ms), this.pulse.ready(ms)]);
-    return reached.every(Boolean);
   }
 
   /** What saying and seeing who is there needs. */
@@ -51,6 +49,17 @@ export class Fleet {
   queueOf(protocol: number): string {
     const { mark } = this.seal;
     return mark === "" ? queueName(protocol) : `${queueName(protocol)}-${mark}`;
+  }
+
+  /** Resolves once there is a connection. Rejects with `executor_lost` where there is none for so long. */
+  async reach(ms: number): Promise<void> {
+    const reached = await Promise.all([this.connection.ready(ms), this.pulse.ready(ms)]);
+    if (reached.includes(false)) throw this.unusable(`Redis ${wordsOfLoss(this.connection.failure)}`);
+  }
+
+  /** For whoever starts a member of it: why that cannot do its work. */
+  unusable(why: string): GloveboxError {
+    return new GloveboxError("executor_lost", `the fleet "${this.#name}" cannot be used: ${why}`);
   }
 
   async close(): Promise<void> {

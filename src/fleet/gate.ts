@@ -1,4 +1,4 @@
-import { within } from "../deadline.ts";
+import { valueIn, within } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { BY_TENANT, BY_TOOL, type Cap, CapBook, type Caps, capsOf, type Claim, type Entry } from "./gate-caps.ts";
 import { type ClaimGroup, requestOf } from "./gate-request.ts";
@@ -183,13 +183,7 @@ export class FleetGate implements AsyncDisposable {
     const gate = { keys: this.#keys, server: this.#options.server, channel: this.#channel };
     const { groups, keys, args } = requestOf(entries, gate);
     const asking = ADMIT.run(this.#connection.client, keys, args).catch(() => null);
-    let answer: unknown = undefined;
-    await within(
-      REDIS_MS,
-      asking.then((value) => {
-        answer = value;
-      }),
-    );
+    const answer = await valueIn(REDIS_MS, asking);
     if (answer === undefined) void this.#undoLate(groups, asking);
     if (!Array.isArray(answer)) return this.#holdAll(entries.filter((entry) => this.#book.has(entry)));
     return this.#read(groups, answer);

@@ -1,5 +1,4 @@
-/** Longest name of a fleet, in characters. */
-const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+import { resolveFleetName } from "../redis/options.ts";
 
 /** The names of what a fleet keeps in Redis. All have one hash tag, so a cluster keeps them on one of its nodes. */
 export class FleetKeys {
@@ -7,9 +6,7 @@ export class FleetKeys {
 
   /** Throws a `TypeError` where a fleet cannot be called so. */
   constructor(fleet: string) {
-    if (!NAME.test(fleet))
-      throw new TypeError("the name of a fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore");
-    this.prefix = `{glovebox:${fleet}}`;
+    this.prefix = `{glovebox:${resolveFleetName("fleet", fleet)}}`;
   }
 
   /** `of("mail", id)` is `{glovebox:name}:mail:id`. */

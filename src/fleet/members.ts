@@ -1,4 +1,4 @@
-import { within } from "../deadline.ts";
+import { answerOf } from "../redis/answer.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import type { Seal } from "../redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
@@ -9,8 +9,6 @@ import { readInfo } from "./read-info.ts";
 /** How often a member says that it is there, and how long that holds. */
 const BEAT_MS = 1_000;
 const SEEN_MS = 5_000;
-/** What Redis may take to answer, before it is asked again later. */
-const ANSWER_MS = 2_000;
 const LEFT_MS = 60_000;
 /** No member's clock is so far ahead of another's. */
 const AHEAD_MS = 3_600_000;
@@ -51,32 +49,27 @@ export class Presence {
   /** Says it now, because something has changed. */
   async say(): Promise<void> {
     const { connection, keys, seal } = this.#options;
-    if (!connection.isReady) return;
     const key = keys.of(this.#kind, this.#id);
     const list = keys.of(`${this.#kind}s`);
     const nowMs = Date.now();
-    const pipeline = connection.client
-      .pipeline()
-      .set(key, seal.close(this.#info(), key), "PX", SEEN_MS)
-      .zadd(list, nowMs, this.#id)
-      .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
-      .zremrangebyscore(list, nowMs + AHEAD_MS, "+inf")
-      .pexpire(list, LEFT_MS);
-    await within(
-      ANSWER_MS,
-      pipeline.exec().catch(() => undefined),
+    await answerOf(connection, (client) =>
+      client
+        .pipeline()
+        .set(key, seal.close(this.#info(), key), "PX", SEEN_MS)
+        .zadd(list, nowMs, this.#id)
+        .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
+        .zremrangebyscore(list, nowMs + AHEAD_MS, "+inf")
+        .pexpire(list, LEFT_MS)
+        .exec(),
     );
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const { connection, keys } = this.#options;
-    if (!connection.isReady) return;
     const list = keys.of(`${this.#kind}s`);
-    const pipeline = connection.client.pipeline().del(keys.of(this.#kind, this.#id)).zrem(list, this.#id);
-    await within(
-      ANSWER_MS,
-      pipeline.exec().catch(() => undefined),
+    await answerOf(connection, (client) =>
+      client.pipeline().del(keys.of(this.#kind, this.#id)).zrem(list, this.#id).exec(),
     );
   }
 }
@@ -89,8 +82,7 @@ export interface Machines {
 
 /** The machines that are there now, by their ids; `null` where Redis does not say. */
 export async function readMachines(options: MemberOptions): Promise<Machines | null> {
-  if (!options.connection.isReady) return null;
-  return answerOf(async () => {
+  return readAll(options, async () => {
     const machines = new Map<string, MachineInfo>();
     const ids = await listOf(options, "machine");
     let unreadable = 0;
@@ -105,8 +97,7 @@ export async function readMachines(options: MemberOptions): Promise<Machines | n
 
 /** Which of these servers are there; `null` where Redis does not say. */
 export async function readServers(options: MemberOptions, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
-  if (!options.connection.isReady) return null;
-  return answerOf(async () => {
+  return readAll(options, async () => {
     const there = new Set<string>();
     await heard(options, "server", ids, (id, text) => {
       if (text !== null) there.add(id);
@@ -117,14 +108,19 @@ export async function readServers(options: MemberOptions, ids: readonly string[]
 
 /** How many servers are there that cannot be read; `null` where Redis does not say. */
 export async function countForeignServers(options: MemberOptions): Promise<number | null> {
-  if (!options.connection.isReady) return null;
-  return answerOf(async () => {
+  return readAll(options, async () => {
     let foreign = 0;
     await heard(options, "server", await listOf(options, "server"), (_id, text) => {
       if (text === null) foreign++;
     });
     return foreign;
   });
+}
+
+/** What is wrong with so many of the other kind that are there and cannot be read. */
+export function foreignWords(count: number, kind: MemberKind): string {
+  const [they, we] = kind === "server" ? ["servers", "machine"] : ["worker machines", "server"];
+  return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
 }
 
 /** Those that have said last that they are there. */
@@ -162,12 +158,6 @@ function opened(sealed: string, key: string, seal: Seal): string | null {
   }
 }
 
-async function answerOf<T>(ask: () => Promise<T>): Promise<T | null> {
-  let answer: T | null = null;
-  const asking = ask().then(
-    (said) => void (answer = said),
-    () => undefined,
-  );
-  await within(ANSWER_MS, asking);
-  return answer;
+async function readAll<T>({ connection }: MemberOptions, read: () => Promise<T>): Promise<T | null> {
+  return (await answerOf(connection, read)) ?? null;
 }

@@ -1,3 +1,4 @@
+import type { Ask } from "../protocol/ask.ts";
 import type { Delegated, DelegatedAnswer } from "../protocol/delegation.ts";
 import type { RunLimits } from "../protocol/messages.ts";
 import type { ToolScript } from "../protocol/script.ts";
@@ -111,23 +112,13 @@ interface Said {
 export type MachineMessage =
   /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
-  | (Said & {
-      readonly kind: "ask";
-      /** What brought the call: its server may have sent it again since in another, and has to say which one it ends. */
-      readonly job: string;
-      readonly step: number;
-      readonly attempt: number;
-      readonly nowMs: number;
-      readonly heard?: number;
-      readonly capability: string;
-      readonly method: string;
-      readonly args: string;
-      /** The machine carries it out, and says what came of it: it is only to be known. */
-      readonly isDelegated?: boolean;
-      /** What the machine has used of what the capability bounds. */
-      readonly used?: readonly number[];
-    })
-  /** What came of something that it was to carry out; the answer is an executor's `Answer` as JSON. */
+  | (Said &
+      Ask & {
+        readonly kind: "ask";
+        /** What brought the call: its server may have sent it again since in another, and has to say which one it ends. */
+        readonly job: string;
+      })
+  /** What came of something that it was to carry out; the answer is an `Answer` as JSON. */
   | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
   /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
   | (Said & { readonly kind: "log"; readonly at: number; readonly lines: readonly string[]; readonly isFull?: true })
@@ -146,7 +137,7 @@ export type ServerMessage =
       readonly run: number;
       readonly step: number;
       readonly attempt: number;
-      /** An executor's `Answer` as JSON. */
+      /** An `Answer` as JSON. */
       readonly answer: string;
     }
   /** Of this start of this job: the same call may have come to the machine once more. */

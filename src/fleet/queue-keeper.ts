@@ -1,4 +1,4 @@
-import { within } from "../deadline.ts";
+import { answerOf } from "../redis/answer.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** What BullMQ keeps of a queue besides its jobs: lists of ids, counters, a few settings. It never lets them expire. */
@@ -6,7 +6,6 @@ const PARTS = ["active", "events", "id", "marker", "meta", "pc", "prioritized", 
 /** How long they stay when there is no member of the fleet any more. */
 const TTL_MS = 3_600_000;
 const KEEP_MS = 10_000;
-const ANSWER_MS = 2_000;
 
 /** Keeps a fleet's queue for as long as it has a member, so that nothing of it is left in Redis for good. */
 export class QueueKeeper {
@@ -32,12 +31,10 @@ export class QueueKeeper {
 
   async #keep(): Promise<void> {
     const { connection, keys } = this.#fleet;
-    if (!connection.isReady) return;
-    const pipeline = connection.client.pipeline();
-    for (const part of PARTS) pipeline.pexpire(keys.of(this.#queue, part), TTL_MS);
-    await within(
-      ANSWER_MS,
-      pipeline.exec().catch(() => undefined),
-    );
+    await answerOf(connection, (client) => {
+      const pipeline = client.pipeline();
+      for (const part of PARTS) pipeline.pexpire(keys.of(this.#queue, part), TTL_MS);
+      return pipeline.exec();
+    });
   }
 }

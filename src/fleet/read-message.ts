@@ -1,6 +1,7 @@
 import { isErrorCode } from "../errors.ts";
 import { isObject } from "../json.ts";
-import type { Failure, PlannedAnswer } from "../protocol/messages.ts";
+import type { Answer } from "../protocol/ask.ts";
+import type { PlannedAnswer } from "../protocol/messages.ts";
 import { ProtocolError } from "../protocol/wire.ts";
 import {
   briefly,
@@ -48,8 +49,8 @@ export function readServerMessage(message: unknown): ServerMessage {
   throw new ProtocolError("a message of a server that is none");
 }
 
-/** An executor's `Answer`, as `answer` carries it. Throws a `ProtocolError`. */
-export function readAnswer(text: string): FleetAnswer {
+/** An `Answer`, as `answer` carries it. Throws a `ProtocolError`. */
+export function readAnswer(text: string): Answer {
   const answer = readText(text, "an answer");
   if (isObject(answer) && isAnswer(answer)) return answer;
   throw new ProtocolError("an answer that is none");
@@ -68,12 +69,6 @@ export function readLines(logs: string): readonly string[] {
   if (Array.isArray(lines) && lines.every(isLogLine)) return lines.map((line) => JSON.stringify(line));
   throw new ProtocolError("a log that is none");
 }
-
-/** What a server answers to an ask: an executor's `Answer`. */
-export type FleetAnswer =
-  | { readonly kind: "value"; readonly nowMs: number; readonly json: string }
-  | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure }
-  | { readonly kind: "diverged"; readonly message: string };
 
 function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   if (message["kind"] === "taken") return isShort(message["job"]) && isStart(message["start"]);
@@ -166,7 +161,7 @@ function isPlan(plan: unknown): boolean {
   }
 }
 
-function isAnswer(answer: Fields): answer is Fields & FleetAnswer {
+function isAnswer(answer: Fields): answer is Fields & Answer {
   switch (answer["kind"]) {
     case "value":
       return isTime(answer["nowMs"]) && isLine(answer["json"]);

@@ -95,7 +95,7 @@ export class TextPublisher {
   readonly #codeMaxBytes: number;
   /** By the text itself, so that a text of many megabytes is not digested for each call. */
   readonly #identities = new BoundedCache<Identity>(ENTRIES_MAX, CACHE_DEFAULT_BYTES, ({ bytes }) => bytes);
-  readonly #known = new BoundedCache<Known>(ENTRIES_MAX, ENTRIES_MAX, () => 1);
+  readonly #known = new BoundedCache<Known>(ENTRIES_MAX);
   readonly #publishing = new Map<string, Promise<TextRef>>();
 
   constructor(options: TextPublisherOptions) {

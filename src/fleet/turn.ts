@@ -1,14 +1,14 @@
 import type { Job, Queue } from "bullmq";
-import { within } from "../deadline.ts";
+import { valueIn } from "../deadline.ts";
 import { isObject } from "../json.ts";
-import type { RedisClient } from "../redis/connection.ts";
+import { answerOf } from "../redis/answer.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 import { LEVEL, LEVELS, PLACES, TAKEN } from "./gate-script.ts";
 import type { FleetKeys } from "./keys.ts";
 
 const PAGE = 128;
 const PASSES_MAX = 4;
 const MOVE_MS = 5_000;
-const NOTE_MS = 2_000;
 /** Beyond this a tag would lose its fraction; a fleet that takes a million jobs in a second comes to it after years. */
 const TAG_MAX = 2 ** 46;
 
@@ -55,14 +55,11 @@ export function placeOf(turn: Turn, base: number): number {
  * Says that a machine has taken the jobs of these turns, each once, so that who comes new is placed after them. Never rejects:
  * where Redis does not hear of it the order is a little less fair, and nothing else.
  */
-export async function noteTaken(client: RedisClient, keys: FleetKeys, turns: readonly Turn[]): Promise<void> {
+export async function noteTaken(connection: RedisConnection, keys: FleetKeys, turns: readonly Turn[]): Promise<void> {
   // What was taken early for its priority says nothing of how far the others are.
   const least = turns.map(({ tag, level }) => tag - LEVEL * Math.max(level, 0)).filter((tag) => tag < TAG_MAX);
   if (least.length === 0) return;
-  await within(
-    NOTE_MS,
-    TAKEN.run(client, orderKeys(keys), least).catch(() => undefined),
-  );
+  await answerOf(connection, (client) => TAKEN.run(client, orderKeys(keys), least));
 }
 
 /**
@@ -89,10 +86,7 @@ export async function moveWaiting<Data>(
       if (moved === before) return;
     }
   };
-  await within(
-    MOVE_MS,
-    passes().catch(() => undefined),
-  );
+  await valueIn(MOVE_MS, passes());
   return moved;
 }
 

@@ -1,8 +1,8 @@
-import { StoreError } from "../capabilities/kv/failure.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
+import { LateError, ScriptRunner, type Urgency } from "../redis/script-runner.ts";
+import { StoreError } from "../store-error.ts";
 import type { Claim, KeyedCall, Room } from "./ledger.ts";
-import { LateError, RedisRunner, type Urgency } from "./redis-runner.ts";
 import { LEDGER_SCRIPTS } from "./redis-scripts.ts";
 
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
@@ -22,14 +22,14 @@ interface RedisCallsOptions {
  * time goes by the clock of Redis where none is given, because those of several machines differ.
  */
 export class RedisCalls {
-  readonly #runner: RedisRunner;
+  readonly #runner: ScriptRunner;
   readonly #prefix: string;
   readonly #books: readonly string[];
   readonly #room: readonly number[];
   readonly #seal: Seal;
 
   constructor(connection: RedisConnection, { fleet, room, seal }: RedisCallsOptions) {
-    this.#runner = new RedisRunner(connection);
+    this.#runner = new ScriptRunner(connection);
     // A tag that no fleet's own keys have, so that a cluster may keep them elsewhere.
     this.#prefix = `{glovebox:${fleet}:ledger}`;
     this.#books = ["holders", "begun", "ended", "books", "calls", "bytes"].map((name) => `${this.#prefix}:${name}`);
@@ -100,7 +100,7 @@ export class RedisCalls {
     nowMs: number | "" = "",
   ): Promise<unknown> {
     const keys = [...this.#books, this.#callKey(digest)];
-    return this.#runner.run(LEDGER_SCRIPTS[name], keys, [this.#prefix, nowMs, ...args], urgency);
+    return this.#runner.run({ script: LEDGER_SCRIPTS[name], keys, args: [this.#prefix, nowMs, ...args], urgency });
   }
 
   #callKey(digest: string): string {

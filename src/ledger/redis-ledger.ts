@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { StoreError } from "../capabilities/kv/failure.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { Seal, SealError } from "../redis/seal.ts";
+import { StoreError } from "../store-error.ts";
 import type { Ticket, ToolMark } from "../ticket.ts";
 import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions } from "./ledger.ts";
 import { Patience } from "./patience.ts";

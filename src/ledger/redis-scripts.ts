@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { Script } from "../redis/script.ts";
 import { CALL_BYTES, HOLDER_LOST_MS, RESULT_SHARE } from "./ledger.ts";
 
 /** A call that has begun is forgotten after so long, even if nothing was heard of its holder's end. */
@@ -6,12 +6,6 @@ const LASTING_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Calls that make room for one, and expired ones that one script takes away: Redis does nothing else meanwhile. */
 const EVICTED_MAX = 250;
 const SWEPT_MAX = 50;
-
-/** What runs in Redis in one go, and what it is known by there. */
-export interface RedisScript {
-  readonly lua: string;
-  readonly sha: string;
-}
 
 /**
  * What is in Redis, below a prefix:
@@ -226,7 +220,6 @@ export const LEDGER_SCRIPTS = {
   sweep: scriptOf(SWEEP),
 } as const;
 
-function scriptOf(body: string): RedisScript {
-  const lua = SHARED + body;
-  return { lua, sha: hash("sha1", lua) };
+function scriptOf(body: string): Script {
+  return new Script(SHARED + body);
 }

@@ -1,4 +1,4 @@
-import { countForeignServers, type MemberOptions } from "../fleet/members.ts";
+import { countForeignServers, foreignWords, type MemberOptions } from "../fleet/members.ts";
 
 const LOOK_MS = 5_000;
 
@@ -26,9 +26,7 @@ export class ForeignServers {
   async #look(): Promise<void> {
     const count = await countForeignServers(this.#options);
     if (count === null) return;
-    if (count > 0 && this.#count === 0) {
-      this.#tell(`${count} servers cannot be read: they were given another secret than this machine, or none`);
-    }
+    if (count > 0 && this.#count === 0) this.#tell(foreignWords(count, "server"));
     this.#count = count;
   }
 }

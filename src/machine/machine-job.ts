@@ -1,5 +1,5 @@
 import type { Job as BullJob } from "bullmq";
-import { within } from "../deadline.ts";
+import { valueIn } from "../deadline.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../fleet/messages.ts";
 import type { Failure } from "../protocol/messages.ts";
@@ -170,12 +170,8 @@ export class MachineJob {
   }
 
   async #leave(): Promise<ReadonlyMap<number, Resumption>> {
-    let calls: readonly Resumption[] | null = null;
-    await within(
-      RESUME_MS,
-      this.#resumed.promise.then((said) => void (calls = said)),
-    );
-    return new Map((calls ?? []).map((call: Resumption) => [call.run, call]));
+    const calls = (await valueIn(RESUME_MS, this.#resumed.promise)) ?? [];
+    return new Map(calls.map((call) => [call.run, call]));
   }
 
   async #scripts(): Promise<readonly (ToolScript | null)[]> {

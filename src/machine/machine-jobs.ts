@@ -60,9 +60,9 @@ export class MachineJobs {
   /** By their ids, and by what their calls are called by their servers. */
   readonly #jobs = new Map<string, MachineJob>();
   readonly #calls = new Map<string, MachineJob>();
-  readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX, LIMITS_MAX, () => 1);
+  readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX);
   /** What servers speak, as their jobs have said. */
-  readonly #protocols = new BoundedCache<number>(SERVERS_MAX, SERVERS_MAX, () => 1);
+  readonly #protocols = new BoundedCache<number>(SERVERS_MAX);
   readonly #idle = new Set<() => void>();
   readonly #repeating = setInterval(() => this.#repeatAsks(), ASKS_MS);
   #turns: Turn[] = [];
@@ -221,7 +221,7 @@ export class MachineJobs {
   #noteTurn(turn: Turn): void {
     if (this.#turns.length === 0) {
       setTimeout(
-        () => void noteTaken(this.#host.fleet.connection.client, this.#host.fleet.keys, this.#turns.splice(0)),
+        () => void noteTaken(this.#host.fleet.connection, this.#host.fleet.keys, this.#turns.splice(0)),
         TURNS_MS,
       );
     }

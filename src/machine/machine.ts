@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
 import { within } from "../deadline.ts";
-import { GloveboxError } from "../errors.ts";
 import { createExecutor } from "../executor/create.ts";
 import type { Executor, ResolvedIsolateOptions } from "../executor/executor.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
@@ -182,7 +181,7 @@ class FleetMachine implements Machine {
       ),
     );
     try {
-      await machine.#begin(options.fleet);
+      await machine.#begin();
       return machine;
     } catch (error) {
       await machine.close();
@@ -226,13 +225,9 @@ class FleetMachine implements Machine {
     return this.close();
   }
 
-  async #begin(fleet: string): Promise<void> {
+  async #begin(): Promise<void> {
     await this.#executor.start();
-    const { connection } = this.#fleet;
-    if (!(await this.#fleet.ready(REDIS_MS))) {
-      const why = `Redis cannot be reached: ${connection.failure}`;
-      throw new GloveboxError("executor_lost", `the fleet "${fleet}" cannot be used: ${why}`);
-    }
+    await this.#fleet.reach(REDIS_MS);
     this.#inbox.start();
     for (const puller of this.#pullers) puller.start();
     await this.#presence.start();

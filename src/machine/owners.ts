@@ -23,8 +23,8 @@ export interface OwnersHost {
 export class Owners {
   readonly #options: MemberOptions;
   readonly #host: OwnersHost;
-  readonly #seenMs = new Map<string, number>();
-  readonly #goneUntilMs = new BoundedCache<number>(SERVERS_MAX, SERVERS_MAX, () => 1);
+  readonly #seenMs = new BoundedCache<number>(SERVERS_MAX);
+  readonly #goneUntilMs = new BoundedCache<number>(SERVERS_MAX);
   readonly #timer: NodeJS.Timeout;
   #lookedMs = performance.now();
 
@@ -79,11 +79,6 @@ export class Owners {
 
   #note(server: string): void {
     this.#goneUntilMs.set(server, 0);
-    this.#seenMs.delete(server);
     this.#seenMs.set(server, performance.now());
-    for (const oldest of this.#seenMs.keys()) {
-      if (this.#seenMs.size <= SERVERS_MAX) return;
-      this.#seenMs.delete(oldest);
-    }
   }
 }

@@ -1,8 +1,9 @@
 import type { Job as BullJob } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
-import { within } from "../deadline.ts";
+import { valueIn, within } from "../deadline.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { QueueKeeper } from "../fleet/queue-keeper.ts";
+import { answerOf } from "../redis/answer.ts";
 import { packedOf } from "./job-data.ts";
 import { JobLocks, LOCK_MS } from "./job-locks.ts";
 import { JobWorker } from "./job-worker.ts";
@@ -80,24 +81,14 @@ export class Puller {
 
   /** Whether a job still is this machine's: then it stays so for a while. */
   async holds(job: BullJob, token: string): Promise<boolean> {
-    let isOurs = false;
-    const renewed = this.#locks.extend([job.id ?? ""], [token]).then(
-      (lost) => void (isOurs = lost.length === 0),
-      () => undefined,
-    );
-    await within(HOLDS_MS, renewed);
-    return isOurs;
+    return (await valueIn(HOLDS_MS, this.#locks.extend([job.id ?? ""], [token])))?.length === 0;
   }
 
   /** Lets another machine have a job, at once. */
   async giveBack(job: BullJob, token: string): Promise<void> {
     this.#letGo(job, token);
     // While Redis is away it cannot be said: another machine takes it when nobody renews its lock.
-    if (!this.#options.fleet.connection.isReady) return;
-    await within(
-      CLOSE_MS,
-      job.moveToWait(token).catch(() => undefined),
-    );
+    await answerOf(this.#options.fleet.connection, () => job.moveToWait(token), CLOSE_MS);
   }
 
   /** Takes no more jobs; those that it has stay its own. */
@@ -110,10 +101,7 @@ export class Puller {
   async close(): Promise<void> {
     this.stop();
     clearInterval(this.#renewing);
-    await within(
-      CLOSE_MS,
-      this.#worker.close(true).catch(() => undefined),
-    );
+    await valueIn(CLOSE_MS, this.#worker.close(true));
     // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
     await this.#keeper.close();
@@ -145,14 +133,8 @@ export class Puller {
   /** Whether the next job is of calls on behalf of others, or was lost by its machine: nothing else has no place in the order. */
   async #isAwaited(): Promise<boolean> {
     const { connection } = this.#options.fleet;
-    if (!connection.isReady) return false;
-    let length = 0;
-    const asked = connection.client.llen(this.#worker.toKey("wait")).then(
-      (there) => void (length = there),
-      () => undefined,
-    );
-    await within(HOLDS_MS, asked);
-    return length > 0;
+    const length = await answerOf(connection, (client) => client.llen(this.#worker.toKey("wait")), HOLDS_MS);
+    return length !== undefined && length > 0;
   }
 
   #take(job: BullJob, token: string): void {

@@ -2,14 +2,13 @@ import { ConfigReader } from "../fleet/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../fleet/messages.ts";
 import { TextFailure } from "../fleet/text-store/text-failure.ts";
 import type { TextReader, TextRef } from "../fleet/texts.ts";
-import type { ToolScript } from "../protocol/script.ts";
+import { NO_CONFIG, type ToolScript } from "../protocol/script.ts";
 
 /** Tools that are kept ready. */
 const SCRIPTS_MAX = 1_024;
 const ANSWER_MS = 10_000;
 /** How often a text is fetched that its server has published again: Redis may lose it more than once. */
 const TRIES_MAX = 4;
-const NO_CONFIG = "null";
 
 export interface ToolScriptsOptions {
   readonly texts: TextReader;

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { unpackTar } from "modern-tar";
+import { inTime } from "../deadline.ts";
 import { type ArchiveEntry, ENTRIES_MAX, tooMany, tooMuch, unpackedMax } from "./entry.ts";
 import { PackageError, quoted } from "./step.ts";
 
@@ -31,7 +32,9 @@ const unzip = promisify(gunzip);
 export async function readTar(packed: Buffer, maxBytes: number): Promise<readonly ArchiveEntry[]> {
   const tar = await unzipped(packed, unpackedMax(packed.length, maxBytes));
   checkHeaders(tar);
-  const entries = await inTime(unpackTar(tar, { strict: true })).catch((error: unknown) => {
+  // The library waits for bytes as long as it expects some.
+  const unpacked = inTime(DEADLINE_MS, unpackTar(tar, { strict: true }), () => new Error("it took too long"));
+  const entries = await unpacked.catch((error: unknown) => {
     const problem = error instanceof Error ? quoted(error.message) : "unknown";
     throw new PackageError(`the archive cannot be read: ${problem}`);
   });
@@ -45,17 +48,6 @@ export async function readTar(packed: Buffer, maxBytes: number): Promise<readonl
     const isFolder = header.type === "directory";
     return { name: header.name, isFolder, bytes: data.length, read: () => Promise.resolve(data) };
   });
-}
-
-/** The library waits for bytes as long as it expects some. */
-async function inTime<Value>(work: Promise<Value>): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error("it took too long")), DEADLINE_MS);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function unzipped(packed: Buffer, max: number): Promise<Buffer> {

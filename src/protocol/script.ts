@@ -18,6 +18,9 @@ export function isModuleContract(name: unknown): name is ModuleContractName {
   return MODULE_CONTRACT_NAMES.some((one) => one === name);
 }
 
+/** The `config` of a tool that has none, as JSON text. */
+export const NO_CONFIG = "null";
+
 /** In what a tool is written. */
 export type Runtime = "javascript" | "python" | "wasi" | "native";
 export const RUNTIMES = ["javascript", "python", "wasi", "native"] as const satisfies readonly Runtime[];
@@ -31,7 +34,7 @@ export interface ToolScript {
   readonly runtime: Runtime;
   readonly isolation: Isolation;
   readonly memoryMb: number;
-  /** The tool's `config` as JSON text: `null` where it has none. */
+  /** The tool's `config` as JSON text: `NO_CONFIG` where it has none. */
   readonly config: string;
   /** The contract the module is written in; `null` where nobody has looked yet. */
   readonly contract: ModuleContractName | null;

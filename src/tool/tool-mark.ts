@@ -1,13 +1,17 @@
 import { hash } from "node:crypto";
+import { NO_CONFIG } from "../protocol/script.ts";
 import type { ToolMark } from "../ticket.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
-
-const NO_CONFIG = "null";
 
 /** Code may be large, and most tools are called more than once. */
 const known = new WeakMap<RegisteredTool, ToolMark>();
 
-/** What a tool is known by wherever it is registered: all that decides what becomes of what it answers. */
+/**
+ * What a tool is known by wherever it is registered: all that decides what becomes of what it answers. It is not the key by which
+ * machines know the tool (`executor/queue/scripts.ts`): how a tool is run changes no result of it, so that is not in here, but what its
+ * server makes of its output is; and servers that know nothing of each other have to come to the same mark, so nothing is salted, and it
+ * travels sealed.
+ */
 export function markOf(tool: RegisteredTool): ToolMark {
   const old = known.get(tool);
   if (old !== undefined) return old;

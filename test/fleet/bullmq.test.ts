@@ -1,8 +1,7 @@
 import { type Job, Queue, Worker } from "bullmq";
 import { describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/keys.ts";
-import { RedisConnection } from "../../src/redis/connection.ts";
-import { startRedis } from "../redis-server.ts";
+import { connectTo, startRedis } from "../redis-server.ts";
 import { startCluster, startSentinels } from "./topologies.ts";
 
 const LONG_MS = 30_000;
@@ -39,8 +38,8 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
 describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
   test("does jobs, and does them again after a failover, each once", { timeout: 90_000 }, async () => {
     await using place = await start();
-    await using connection = await open(place.url);
-    await using blocking = await open(place.url);
+    await using connection = await connectTo(place.url, { key: prefix });
+    await using blocking = await connectTo(place.url, { key: prefix });
     const done: number[] = [];
     const queue = new Queue(NAME, { connection: connection.client, prefix });
     const worker = new Worker(NAME, async ({ data }: Job<number>) => void done.push(data), {
@@ -65,7 +64,7 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
 
   test("hands jobs to whoever pulls them, and so it does after a failover", { timeout: 90_000 }, async () => {
     await using place = await start();
-    await using connection = await open(place.url);
+    await using connection = await connectTo(place.url, { key: prefix });
     const queue = new Queue(NAME, { connection: connection.client, prefix });
     const worker = new Worker(NAME, null, { connection: connection.client, prefix, autorun: false });
     queue.on("error", () => undefined);
@@ -87,9 +86,3 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
     }
   });
 });
-
-async function open(url: string): Promise<RedisConnection> {
-  const connection = RedisConnection.open(url, "test", { key: prefix });
-  expect(await connection.ready(LONG_MS)).toBe(true);
-  return connection;
-}

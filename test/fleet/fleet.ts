@@ -6,6 +6,8 @@ import { type RedisServer, startRedis } from "../redis-server.ts";
 
 const MACHINE = new URL("./programs/machine.ts", import.meta.url).pathname;
 const START_MS = 60_000;
+/** How long tests wait for what a fleet comes to by itself, and how often they look. */
+export const POLL = { timeout: 30_000, interval: 100 };
 
 /** A worker machine in a process of its own. */
 export interface MachineProcess extends AsyncDisposable {

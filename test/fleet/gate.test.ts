@@ -99,7 +99,7 @@ class Line {
   async take(count: number): Promise<string[]> {
     const taken = this.#waiting.splice(0, count);
     await noteTaken(
-      connection.client,
+      connection,
       this.#fleet.keys,
       taken.map(({ turn }) => turn),
     );
@@ -507,7 +507,7 @@ test("where Redis has lost everything the order begins again, and leases are the
   const gate = fleet.gate({ perTenant: 4, perTool: Infinity }, link);
   const first = await gate.admit(claims(3));
   await noteTaken(
-    link.client,
+    link,
     fleet.keys,
     first.places.map(({ turn }) => turn),
   );
@@ -552,7 +552,7 @@ test("on a cluster it is the same", async () => {
   await b?.settled();
   expect([a?.running.length, b?.held]).toEqual([2, 2]);
   await a?.gate.renew();
-  await noteTaken(link.client, fleet.keys, [{ tag: 5, level: 0 }]);
+  await noteTaken(link, fleet.keys, [{ tag: 5, level: 0 }]);
   a?.end(0);
   await vi.waitUntil(() => b?.running.length === 1, soon);
   for (const server of [a, b]) await server?.gate[Symbol.asyncDispose]();
@@ -643,7 +643,7 @@ test("what waits in BullMQ's queue is moved while machines take jobs: each is ta
       const job = await machine.getNextJob("token", { block: false });
       if (job === undefined) return;
       taken.push({ id: job.id ?? "", tag: job.data.turn.tag });
-      await noteTaken(connection.client, fleet.keys, [job.data.turn]);
+      await noteTaken(connection, fleet.keys, [job.data.turn]);
       await job.moveToCompleted("done", "token", false);
     }
   };

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { Dice } from "../load/dice.ts";
-import { type MachineProcess, type MachineSettings, startFleet, type TestFleet } from "./fleet.ts";
+import { type MachineProcess, type MachineSettings, POLL, startFleet, type TestFleet } from "./fleet.ts";
 import { SteadyLoad } from "./steady-load.ts";
 import { type FleetWatch, watchFleet } from "./watched-fleet.ts";
 
@@ -13,7 +13,6 @@ const LOST_MS = 1_000;
 /** Far less than all that calls may take, and far more than a busy machine needs. */
 const SOON_MS = 8_000;
 const MACHINE: MachineSettings = { slots: 4, workers: 1 };
-const POLL = { timeout: 30_000, interval: 100 };
 
 interface Served extends AsyncDisposable {
   readonly engine: Engine;

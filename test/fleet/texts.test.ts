@@ -225,7 +225,7 @@ describe("a text in Redis", () => {
   test("is refused in words of its own where Redis has no memory left", async () => {
     await connection.client.config("SET", "maxmemory", "1");
     try {
-      await expectFailure(new TextPublisher(parts()).publish(SMALL), "unreachable", "no memory left");
+      await expectFailure(new TextPublisher(parts()).publish(SMALL), "unreachable", "no room left");
     } finally {
       await connection.client.config("SET", "maxmemory", "0");
     }

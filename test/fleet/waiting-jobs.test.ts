@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { createEngine, type Engine } from "../../src/index.ts";
-import { startFleet } from "./fleet.ts";
-
-const POLL = { timeout: 30_000, interval: 100 };
+import { POLL, startFleet } from "./fleet.ts";
 
 async function waitingJobs(engine: Engine): Promise<number> {
   const [, count] = /^glovebox_fleet_waiting_jobs (\d+)$/m.exec(await engine.metrics()) ?? [];

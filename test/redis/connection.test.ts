@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { RedisConnection } from "../../src/redis/connection.ts";
-import { freePort, type RedisServer, startRedis } from "../redis-server.ts";
+import { connectTo, freePort, type RedisServer, startRedis } from "../redis-server.ts";
 
 const LONG_MS = 20_000;
 const soon = { timeout: LONG_MS, interval: 20 };
@@ -12,7 +12,7 @@ describe("a connection to a server", { timeout: 60_000 }, () => {
     "is there again after a restart by %s, and what was asked meanwhile is answered then",
     async (signal) => {
       await using redis = await startRedis();
-      await using connection = await open(redis.url);
+      await using connection = await connectTo(redis.url);
       await connection.client.set("key", "value");
       expect(connection.lostForMs).toBe(0);
       await redis.stop(signal);
@@ -29,7 +29,7 @@ describe("a connection to a server", { timeout: 60_000 }, () => {
 
   test("is lost when the server is silent though something is asked, and there again when it speaks", async () => {
     await using redis = await startRedis();
-    await using connection = await open(redis.url);
+    await using connection = await connectTo(redis.url);
     redis.signal("SIGSTOP");
     const asked = connection.client.set("key", "value");
     await expect.poll(() => connection.isReady, soon).toBe(false);
@@ -48,7 +48,7 @@ describe("a connection to a server", { timeout: 60_000 }, () => {
 
   test("has a name that the server shows, and another one has another", async () => {
     await using redis = await startRedis();
-    await using connection = await open(redis.url);
+    await using connection = await connectTo(redis.url);
     await using another = connection.another("mail");
     expect(await another.ready(LONG_MS)).toBe(true);
     const names = String(await connection.client.client("LIST")).match(/(?<= name=)\S+/g);
@@ -58,7 +58,7 @@ describe("a connection to a server", { timeout: 60_000 }, () => {
   test("moves on when what it writes to has become a replica, and writes where a master is again", async () => {
     await using master = await startRedis();
     await using redis = await startRedis();
-    await using connection = await open(redis.url);
+    await using connection = await connectTo(redis.url);
     const id = await connection.client.client("ID");
     await connection.client.replicaof("127.0.0.1", `${master.port}`);
     await expect(connection.client.set("key", "value")).rejects.toThrow("READONLY");
@@ -73,7 +73,7 @@ describe("a password", { timeout: 60_000 }, () => {
     const password = 'p@ss:w/rd %25 "é"';
     await using redis = await startRedis();
     await protect(redis, password);
-    await using connection = await open(redis.url.replace("//", `//:${encodeURIComponent(password)}@`));
+    await using connection = await connectTo(redis.url.replace("//", `//:${encodeURIComponent(password)}@`));
     expect(await connection.client.ping()).toBe("PONG");
   });
 
@@ -98,7 +98,7 @@ describe("a password", { timeout: 60_000 }, () => {
     await protect(redis, "old");
     await using connection = RedisConnection.open(redis.url.replace("//", "//:new@"), "test");
     await expect.poll(() => connection.failure, soon).toBe("WRONGPASS");
-    await using keeper = await open(redis.url.replace("//", "//:old@"));
+    await using keeper = await connectTo(redis.url.replace("//", "//:old@"));
     await protect(redis, "new", keeper);
     expect(await connection.ready(LONG_MS)).toBe(true);
   });
@@ -116,7 +116,7 @@ describe("a closed connection", { timeout: 60_000 }, () => {
 
   test("rejects what waited for a silent server, and leaves no socket", async () => {
     await using redis = await startRedis();
-    const connection = await open(redis.url);
+    const connection = await connectTo(redis.url);
     redis.signal("SIGSTOP");
     const asked = connection.client.get("key");
     await Promise.all([connection.close(), expect(asked).rejects.toThrow()]);
@@ -125,7 +125,7 @@ describe("a closed connection", { timeout: 60_000 }, () => {
 
   test("rejects what was under way when the server fell silent, also after it was reached again in vain", async () => {
     await using redis = await startRedis();
-    const connection = await open(redis.url);
+    const connection = await connectTo(redis.url);
     redis.signal("SIGSTOP");
     const asked = connection.client.get("key");
     await expect.poll(() => connection.isReady, soon).toBe(false);
@@ -144,14 +144,8 @@ describe("a closed connection", { timeout: 60_000 }, () => {
   });
 });
 
-async function open(url: string): Promise<RedisConnection> {
-  const connection = RedisConnection.open(url, "test");
-  expect(await connection.ready(LONG_MS)).toBe(true);
-  return connection;
-}
-
 /** Gives a server a password; by a connection that it knows, where it has one already. */
 async function protect(redis: RedisServer, password: string, keeper?: RedisConnection): Promise<void> {
-  await using own = keeper === undefined ? await open(redis.url) : null;
+  await using own = keeper === undefined ? await connectTo(redis.url) : null;
   await (own ?? keeper)?.client.config("SET", "requirepass", password);
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../src/redis/connection.ts";
 import { type RedisCluster, startCluster, startSentinels } from "../fleet/topologies.ts";
-import { freePort } from "../redis-server.ts";
+import { connectTo, freePort } from "../redis-server.ts";
 
 const LONG_MS = 30_000;
 /** How long the last of a closed connection's sockets may take to end. */
@@ -13,7 +13,7 @@ const KEY = "{glovebox:x}:key";
 describe("a connection by sentinels", { timeout: 90_000 }, () => {
   test("goes to the new master when the old one is killed, and stays there when that comes back", async () => {
     await using sentinels = await startSentinels("p@ss:word");
-    await using connection = await open(sentinels.url);
+    await using connection = await connectTo(sentinels.url, { key: KEY });
     await connection.client.set(KEY, "value");
     expect(await connection.client.wait(1, LONG_MS)).toBe(1);
     await sentinels.master.stop("SIGKILL");
@@ -24,13 +24,13 @@ describe("a connection by sentinels", { timeout: 90_000 }, () => {
     expect(await sentinels.masterPort()).toBe(sentinels.replica.port);
     await sentinels.master.start();
     expect(await connection.client.set(KEY, "new")).toBe("OK");
-    await using late = await open(sentinels.url);
+    await using late = await connectTo(sentinels.url, { key: KEY });
     expect(await late.client.get(KEY)).toBe("new");
   });
 
   test("goes to the new master when the old one falls silent", async () => {
     await using sentinels = await startSentinels();
-    await using connection = await open(sentinels.url);
+    await using connection = await connectTo(sentinels.url, { key: KEY });
     sentinels.master.signal("SIGSTOP");
     const asked = connection.client.set(KEY, "value");
     await expect.poll(() => connection.isReady, soon).toBe(false);
@@ -42,7 +42,7 @@ describe("a connection by sentinels", { timeout: 90_000 }, () => {
   test("asks the next sentinel where one is silent", async () => {
     await using sentinels = await startSentinels();
     sentinels.signal(0, "SIGSTOP");
-    await using connection = await open(sentinels.url);
+    await using connection = await connectTo(sentinels.url, { key: KEY });
     expect(await connection.client.ping()).toBe("PONG");
   });
 
@@ -64,7 +64,7 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
 
   test("is lost with the node that has its key, and there again with it: what was asked is answered", async () => {
-    await using connection = await open(cluster.url);
+    await using connection = await connectTo(cluster.url, { key: KEY });
     await connection.client.set(KEY, "value");
     const node = await cluster.nodeOf(KEY);
     await node.stop("SIGKILL");
@@ -78,7 +78,7 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
   });
 
   test("is lost when the node that has its key falls silent, and there again when it speaks", async () => {
-    await using connection = await open(cluster.url);
+    await using connection = await connectTo(cluster.url, { key: KEY });
     const node = await cluster.nodeOf(KEY);
     node.signal("SIGSTOP");
     const asked = connection.client.set(KEY, "value");
@@ -89,7 +89,7 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
   });
 
   test("does several things in one transaction where their keys have one hash tag, and refuses where they have not", async () => {
-    await using connection = await open(cluster.url);
+    await using connection = await connectTo(cluster.url, { key: KEY });
     const done = await connection.client.multi().set("{t}:a", 1).set("{t}:b", 2).exec();
     expect(done).toEqual([
       [null, "OK"],
@@ -99,7 +99,7 @@ describe("a connection to a cluster", { timeout: 90_000 }, () => {
   });
 
   test("rejects whatever is asked of it once it is closed, though no node answered that", async () => {
-    const connection = await open(cluster.url);
+    const connection = await connectTo(cluster.url, { key: KEY });
     for (const node of cluster.nodes) node.signal("SIGSTOP");
     await connection.close();
     for (const node of cluster.nodes) node.signal("SIGCONT");
@@ -121,7 +121,7 @@ test(
   { timeout: 90_000 },
   async () => {
     await using cluster = await startCluster(1);
-    await using connection = await open(cluster.url);
+    await using connection = await connectTo(cluster.url, { key: KEY });
     await connection.client.set(KEY, "value");
     const node = await cluster.nodeOf(KEY);
     await node.stop("SIGKILL");
@@ -132,9 +132,3 @@ test(
     expect(await cluster.nodeOf(KEY)).not.toBe(node);
   },
 );
-
-async function open(url: string): Promise<RedisConnection> {
-  const connection = RedisConnection.open(url, "test", { key: KEY });
-  expect(await connection.ready(LONG_MS)).toBe(true);
-  return connection;
-}

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
-import { StoreError } from "./failure.ts";
+import type { Script } from "../../redis/script.ts";
+import { StoreError } from "../../store-error.ts";
 import type {
   Asker,
   Condition,
@@ -13,7 +14,6 @@ import type {
 } from "./kv-store.ts";
 import { RedisIdentity } from "./redis-identity.ts";
 import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
-import type { Script } from "../../redis/script.ts";
 import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 
 /** How long the outcome of a write is kept that has a name: a call may be started again, elsewhere, until then. */

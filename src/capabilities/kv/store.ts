@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseSync } from "node:sqlite";
 import PQueue from "p-queue";
-import { describeFailure, isBusy, isPassing, StoreError } from "./failure.ts";
+import { StoreError } from "../../store-error.ts";
+import { describeFailure, isBusy, isPassing } from "./failure.ts";
 import { createFile, type Layout, layOut } from "./layout.ts";
 
 /** How long somebody else's writing is waited for. */

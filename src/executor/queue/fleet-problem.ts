@@ -1,3 +1,4 @@
+import { foreignWords } from "../../fleet/members.ts";
 import { describeLoss } from "../../redis/loss.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
 import type { MachineState } from "../fleet-state.ts";
@@ -19,11 +20,7 @@ export function problemOf(redis: RedisConnection, roll: Roll): string | null {
   if (roll.serving.length > 0) return null;
   if (roll.misfit !== null) return roll.misfit;
   const states = [...roll.all.values()].map((machine) => roll.stateOf(machine));
-  if (states.length === 0) return roll.foreign > 0 ? foreignWords(roll.foreign) : NO_MACHINE;
+  if (states.length === 0) return roll.foreign > 0 ? foreignWords(roll.foreign, "machine") : NO_MACHINE;
   const counts = Map.groupBy(states, (state) => state);
   return `no worker machine takes calls: ${[...counts].map(([state, { length }]) => `${length} ${WORDS[state]}`).join(", ")}`;
-}
-
-export function foreignWords(machines: number): string {
-  return `${machines} worker machines cannot be read: they were given another secret than this server, or none`;
 }

@@ -1,3 +1,4 @@
+import { answerOf } from "../../redis/answer.ts";
 import type { Fleet } from "../../fleet/fleet.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -42,21 +43,18 @@ export class MissingJobs {
   }
 
   async #find(jobs: readonly FleetJob[]): Promise<void> {
-    const { connection } = this.#fleet;
-    if (!connection.isReady) return;
     this.#isLooking = true;
-    try {
-      const pipeline = connection.client.pipeline();
+    const answers = await answerOf(this.#fleet.connection, (client) => {
+      const pipeline = client.pipeline();
       for (const job of jobs) pipeline.exists(this.#keyOf(job.id));
-      const answers = (await pipeline.exec()) ?? [];
-      for (const [at, job] of jobs.entries()) {
-        const [error, count] = answers[at] ?? [new Error("no answer")];
-        if (error === null && !this.#isClosed) this.#note(job, count === 0);
-      }
-    } catch {
-      // Redis is away: they are looked for when it is back.
-    }
+      return pipeline.exec();
+    });
     this.#isLooking = false;
+    for (const [at, job] of jobs.entries()) {
+      // Where Redis is away, they are looked for when it is back.
+      const [error, count] = answers?.[at] ?? [new Error("no answer")];
+      if (error === null && !this.#isClosed) this.#note(job, count === 0);
+    }
   }
 
   #note(job: FleetJob, isMissing: boolean): void {

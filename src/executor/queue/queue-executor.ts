@@ -1,13 +1,13 @@
 import { Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
-import { within } from "../../deadline.ts";
-import { type ErrorCode, GloveboxError } from "../../errors.ts";
+import { valueIn, within } from "../../deadline.ts";
+import type { ErrorCode } from "../../errors.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { DamageReport } from "../../fleet/damage.ts";
 import { FleetGate } from "../../fleet/gate.ts";
 import { Inbox } from "../../fleet/inbox.ts";
 import { Outbox } from "../../fleet/mailbox.ts";
-import { Presence } from "../../fleet/members.ts";
+import { foreignWords, Presence } from "../../fleet/members.ts";
 import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../../fleet/messages.ts";
 import { readMachineMessage } from "../../fleet/read-message.ts";
 import { QueueKeeper } from "../../fleet/queue-keeper.ts";
@@ -21,7 +21,7 @@ import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, TellExecutorEv
 import { Sweep } from "../sweep.ts";
 import { FleetCall } from "./fleet-call.ts";
 import { FleetDispatcher } from "./fleet-dispatcher.ts";
-import { foreignWords, NO_MACHINE, problemOf } from "./fleet-problem.ts";
+import { NO_MACHINE, problemOf } from "./fleet-problem.ts";
 import { describeMachines, sumUpMachines } from "./fleet-stats.ts";
 import { inspectionJob } from "./inspection-job.ts";
 import { MissingJobs } from "./missing-jobs.ts";
@@ -146,14 +146,12 @@ export class QueueExecutor implements Executor {
         tell("fleet:leave", { machine });
         this.#calls.onLeave(machine);
       },
-      onForeign: (count) => damage.note(foreignWords(count)),
+      onForeign: (count) => damage.note(foreignWords(count, "machine")),
     });
   }
 
   async start(): Promise<void> {
-    const { connection } = this.#fleet;
-    const { lostMs } = this.#options;
-    if (!(await this.#fleet.ready(lostMs))) throw this.#unusable(`Redis cannot be reached: ${connection.failure}`);
+    await this.#fleet.reach(this.#options.lostMs);
     await this.#presence.start();
     this.#inbox.start();
     this.#roll.start();
@@ -162,10 +160,10 @@ export class QueueExecutor implements Executor {
     const untilMs = performance.now() + MACHINE_MS;
     while (this.#closed === null && this.#roll.serving.length === 0) {
       await this.#roll.look();
-      if (this.#roll.misfit !== null) throw this.#unusable(this.#roll.misfit);
+      if (this.#roll.misfit !== null) throw this.#fleet.unusable(this.#roll.misfit);
       if (performance.now() > untilMs) {
-        const why = problemOf(connection, this.#roll) ?? NO_MACHINE;
-        throw this.#unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
+        const why = problemOf(this.#fleet.connection, this.#roll) ?? NO_MACHINE;
+        throw this.#fleet.unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
       }
       await delay(LOOK_MS);
     }
@@ -226,10 +224,7 @@ export class QueueExecutor implements Executor {
       Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate[Symbol.asyncDispose]()]),
     );
     await this.#keeper.close();
-    await within(
-      CLOSE_MS,
-      this.#queue.close().catch(() => undefined),
-    );
+    await valueIn(CLOSE_MS, this.#queue.close());
     await within(CLOSE_MS, this.#fleet.close());
   }
 
@@ -250,10 +245,6 @@ export class QueueExecutor implements Executor {
   get #misfit(): Failure | null {
     const { misfit } = this.#roll;
     return misfit === null ? null : { code: "executor_lost", message: misfit };
-  }
-
-  #unusable(why: string): GloveboxError {
-    return new GloveboxError("executor_lost", `the fleet "${this.#options.fleet}" cannot be used: ${why}`);
   }
 
   #onMessage(from: string, message: MachineMessage): void {

@@ -4,7 +4,7 @@ const REFUSALS_MAX = 10_000;
 
 /** Tools whose calls for a tenant some machine refuses, because of what they did there. */
 export class Refusals {
-  readonly #untilMs = new BoundedCache<number>(REFUSALS_MAX, REFUSALS_MAX, () => 1);
+  readonly #untilMs = new BoundedCache<number>(REFUSALS_MAX);
 
   note(tool: string, tenant: string, refusedForMs: number): void {
     this.#untilMs.set(JSON.stringify([tool, tenant]), performance.now() + refusedForMs);

@@ -1,20 +1,20 @@
 import { hash, randomBytes } from "node:crypto";
+import { BoundedCache } from "../../bounded-cache.ts";
 import { sealConfig } from "../../fleet/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../../fleet/messages.ts";
 import type { TextPublisher } from "../../fleet/texts.ts";
-import type { ToolScript } from "../../protocol/script.ts";
+import { NO_CONFIG, type ToolScript } from "../../protocol/script.ts";
 
 /** Tools whose keys are remembered. */
 const SCRIPTS_MAX = 10_000;
-const NO_CONFIG = "null";
 
 /** The tools that a server brings to its fleet. */
 export class FleetScripts {
   readonly #texts: TextPublisher;
   readonly #keys = new WeakMap<ToolScript, string>();
   /** A registration has several: its module as it was inspected, before anything was known of it, and each of its tools. */
-  readonly #registrations = new Map<string, Set<string>>();
-  readonly #scripts = new Map<string, ToolScript>();
+  readonly #registrations = new BoundedCache<Set<string>>(SCRIPTS_MAX);
+  readonly #scripts = new BoundedCache<ToolScript>(SCRIPTS_MAX);
   /** A config may be short enough to be found by trying: no digest of it leaves this process unsalted. */
   readonly #salt = randomBytes(32).toString("hex");
 
@@ -52,9 +52,13 @@ export class FleetScripts {
     return { kind: "have", script: need.script, text: await this.#texts.publish(script.text) };
   }
 
+  /**
+   * All that a machine runs a tool by. It is not the tool's mark (`tool/tool-mark.ts`): that has what its server does with the output, and
+   * nothing of isolates; and this may be read in Redis, so a config makes the key this server's own.
+   */
   #keyOf(script: ToolScript, textHash: string): string {
     const known = this.#keys.get(script);
-    if (known !== undefined && this.#scripts.has(known)) return known;
+    if (known !== undefined && this.#scripts.get(known) !== undefined) return known;
     const { name, version, runtime, isolation, memoryMb, contract, config } = script;
     const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
     const key = hash(
@@ -64,14 +68,6 @@ export class FleetScripts {
     this.#keys.set(script, key);
     this.#scripts.set(key, script);
     this.#registrations.set(script.key, (this.#registrations.get(script.key) ?? new Set()).add(key));
-    for (const oldest of this.#scripts.keys()) {
-      if (this.#scripts.size <= SCRIPTS_MAX) break;
-      this.#scripts.delete(oldest);
-    }
-    for (const oldest of this.#registrations.keys()) {
-      if (this.#registrations.size <= SCRIPTS_MAX) break;
-      this.#registrations.delete(oldest);
-    }
     return key;
   }
 }

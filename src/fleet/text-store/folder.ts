@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { lstat, open, opendir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { inTime } from "../../deadline.ts";
 import { TextFailure } from "./text-failure.ts";
-import { collect, fileNameOf, inTime, type TextPlace } from "./text-place.ts";
+import { collect, fileNameOf, type TextPlace } from "./text-place.ts";
 
 const HOUR_MS = 3_600_000;
 /** A text in use is touched every half hour, so one that nobody has touched for so long is nobody's. */
@@ -88,7 +89,8 @@ export class Folder implements TextPlace {
   /** A file server that is gone lets whoever asks it wait for ever. */
   async #ask<Answer>(work: () => Promise<Answer>): Promise<Answer> {
     try {
-      return await inTime(this.#waitMs, work(), "the folder of executor.store does not answer in time");
+      const late = () => new TextFailure("unreachable", "the folder of executor.store does not answer in time");
+      return await inTime(this.#waitMs, work(), late);
     } catch (error) {
       if (error instanceof TextFailure) throw error;
       throw new TextFailure("unreachable", `the folder of executor.store cannot be used (${codeOf(error)})`);

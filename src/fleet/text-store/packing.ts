@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
 import { isObject } from "../../json.ts";
+import { isCount, isKey } from "../fields.ts";
 import { TextFailure } from "./text-failure.ts";
 
 /** Which text is meant, and where it is. It says enough to find the text, to bound what is read and to verify it. */
@@ -21,7 +22,6 @@ export interface TextSeal {
 
 /** As large as a text may be: twice that is still a string in V8. */
 export const TEXT_BYTES_MAX = 256 * 1024 * 1024;
-const HASH = /^[0-9a-f]{64}$/;
 
 /**
  * zstd at its default level makes as little of JavaScript and of Base64 as deflate at its default does, in a quarter of the time.
@@ -58,8 +58,7 @@ export function storedBytesMax({ bytes }: TextRef): number {
 export function isTextRef(ref: unknown): ref is TextRef {
   if (!isObject(ref)) return false;
   const { hash: name, bytes, place } = ref;
-  if ((place !== "redis" && place !== "store") || typeof name !== "string" || typeof bytes !== "number") return false;
-  return HASH.test(name) && Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= TEXT_BYTES_MAX;
+  return (place === "redis" || place === "store") && isKey(name) && isCount(bytes) && bytes <= TEXT_BYTES_MAX;
 }
 
 /** The text that a reference names, out of what is stored. Rejects with `damaged` whatever is any other. */

@@ -1,6 +1,8 @@
+import { inTime } from "../../deadline.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
+import { replyOf, wordsOfLoss, wordsOfReply } from "../../redis/reply.ts";
 import { TextFailure } from "./text-failure.ts";
-import { inTime, oversized, type TextPlace } from "./text-place.ts";
+import { oversized, type TextPlace } from "./text-place.ts";
 
 export interface RedisTextsOptions {
   /** For how long a text stays when nobody publishes it again. */
@@ -38,19 +40,18 @@ export class RedisTexts implements TextPlace {
 
   async #ask<Answer>(ask: (client: RedisConnection["client"]) => Promise<Answer>): Promise<Answer> {
     // What is sent while there is no connection waits in memory for the next one, and a text may be large.
-    if (!(await this.#connection.ready(this.#waitMs)))
-      throw new TextFailure("unreachable", `Redis cannot be reached (${this.#connection.failure})`);
+    if (!(await this.#connection.ready(this.#waitMs))) throw unreachable(wordsOfLoss(this.#connection.failure));
     try {
-      return await inTime(this.#waitMs, ask(this.#connection.client), "Redis does not answer in time");
+      const late = () => unreachable("does not answer in time");
+      return await inTime(this.#waitMs, ask(this.#connection.client), late);
     } catch (error) {
-      throw error instanceof TextFailure ? error : new TextFailure("unreachable", wordsOf(error));
+      if (error instanceof TextFailure) throw error;
+      const reply = replyOf(error);
+      throw unreachable(reply === undefined ? wordsOfLoss(this.#connection.failure) : wordsOfReply(reply));
     }
   }
 }
 
-/** Of an error of Redis only the code that it begins with: what follows may be an address. */
-function wordsOf(error: unknown): string {
-  const code = error instanceof Error ? /^[A-Z]{2,32}(?= )/.exec(error.message)?.[0] : undefined;
-  if (code === "OOM") return "Redis has no memory left for the tool's code";
-  return code === undefined ? "the connection to Redis was lost" : `Redis refuses with ${code}`;
+function unreachable(words: string): TextFailure {
+  return new TextFailure("unreachable", `Redis ${words}`);
 }

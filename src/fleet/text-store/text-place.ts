@@ -19,19 +19,6 @@ export function fileNameOf(key: string): string {
   return `${hash("sha256", key)}.text`;
 }
 
-/** The same promise, but never for longer than `ms`. */
-export async function inTime<Value>(ms: number, promise: Promise<Value>, late: string): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TextFailure("unreachable", late)), ms);
-  });
-  try {
-    return await Promise.race([promise, over]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** All of a stream, where that is not more than it may be. */
 export async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const parts: Uint8Array[] = [];

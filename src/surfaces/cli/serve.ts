@@ -1,11 +1,11 @@
 import path from "node:path";
 import { isatty } from "node:tty";
 import { Command } from "commander";
-import { StoreError } from "../../capabilities/kv/failure.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import { SERVICE_DEFAULTS } from "../../config/effective.ts";
 import type { Config, Engine } from "../../index.ts";
 import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../options.ts";
+import { StoreError } from "../../store-error.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withSamples } from "./open-engine.ts";
