@@ -6,6 +6,7 @@ import { QueueKeeper } from "../fleet/queue-keeper.ts";
 import { answerOf } from "../redis/answer.ts";
 import { packedOf } from "./job-data.ts";
 import { JobLocks, LOCK_MS } from "./job-locks.ts";
+import { JobMarker } from "./job-marker.ts";
 import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
@@ -13,8 +14,6 @@ const RENEW_MS = 1_500;
 const STALLED_MS = 2_000;
 /** How often a job may be taken up from a lost machine; its server gives up on it before. */
 const STALLED_MAX = 100;
-/** How long one read waits for a job, in seconds. */
-const BLOCK_S = 2;
 const PAUSE_MS = 200;
 const CLOSE_MS = 3_000;
 const HOLDS_MS = 1_000;
@@ -33,6 +32,7 @@ export class Puller {
   readonly #options: PullerOptions;
   readonly #worker: JobWorker;
   readonly #locks: JobLocks;
+  readonly #marker: JobMarker;
   /** The tokens of the jobs that are ours, by their ids. */
   readonly #held = new Map<string, string>();
   readonly #renewing: NodeJS.Timeout;
@@ -53,13 +53,13 @@ export class Puller {
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_MS,
       maxStalledCount: STALLED_MAX,
-      drainDelay: BLOCK_S,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
     });
     // What is wrong with the connection is seen by whoever needs it.
     this.#worker.on("error", () => undefined);
     this.#locks = new JobLocks(fleet, protocol);
+    this.#marker = new JobMarker(fleet.connection, this.#worker.toKey("marker"));
     this.#keeper = new QueueKeeper(fleet, protocol);
     this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
   }
@@ -97,6 +97,7 @@ export class Puller {
     this.#isClosed = true;
     this.#options.slots.wake();
     void this.#worker.pause(true).catch(() => undefined);
+    void this.#marker[Symbol.asyncDispose]();
   }
 
   async close(): Promise<void> {
@@ -122,8 +123,9 @@ export class Puller {
       }
       const token = `${fleet.id}:${++this.#tokens}`;
       try {
-        const job = await this.#worker.getNextJob(token, { block: true });
-        if (job !== undefined) this.#take(job, token);
+        const job = await this.#worker.getNextJob(token, { block: false });
+        if (job === undefined) await this.#marker.wait();
+        else this.#take(job, token);
       } catch (error) {
         // What BullMQ cannot read stalls until it is given up; whoever puts such jobs there shall not keep others waiting.
         if (!(error instanceof SyntaxError)) await delay(PAUSE_MS);

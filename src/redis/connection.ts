@@ -74,8 +74,8 @@ export class RedisConnection implements AsyncDisposable {
   }
 
   /** Another connection to the same place, for commands that block. */
-  another(name: string): RedisConnection {
-    return new RedisConnection(this.#place, `${this.#name}:${name}`, this.#options);
+  another(name: string, options: ConnectionOptions = {}): RedisConnection {
+    return new RedisConnection(this.#place, `${this.#name}:${name}`, { ...this.#options, ...options });
   }
 
   get isReady(): boolean {

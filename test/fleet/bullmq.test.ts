@@ -1,6 +1,7 @@
 import { type Job, Queue, Worker } from "bullmq";
 import { describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/keys.ts";
+import { JobMarker } from "../../src/machine/job-marker.ts";
 import { connectTo, startRedis } from "../redis-server.ts";
 import { startCluster, startSentinels } from "./topologies.ts";
 
@@ -39,24 +40,36 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
   test("does jobs, and does them again after a failover, each once", { timeout: 90_000 }, async () => {
     await using place = await start();
     await using connection = await connectTo(place.url, { key: prefix });
-    await using blocking = await connectTo(place.url, { key: prefix });
-    const done: number[] = [];
+    const done: unknown[] = [];
     const queue = new Queue(NAME, { connection: connection.client, prefix });
-    const worker = new Worker(NAME, async ({ data }: Job<number>) => void done.push(data), {
-      connection: blocking.client,
-      prefix,
-    });
+    const worker = new Worker(NAME, null, { connection: connection.client, prefix, autorun: false });
     queue.on("error", () => undefined);
     worker.on("error", () => undefined);
+    await using marker = new JobMarker(connection, worker.toKey("marker"));
+    const closed = new AbortController();
+    const work = async (): Promise<void> => {
+      while (!closed.signal.aborted) {
+        const job: Job<unknown> | undefined = await worker.getNextJob("token", { block: false });
+        if (job === undefined) await marker.wait();
+        else {
+          done.push(job.data);
+          await job.moveToCompleted(null, "token", false);
+        }
+      }
+    };
+    const working = work();
     try {
       await queue.addBulk([1, 2, 3].map((data) => ({ name: "job", data })));
-      await expect.poll(() => done.toSorted((a, b) => a - b), { timeout: LONG_MS }).toEqual([1, 2, 3]);
+      await expect.poll(() => done.toSorted(), { timeout: LONG_MS }).toEqual([1, 2, 3]);
       await place.fail();
       await queue.add("job", 4);
-      await expect.poll(() => done.toSorted((a, b) => a - b), { timeout: LONG_MS }).toEqual([1, 2, 3, 4]);
+      await expect.poll(() => done.toSorted(), { timeout: LONG_MS }).toEqual([1, 2, 3, 4]);
       await expect.poll(() => queue.getCompletedCount(), { timeout: LONG_MS }).toBe(4);
       expect(done).toHaveLength(4);
     } finally {
+      closed.abort();
+      await marker[Symbol.asyncDispose]();
+      await working;
       await worker.close();
       await queue.close();
     }

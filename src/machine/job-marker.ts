@@ -1,0 +1,38 @@
+import { answerOf } from "../redis/answer.ts";
+import type { RedisConnection } from "../redis/connection.ts";
+
+/** How long one read waits. */
+const BLOCK_S = 2;
+const BLOCK_MS = BLOCK_S * 1_000;
+/** So much later nothing comes of it any more. */
+const LATE_MS = 1_000;
+
+/**
+ * Waits for jobs: BullMQ marks in Redis that there may be some. Its worker would wait for the mark as well, but for ever where the node
+ * of a cluster that has it is replaced meanwhile.
+ */
+export class JobMarker implements AsyncDisposable {
+  readonly #connection: RedisConnection;
+  readonly #key: string;
+  #isClosed = false;
+
+  /** A read that waits holds its connection, so that is one of its own. */
+  constructor(connection: RedisConnection, key: string) {
+    this.#connection = connection.another("marker", { resends: false });
+    this.#key = key;
+  }
+
+  /** Resolves when there may be a job, and after a while in any case. Never rejects. */
+  async wait(): Promise<void> {
+    if (this.#isClosed || !(await this.#connection.ready(BLOCK_MS))) return;
+    await answerOf(this.#connection, (client) => client.bzpopmin(this.#key, BLOCK_S), BLOCK_MS + LATE_MS);
+  }
+
+  /** Ends what waits. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#connection.client.disconnect();
+    await this.#connection.close();
+  }
+}
