@@ -3,7 +3,7 @@ import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import { type EngineOptions, EXECUTOR_KINDS, SANDBOX_MODES } from "../options.ts";
 import { NAMES } from "../limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../protocol/script.ts";
-import { SECRET_LEAST } from "../redis/seal.ts";
+import { SECRET_LEAST, SECRET_MOST } from "../redis/seal.ts";
 import type { ToolLocation } from "../tool/definition.ts";
 
 /** What a configuration says: an engine's options, as far as they are data, and those of the service around it. */
@@ -62,6 +62,7 @@ export interface Part {
 
 const OBJECT = { type: "object" };
 const PATH = { type: "string", minLength: 1 };
+const SEALED_WITH = { type: "string", minLength: SECRET_LEAST, maxLength: SECRET_MOST };
 const TEXTS = { type: "array", items: { type: "string" } };
 const COUNT = { type: "integer", minimum: 1 };
 const DURATION = { type: "number", exclusiveMinimum: 0 };
@@ -146,7 +147,7 @@ export const CONFIG_SCHEMA: Part = section({
       ...PATH,
     },
     fleet: { description: "which fleet: servers and worker machines of one name", ...PATH },
-    secret: PATH,
+    secret: SEALED_WITH,
     lostMs: COUNT,
     store: PATH,
     codeMaxBytes: COUNT,
@@ -176,7 +177,7 @@ export const CONFIG_SCHEMA: Part = section({
     path: PATH,
     url: { description: "Redis that keeps results, for several machines", ...PATH },
     fleet: { description: "which engines have results in common", ...PATH },
-    secret: { description: "what results are sealed with in Redis", type: "string", minLength: SECRET_LEAST },
+    secret: { description: "what results are sealed with in Redis", ...SEALED_WITH },
     ttlMs: COUNT,
     maxEntries: COUNT,
     maxBytes: COUNT,

@@ -40,6 +40,11 @@ export class Fleet {
     this.payloads = new Payloads(this, this.keys, this.seal);
   }
 
+  /** The connection that has been lost for longest, of those without which nothing goes on; else any of them. */
+  get weakest(): RedisConnection {
+    return this.pulse.lostForMs > this.connection.lostForMs ? this.pulse : this.connection;
+  }
+
   /** What saying and seeing who is there needs. */
   get members(): MemberOptions {
     return { connection: this.pulse, keys: this.keys, seal: this.seal };
@@ -53,10 +58,9 @@ export class Fleet {
 
   /** Resolves once there is a connection. Rejects with `executor_lost` where there is none for so long. */
   async reach(ms: number): Promise<void> {
-    const needed = [this.connection, this.pulse];
-    await Promise.all(needed.map((each) => each.ready(ms)));
-    const missing = needed.find(({ isReady }) => !isReady);
-    if (missing !== undefined) throw this.unusable(`Redis ${wordsOfLoss(missing.failure)}`);
+    await Promise.all([this.connection, this.pulse].map((each) => each.ready(ms)));
+    const { weakest } = this;
+    if (!weakest.isReady) throw this.unusable(`Redis ${wordsOfLoss(weakest.failure)}`);
   }
 
   /** For whoever starts a member of it: why that cannot do its work. */

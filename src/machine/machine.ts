@@ -191,13 +191,13 @@ class FleetMachine implements Machine {
 
   stats(): MachineStats {
     const executor = this.#executor.stats();
-    const isRedisUp = this.#fleet.connection.isReady;
+    const isRedisUp = this.#fleet.weakest.isReady;
     return {
       id: this.#fleet.id,
       isReady: executor.ready && isRedisUp && !this.#isDraining,
       isDraining: this.#isDraining,
       isRedisUp,
-      problem: problemOf(this.#fleet.connection, executor),
+      problem: problemOf(this.#fleet.weakest, executor),
       slots: this.#slots.size,
       busySlots: this.#slots.busy,
       calls: this.#jobs.calls,

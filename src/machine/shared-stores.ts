@@ -1,4 +1,5 @@
 import type { Capability } from "../capabilities/capability.ts";
+import { BoundedCache } from "../bounded-cache.ts";
 import type { MachineLogger } from "./machine-log.ts";
 
 /** A store that was emptied is another one until both sides have looked again: what is different for longer stays so. */
@@ -11,10 +12,10 @@ interface Other {
   isTold: boolean;
 }
 
-/** Whether a machine keeps what tools store where the servers do. Where it does not, that is logged once for each of their stores. */
+/** Whether a machine keeps what tools store where the servers do. Where it has another store, that is logged once for each of theirs. */
 export class SharedStores {
   readonly #logger: MachineLogger | undefined;
-  readonly #others = new Map<string, Other>();
+  readonly #others = new BoundedCache<Other>(OTHERS_MAX);
 
   constructor(logger: MachineLogger | undefined) {
     this.#logger = logger;
@@ -32,11 +33,12 @@ export class SharedStores {
 
   #note(capability: string, store: string): void {
     const nowMs = performance.now();
-    const other = this.#others.get(store) ?? { sinceMs: nowMs, isTold: false };
-    if (!this.#others.has(store) && this.#others.size < OTHERS_MAX) this.#others.set(store, other);
+    const known = this.#others.get(store);
+    const other = known ?? { sinceMs: nowMs, isTold: false };
+    if (known === undefined) this.#others.set(store, other);
     if (other.isTold || nowMs - other.sinceMs < SETTLED_MS) return;
     other.isTold = true;
-    const why = `a server was given another ${capability}.url than this machine, or another database there`;
+    const why = `a server has another store for ${capability} than this machine, which may be said by ${capability}.url, or it was emptied`;
     this.#logger?.warn({ why }, `${capability} is left to servers that keep it in another store`);
   }
 }

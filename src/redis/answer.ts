@@ -13,5 +13,5 @@ export async function answerOf<Answer>(
   ask: (client: RedisClient) => Promise<Answer>,
   ms = ANSWER_MS,
 ): Promise<Answer | undefined> {
-  return connection.isReady ? valueIn(ms, ask(connection.client)) : undefined;
+  return connection.isReady ? valueIn(ms, (async () => ask(connection.client))()) : undefined;
 }

@@ -1,10 +1,9 @@
 import { readRedisUrl } from "./place.ts";
-import { SECRET_LEAST } from "./seal.ts";
+import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
 
 export const FLEET_DEFAULT = "default";
 /** What may be part of a key's name in Redis. */
 const FLEET_NAME = /^[A-Za-z0-9._-]{1,64}$/;
-const SECRET_MOST = 4_096;
 
 /** Checks an option that says where a Redis is. Throws a `TypeError` that shows nothing of it: it may hold a password. */
 export function resolveRedisUrl(option: string, url: unknown): string {

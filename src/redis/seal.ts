@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync }
 
 /** Characters that a secret has at least. */
 export const SECRET_LEAST = 16;
+export const SECRET_MOST = 4_096;
 /** Both say the version of the form with which a text begins. */
 const SEALED = "gcm1:";
 const UNSEALED = "plain1:";

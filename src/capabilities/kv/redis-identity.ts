@@ -12,8 +12,14 @@ const TRIES = 2;
 
 /** KEYS: where the identity is. ARGV: what it becomes where there is none. Answers what it is. */
 const IDENTIFY = new Script(`
-redis.call("SET", KEYS[1], ARGV[1], "NX")
-return redis.call("GET", KEYS[1])
+local known = redis.call("GET", KEYS[1])
+if known then
+  -- A Redis that only reads must not say whose it is.
+  redis.call("PERSIST", KEYS[1])
+  return known
+end
+redis.call("SET", KEYS[1], ARGV[1])
+return ARGV[1]
 `);
 
 /**

@@ -162,7 +162,7 @@ export class QueueExecutor implements Executor {
       await this.#roll.look();
       if (this.#roll.misfit !== null) throw this.#fleet.unusable(this.#roll.misfit);
       if (performance.now() > untilMs) {
-        const why = problemOf(this.#fleet.connection, this.#roll) ?? NO_MACHINE;
+        const why = problemOf(this.#fleet.weakest, this.#roll) ?? NO_MACHINE;
         throw this.#fleet.unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
       }
       await delay(LOOK_MS);
@@ -195,7 +195,7 @@ export class QueueExecutor implements Executor {
   stats(): ExecutorStats {
     const { serving } = this.#roll;
     const all = [...this.#roll.all.values()];
-    const isUp = this.#fleet.connection.isReady;
+    const isUp = this.#fleet.weakest.isReady;
     return {
       ...sumUpMachines(all),
       ready: this.#closed === null && isUp && serving.length > 0,
@@ -204,7 +204,7 @@ export class QueueExecutor implements Executor {
         ...describeMachines(this.#roll),
         waitingJobs: this.#calls.waitingJobs,
         isRedisUp: isUp,
-        problem: problemOf(this.#fleet.connection, this.#roll),
+        problem: problemOf(this.#fleet.weakest, this.#roll),
       },
     };
   }
@@ -235,10 +235,10 @@ export class QueueExecutor implements Executor {
     this.#sweep.keepOn();
   }
 
-  /** Nothing comes of calls while Redis is away for so long. */
+  /** Nothing comes of calls while Redis is away for so long, nor of those of a server that cannot say that it is there. */
   get #lost(): Failure | null {
     const { lostMs } = this.#options;
-    if (this.#fleet.connection.lostForMs < lostMs) return null;
+    if (this.#fleet.weakest.lostForMs < lostMs) return null;
     return { code: "executor_lost", message: `the fleet's Redis has not been reached for ${lostMs} ms` };
   }
 

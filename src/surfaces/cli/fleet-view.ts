@@ -36,6 +36,13 @@ function wrap(text: string): readonly string[] {
 }
 
 function line(id: string, values: readonly string[], last: string): string {
-  const columns = values.map((value, at) => visible(value).padEnd(WIDTHS[at] ?? 0));
+  const columns = values.map((value, at) => column(value, WIDTHS[at] ?? 0));
   return `${visible(id).padEnd(ID_WIDTH)}${columns.join("")}${visible(last)}`.trimEnd();
+}
+
+/** What is too long for it is cut off, one space before the next. */
+function column(value: string, width: number): string {
+  return visible(value)
+    .slice(0, width - 1)
+    .padEnd(width);
 }

@@ -18,6 +18,8 @@ export interface TopView {
 }
 
 const LABEL_WIDTH = 12;
+/** An empty line, headings, and some machines. */
+const MACHINE_LINES = 6;
 const BARS = "▁▂▃▄▅▆▇█";
 const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -28,7 +30,10 @@ const HEADINGS = ["calls/s", "errors/s", "cpu ms/s", "p99"];
 export function renderTop(snapshot: Snapshot, view: TopView): readonly string[] {
   const head = [...summaryOf(snapshot, view.origin), ...chartsOf(view)];
   const room = view.rows - head.length - 2;
-  const listed = [...toolsOf(snapshot, view), ...machinesOf(snapshot)].slice(0, Math.max(0, room));
+  const machines = machinesOf(snapshot);
+  // However many tools there are, some machines are seen.
+  const tools = toolsOf(snapshot, view).slice(0, Math.max(0, room - Math.min(machines.length, MACHINE_LINES)));
+  const listed = [...tools, ...machines].slice(0, Math.max(0, room));
   const last = view.problem ?? "q quits; tools by c calls, u processor time, e errors";
   const lines = [...head, ...listed];
   const padding = Array.from({ length: Math.max(0, view.rows - lines.length - 1) }, () => "");
