@@ -115,7 +115,7 @@ end
 local nextTag, lastPlace = {}, base
 local function turn(tenant, level, cost, count)
   local tag = nextTag[tenant] or tonumber(call('ZSCORE', KEYS[2], tenant) or nil) or v
-  if tag < v then tag = v end
+  if not (tag >= v and tag < 2^53) then tag = v end
   nextTag[tenant] = tag + count * cost
   lastPlace = math.max(lastPlace, nextTag[tenant] - cost - ${LEVEL} * level)
   return text(tag)

@@ -6,6 +6,7 @@ import { wordsOf } from "./damage.ts";
 import { type Entry, entriesOf, idAfter, isWhole, LETTER_BYTES_MAX, TAKE, type Taken } from "./mail-script.ts";
 import type { MailOptions } from "./mailbox.ts";
 import type { Letter } from "./messages.ts";
+import { Numbers } from "./numbers.ts";
 import { readLetter } from "./read-message.ts";
 
 /** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
@@ -35,7 +36,7 @@ export class Inbox<Message> {
   readonly #options: InboxOptions<Message>;
   /** A read that waits holds its connection. */
   readonly #reader: RedisConnection;
-  readonly #seqs = new BoundedCache<number>(SENDERS_MAX, SENDERS_MAX, () => 1);
+  readonly #numbers = new BoundedCache<Numbers>(SENDERS_MAX);
   #last = BEGINNING;
   #readMs = -Infinity;
   /** Whether what waits is to be taken together, and what was read is to be taken away. */
@@ -90,6 +91,8 @@ export class Inbox<Message> {
       } catch (error) {
         // Redis is away, or this is the end; or what is in the place of the box is none.
         if (replyOf(error) === "WRONGTYPE") await this.#clear();
+        // Together with others nothing is taken that is too long to be read.
+        this.#isTaking = true;
         if (!this.#isClosed) await delay(PAUSE_MS);
       }
     }
@@ -158,9 +161,9 @@ export class Inbox<Message> {
   }
 
   #isNew({ from, seq }: Letter<unknown>): boolean {
-    const last = this.#seqs.get(from) ?? 0;
-    if (seq <= last) return false;
-    this.#seqs.set(from, seq);
-    return true;
+    const known = this.#numbers.get(from);
+    const numbers = known ?? new Numbers();
+    if (known === undefined) this.#numbers.set(from, numbers);
+    return numbers.take(seq);
   }
 }

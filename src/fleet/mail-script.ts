@@ -6,6 +6,9 @@ export const LETTER_BYTES_MAX = 512 * 1024;
 const ENTRIES_MAX = 128;
 const BYTES_MAX = 8 * 1024 * 1024;
 
+/** Both parts of a place have 64 bits. */
+const NTH_MAX = 2n ** 64n - 1n;
+
 /** An entry of a box: its place, and the letter as it was packed, or empty text where what is there is none. */
 export interface Entry {
   readonly id: string;
@@ -59,11 +62,14 @@ export interface Taken {
 
 /** Whether there was no more in a box when it answered with these. */
 export function isWhole(entries: readonly Entry[]): boolean {
-  return entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + packed.length, 0) < BYTES_MAX;
+  return (
+    entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + Buffer.byteLength(packed), 0) < BYTES_MAX
+  );
 }
 
 /** Nothing in a stream lies between the two. */
 export function idAfter(id: string): string {
   const dash = id.indexOf("-");
-  return `${id.slice(0, dash)}-${Number(id.slice(dash + 1)) + 1}`;
+  const [ms, nth] = [BigInt(id.slice(0, dash)), BigInt(id.slice(dash + 1))];
+  return nth < NTH_MAX ? `${ms}-${nth + 1n}` : `${ms + 1n}-0`;
 }

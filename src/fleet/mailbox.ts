@@ -149,8 +149,9 @@ export class Outbox<Message> {
     }
     this.#waiting.clear();
     this.#held = 0;
-    this.#delivery = Promise.all(sent).then(
-      () => true,
+    // One letter may overtake another.
+    this.#delivery = Promise.all([this.#delivery, ...sent]).then(
+      ([before]) => before,
       () => false,
     );
   }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { answerOf } from "../redis/answer.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 
@@ -6,6 +7,7 @@ const BLOCK_S = 2;
 const BLOCK_MS = BLOCK_S * 1_000;
 /** So much later nothing comes of it any more. */
 const LATE_MS = 1_000;
+const PAUSE_MS = 200;
 
 /**
  * Waits for jobs: BullMQ marks in Redis that there may be some. Its worker would wait for the mark as well, but for ever where the node
@@ -15,6 +17,7 @@ export class JobMarker implements AsyncDisposable {
   readonly #connection: RedisConnection;
   readonly #key: string;
   #isClosed = false;
+  #closing: Promise<void> | null = null;
 
   /** A read that waits holds its connection, so that is one of its own. */
   constructor(connection: RedisConnection, key: string) {
@@ -25,12 +28,22 @@ export class JobMarker implements AsyncDisposable {
   /** Resolves when there may be a job, and after a while in any case. Never rejects. */
   async wait(): Promise<void> {
     if (this.#isClosed || !(await this.#connection.ready(BLOCK_MS))) return;
-    await answerOf(this.#connection, (client) => client.bzpopmin(this.#key, BLOCK_S), BLOCK_MS + LATE_MS);
+    const answer = await answerOf(
+      this.#connection,
+      (client) => client.bzpopmin(this.#key, BLOCK_S),
+      BLOCK_MS + LATE_MS,
+    );
+    // What is refused is refused at once.
+    if (answer === undefined && !this.#isClosed) await delay(PAUSE_MS);
   }
 
   /** Ends what waits. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isClosed) return;
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true;
     this.#connection.client.disconnect();
     await this.#connection.close();

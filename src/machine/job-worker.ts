@@ -9,6 +9,11 @@ const DATA_MAX = 512 * 1024;
  * beside it, or a parent, which BullMQ would follow, or what no memory has room for.
  */
 export class JobWorker extends Worker {
+  /** The next job, if there is one. What its queue's limits were, if somebody has set any, is not remembered. */
+  pull(token: string): Promise<BullJob | undefined> {
+    return this.moveToActive(token, this.opts.name);
+  }
+
   protected override createJob({ attemptsStarted, timestamp, stalledCounter, data }: JobJson, id: string): BullJob {
     const ours = { id, name: "calls", opts: {}, progress: 0, attemptsMade: 0, failedReason: "", returnvalue: "" };
     const job = super.createJob({ ...ours, attemptsStarted, timestamp, stalledCounter, data: "null" }, id);

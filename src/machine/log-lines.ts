@@ -1,6 +1,9 @@
 /** So many characters of a call's lines may be on their way at once, or one line: what others say is not to wait behind more. */
 const AHEAD_MAX = 64 * 1024;
 
+/** So often in vain it is looked whether the server has said so. */
+const LOOKS = 3;
+
 /** Some lines of a call, the first of which has this number. */
 export interface SomeLines {
   readonly at: number;
@@ -17,6 +20,7 @@ export class LogLines {
   /** Characters on their way that the server need not have read yet. */
   #ahead = 0;
   #isFull = false;
+  #looks = 0;
 
   constructor(send: (some: SomeLines) => void) {
     this.#send = send;
@@ -27,9 +31,15 @@ export class LogLines {
     this.#sendSome();
   }
 
+  /** Looked at again and again: the server's word may have been lost. */
+  look(): void {
+    if (this.#isFull && ++this.#looks >= LOOKS) this.goOn();
+  }
+
   /** The server has those that were the last for a while. */
   goOn(): void {
     this.#isFull = false;
+    this.#looks = 0;
     this.#ahead = 0;
     this.#sendSome();
   }

@@ -195,6 +195,7 @@ export class MachineCall implements Job {
 
   /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
   repeatAsks(): void {
+    this.#lines?.look();
     let isDue = false;
     for (const asked of this.#asks.values()) {
       const looks = ++asked.looks;

@@ -139,7 +139,9 @@ export class MachineJobs {
     }
     // It was lost to us meanwhile, and has come back: who had it before has no say any more.
     before?.abandon();
-    if (!(await this.#isWanted(data.server))) {
+    const isWanted = await this.#isWanted(data.server);
+    if (isWanted === null) return this.#leave(job);
+    if (!isWanted) {
       this.#host.onDamage("a job was dropped: its server is gone");
       return job.orphan();
     }
@@ -182,15 +184,25 @@ export class MachineJobs {
     );
   }
 
-  async #isWanted(server: string): Promise<boolean> {
+  /** Whether a server is there whose job has come; `null` where nobody can say. */
+  async #isWanted(server: string): Promise<boolean | null> {
+    let isThere: boolean | null = null;
     for (let looked = 0; looked < UNSEEN_MAX; looked++) {
-      if ((await this.#owners.isThere(server)) === true) return true;
+      isThere = await this.#owners.isThere(server);
+      if (isThere === true) return true;
       // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
       if (this.#owners.isGone(server)) return false;
       await delay(UNSEEN_MS);
     }
-    this.#owners.noteGone(server);
-    return false;
+    if (isThere === false) this.#owners.noteGone(server);
+    return isThere;
+  }
+
+  /** Lets another machine have a job that this one knows too little of. */
+  #leave(job: MachineJob): void {
+    this.#jobs.delete(job.id);
+    job.abandon();
+    void job.puller.giveBack(job.bull, job.token);
   }
 
   #onEnd(job: MachineJob): void {

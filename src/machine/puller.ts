@@ -106,6 +106,7 @@ export class Puller {
     await valueIn(CLOSE_MS, this.#worker.close(true));
     // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
+    await this.#marker[Symbol.asyncDispose]();
     await this.#keeper.close();
     await within(
       CLOSE_MS,
@@ -123,7 +124,7 @@ export class Puller {
       }
       const token = `${fleet.id}:${++this.#tokens}`;
       try {
-        const job = await this.#worker.getNextJob(token, { block: false });
+        const job = await this.#worker.pull(token);
         if (job === undefined) await this.#marker.wait();
         else this.#take(job, token);
       } catch (error) {

@@ -40,16 +40,16 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
   test("does jobs, and does them again after a failover, each once", { timeout: 90_000 }, async () => {
     await using place = await start();
     await using connection = await connectTo(place.url, { key: prefix });
-    const done: unknown[] = [];
+    const done: number[] = [];
     const queue = new Queue(NAME, { connection: connection.client, prefix });
-    const worker = new Worker(NAME, null, { connection: connection.client, prefix, autorun: false });
+    const worker = new Worker<number>(NAME, null, { connection: connection.client, prefix, autorun: false });
     queue.on("error", () => undefined);
     worker.on("error", () => undefined);
     await using marker = new JobMarker(connection, worker.toKey("marker"));
     const closed = new AbortController();
     const work = async (): Promise<void> => {
       while (!closed.signal.aborted) {
-        const job: Job<unknown> | undefined = await worker.getNextJob("token", { block: false });
+        const job: Job<number> | undefined = await worker.getNextJob("token", { block: false });
         if (job === undefined) await marker.wait();
         else {
           done.push(job.data);
@@ -60,10 +60,10 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
     const working = work();
     try {
       await queue.addBulk([1, 2, 3].map((data) => ({ name: "job", data })));
-      await expect.poll(() => done.toSorted(), { timeout: LONG_MS }).toEqual([1, 2, 3]);
+      await expect.poll(() => done.toSorted((a, b) => a - b), { timeout: LONG_MS }).toEqual([1, 2, 3]);
       await place.fail();
       await queue.add("job", 4);
-      await expect.poll(() => done.toSorted(), { timeout: LONG_MS }).toEqual([1, 2, 3, 4]);
+      await expect.poll(() => done.toSorted((a, b) => a - b), { timeout: LONG_MS }).toEqual([1, 2, 3, 4]);
       await expect.poll(() => queue.getCompletedCount(), { timeout: LONG_MS }).toBe(4);
       expect(done).toHaveLength(4);
     } finally {

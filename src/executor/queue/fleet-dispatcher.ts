@@ -215,6 +215,7 @@ export class FleetDispatcher {
     if (!call.isInspection) this.#host.notePace(call, reply.cpuMs);
     if (reply.refusedForMs !== undefined) this.#host.noteRefusal(call, reply.refusedForMs);
     this.#forget(call);
+    if (call.carrier?.open.size === 0) call.carrier.isDone = true;
     try {
       call.finish(reply, performance.now());
     } catch (error) {

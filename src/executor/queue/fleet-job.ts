@@ -17,6 +17,8 @@ export class FleetJob {
   /** The machine that began it last, and for the how manieth time: none that began it earlier is heard. */
   machine: string | null = null;
   start = 0;
+  /** Whether a machine has said how the last of its calls ended: then that one takes it out of the queue. */
+  isDone = false;
   /** Whether its machine is known to be gone, and no other has it yet. */
   isLost = false;
   /** When it was last heard of, or looked for. */

@@ -157,9 +157,13 @@ export class Sender {
       return { name: "calls", data, opts };
     });
     // A few are brought sooner one by one: what brings them together costs as much as some of them.
-    if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
-    else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
-    for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
+    try {
+      if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
+      else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
+    } finally {
+      // Where one was refused, others may have been taken.
+      for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
+    }
   }
 
   #claim(call: FleetCall): Claim {
