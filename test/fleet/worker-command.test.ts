@@ -134,7 +134,12 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
   test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
     ["an address of Redis that is none", ["--redis", `http://:${SECRET}@a`], {}, /executor\.url: the URL of Redis/],
     ["a fleet that cannot be called so", ["--redis", "redis://a", "--fleet", "{a}"], {}, /executor\.fleet: /],
-    ["a secret that is too short", ["--redis", "redis://a"], { GLOVEBOX_FLEET_SECRET: "hush" }, /GLOVEBOX_FLEET_SECRET: .* at least 16/],
+    [
+      "a secret that is too short",
+      ["--redis", "redis://a"],
+      { GLOVEBOX_FLEET_SECRET: "hush" },
+      /GLOVEBOX_FLEET_SECRET: .* at least 16/,
+    ],
     ["slots that are no number", ["--redis", "redis://a", "--slots", "many"], {}, /whole number/],
     [
       "an address that it cannot listen on",
