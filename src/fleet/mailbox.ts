@@ -1,5 +1,5 @@
 import { BoundedCache } from "../bounded-cache.ts";
-import { within } from "../deadline.ts";
+import { valueIn } from "../deadline.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import type { FleetKeys } from "./keys.ts";
 import { SEND_AND_KEEP } from "./mail-script.ts";
@@ -17,8 +17,8 @@ const LETTER_MAX = 512 * 1024;
 const HELD_MAX = 64 * 1024 * 1024;
 /** What is sent with `note` goes with what is sent within so long, or then. */
 const NOTE_MS = 1;
-/** Senders that are remembered. */
-const SENDERS_MAX = 10_000;
+/** Boxes that are remembered. */
+const RECIPIENTS_MAX = 10_000;
 
 /** What a mailbox needs of its fleet. */
 export interface MailOptions {
@@ -38,11 +38,7 @@ export interface OutboxOptions extends MailOptions {
 export class Outbox<Message> {
   readonly #options: OutboxOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
-  readonly #boxes = new BoundedCache<{ readonly seq: number; readonly renewedMs: number }>(
-    SENDERS_MAX,
-    SENDERS_MAX,
-    () => 1,
-  );
+  readonly #boxes = new BoundedCache<{ readonly seq: number; readonly renewedMs: number }>(RECIPIENTS_MAX);
   #held = 0;
   /** Whether the last letters have come to Redis, once that is known. */
   #delivery = Promise.resolve(true);
@@ -80,13 +76,7 @@ export class Outbox<Message> {
     // What else is said in this turn goes with it.
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.#flush();
-    let isDelivered = false;
-    if (this.#held === 0)
-      await within(
-        ms,
-        this.#delivery.then((is) => void (isDelivered = is)),
-      );
-    return isDelivered;
+    return this.#held === 0 && (await valueIn(ms, this.#delivery)) === true;
   }
 
   /** Sends what waits, as far as there is a Redis. */
@@ -149,10 +139,11 @@ export class Outbox<Message> {
     }
     this.#waiting.clear();
     this.#held = 0;
-    // One letter may overtake another.
-    this.#delivery = Promise.all([this.#delivery, ...sent]).then(
-      ([before]) => before,
+    const delivery = Promise.all(sent).then(
+      () => true,
       () => false,
     );
+    // A letter may overtake those before it, so they are waited for as well; how they fared was theirs.
+    this.#delivery = Promise.all([delivery, this.#delivery]).then(([isDelivered]) => isDelivered);
   }
 }
