@@ -32,6 +32,15 @@ export class BoundedCache<Value> {
     }
   }
 
+  /** What there is, or else what is made for it now. */
+  getOrMake(key: string, make: () => Value): Value {
+    const known = this.get(key);
+    if (known !== undefined) return known;
+    const value = make();
+    this.set(key, value);
+    return value;
+  }
+
   keys(): Iterable<string> {
     return this.#values.keys();
   }

@@ -87,7 +87,7 @@ export class CapBook {
   readonly #entries = new Map<string, Entry>();
   readonly #keys: FleetKeys;
   readonly #limits: Caps;
-  readonly #names = new BoundedCache<string>(NAMES_MAX, NAMES_MAX, () => 1);
+  readonly #names = new BoundedCache<string>(NAMES_MAX);
   #held = 0;
 
   constructor(keys: FleetKeys, limits: Caps) {
@@ -171,11 +171,7 @@ export class CapBook {
   }
 
   #nameOf(text: string): string {
-    const known = this.#names.get(text);
-    if (known !== undefined) return known;
-    const name = shortName(text);
-    this.#names.set(text, name);
-    return name;
+    return this.#names.getOrMake(text, () => shortName(text));
   }
 
   #letGo(entry: Entry): void {

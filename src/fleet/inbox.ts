@@ -161,9 +161,6 @@ export class Inbox<Message> {
   }
 
   #isNew({ from, seq }: Letter<unknown>): boolean {
-    const known = this.#numbers.get(from);
-    const numbers = known ?? new Numbers();
-    if (known === undefined) this.#numbers.set(from, numbers);
-    return numbers.take(seq);
+    return this.#numbers.getOrMake(from, () => new Numbers()).take(seq);
   }
 }

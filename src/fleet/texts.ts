@@ -110,7 +110,7 @@ export class TextPublisher {
    * `TextFailure`.
    */
   async publish(text: string): Promise<TextRef> {
-    const identity = this.#identify(text);
+    const identity = this.#identities.getOrMake(text, () => identify(text));
     const known = this.#known.get(identity.hash);
     if (known?.kind !== "published" || performance.now() >= known.untilMs) return this.#once(identity, text);
     // It is there for half of its time still, so no call waits, or fails, for the other half's sake: the next one tries again.
@@ -129,14 +129,6 @@ export class TextPublisher {
    */
   forget(hash: string, why: "missing" | "damaged" = "missing"): void {
     this.#known.set(hash, { kind: why });
-  }
-
-  #identify(text: string): Identity {
-    const known = this.#identities.get(text);
-    if (known !== undefined) return known;
-    const identity = identify(text);
-    this.#identities.set(text, identity);
-    return identity;
   }
 
   #once(identity: Identity, text: string): Promise<TextRef> {

@@ -16,7 +16,6 @@ const PAUSE_MS = 200;
 export class JobMarker implements AsyncDisposable {
   readonly #connection: RedisConnection;
   readonly #key: string;
-  #isClosed = false;
   #closing: Promise<void> | null = null;
 
   /** A read that waits holds its connection, so that is one of its own. */
@@ -27,14 +26,14 @@ export class JobMarker implements AsyncDisposable {
 
   /** Resolves when there may be a job, and after a while in any case. Never rejects. */
   async wait(): Promise<void> {
-    if (this.#isClosed || !(await this.#connection.ready(BLOCK_MS))) return;
+    if (this.#closing !== null || !(await this.#connection.ready(BLOCK_MS))) return;
     const answer = await answerOf(
       this.#connection,
       (client) => client.bzpopmin(this.#key, BLOCK_S),
       BLOCK_MS + LATE_MS,
     );
     // What is refused is refused at once.
-    if (answer === undefined && !this.#isClosed) await delay(PAUSE_MS);
+    if (answer === undefined && this.#closing === null) await delay(PAUSE_MS);
   }
 
   /** Ends what waits. */
@@ -44,7 +43,6 @@ export class JobMarker implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#isClosed = true;
     this.#connection.client.disconnect();
     await this.#connection.close();
   }

@@ -124,7 +124,7 @@ export class MachineJobs {
         ...this.#host,
         send: (server, message) => this.#host.send(server, message),
         note: (server, message) => this.#host.note(server, message),
-        limits: (limits) => this.#oneLimits(limits),
+        limits: (limits) => this.#limits.getOrMake(JSON.stringify(limits), () => limits),
         isHeard: async (one) => (await this.#host.delivered()) && (await one.puller.holds(one.bull, one.token)),
         onEnd: (ended) => this.#onEnd(ended),
       },
@@ -238,13 +238,5 @@ export class MachineJobs {
       );
     }
     this.#turns.push(turn);
-  }
-
-  #oneLimits(limits: FleetLimits): FleetLimits {
-    const text = JSON.stringify(limits);
-    const known = this.#limits.get(text);
-    if (known !== undefined) return known;
-    this.#limits.set(text, limits);
-    return limits;
   }
 }

@@ -108,10 +108,7 @@ export class Puller {
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
     await this.#marker[Symbol.asyncDispose]();
     await this.#keeper.close();
-    await within(
-      CLOSE_MS,
-      this.#locks.close().catch(() => undefined),
-    );
+    await valueIn(CLOSE_MS, this.#locks.close());
   }
 
   async #pull(): Promise<void> {

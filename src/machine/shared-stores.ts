@@ -33,9 +33,7 @@ export class SharedStores {
 
   #note(capability: string, store: string): void {
     const nowMs = performance.now();
-    const known = this.#others.get(store);
-    const other = known ?? { sinceMs: nowMs, isTold: false };
-    if (known === undefined) this.#others.set(store, other);
+    const other = this.#others.getOrMake(store, () => ({ sinceMs: nowMs, isTold: false }));
     if (other.isTold || nowMs - other.sinceMs < SETTLED_MS) return;
     other.isTold = true;
     const why = `a server has another store for ${capability} than this machine, which may be said by ${capability}.url, or it was emptied`;

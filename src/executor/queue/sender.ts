@@ -49,7 +49,7 @@ export class Sender {
   #waiting: FleetCall[] = [];
   /** Calls for which the fleet had no room. */
   #held: FleetCall[] = [];
-  readonly #paces = new BoundedCache<Pace>(PACES_MAX, PACES_MAX, () => 1);
+  readonly #paces = new BoundedCache<Pace>(PACES_MAX);
   #rounds = 0;
   #isDue = false;
   #jobs = 0;
@@ -78,11 +78,7 @@ export class Sender {
 
   /** How long calls of a tool take. */
   pace({ job }: FleetCall): Pace {
-    const known = this.#paces.get(job.script.key);
-    if (known !== undefined) return known;
-    const pace = new Pace();
-    this.#paces.set(job.script.key, pace);
-    return pace;
+    return this.#paces.getOrMake(job.script.key, () => new Pace());
   }
 
   close(): void {
