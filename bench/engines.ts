@@ -1,6 +1,6 @@
-import { createEngine, type Engine } from "../src/engine.ts";
+import { createEngine, type Engine } from "../src/engine/engine.ts";
 import type { ExecutorKind } from "../src/executor/executor.ts";
-import type { EngineOptions } from "../src/options.ts";
+import type { EngineOptions } from "../src/engine/options.ts";
 
 /** Both executors, for scenarios that compare them. */
 export const EXECUTORS: readonly ExecutorKind[] = ["process", "threads"];

@@ -3,7 +3,7 @@
  * answers the body that it was sent. Says its address to its parent, and ends with it.
  */
 import { fastify } from "fastify";
-import { createServer } from "../../src/surfaces/http/server.ts";
+import { createServer } from "../../src/service/http/server.ts";
 import { openEngineAsItComes } from "../engines.ts";
 import { addTool } from "../tools.ts";
 

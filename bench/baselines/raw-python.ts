@@ -1,10 +1,10 @@
 /** Python without an engine around it: an isolate, the same image, and one call, in this thread. */
 import ivm from "isolated-vm";
-import type { ToolScript } from "../../src/protocol/script.ts";
-import { preparePython } from "../../src/runtimes/python/image.ts";
-import { bundlePrelude } from "../../src/runtimes/prelude.ts";
-import { compileTool } from "../../src/worker/guest-realm.ts";
-import { Python } from "../../src/worker/python/python.ts";
+import type { ToolScript } from "../../src/base/protocol/script.ts";
+import { preparePython } from "../../src/tool/runtimes/python/image.ts";
+import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
+import { compileTool } from "../../src/executor/worker/guest-realm.ts";
+import { Python } from "../../src/executor/worker/python/python.ts";
 
 const MEMORY_MB = 64;
 const CALL_MS = 5_000;

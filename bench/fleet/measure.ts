@@ -7,8 +7,8 @@
  * Eight connections have one operation on its way each, so nothing is made cheaper by pipelining than it would be.
  */
 import { type Job, Queue, Worker } from "bullmq";
-import { FleetKeys } from "../../src/fleet/keys.ts";
-import { type RedisClient, RedisConnection } from "../../src/redis/connection.ts";
+import { FleetKeys } from "../../src/fleet/wire/keys.ts";
+import { type RedisClient, RedisConnection } from "../../src/store/redis/connection.ts";
 import { startRedis } from "../../test/redis-server.ts";
 import { median } from "../statistics.ts";
 import { type Cost, type Costs, costsOf, fit, type OperationName, OPERATIONS } from "./costs.ts";

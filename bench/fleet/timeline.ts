@@ -1,4 +1,4 @@
-import { type HeapNode, NodeHeap } from "../../src/schedule/heap.ts";
+import { type HeapNode, NodeHeap } from "../../src/engine/schedule/heap.ts";
 
 interface Event extends HeapNode {
   readonly run: () => void;

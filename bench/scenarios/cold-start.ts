@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type ivm from "isolated-vm";
-import type { Engine } from "../../src/engine.ts";
+import type { Engine } from "../../src/engine/engine.ts";
 import type { ToolDefinition } from "../../src/tool/definition.ts";
 import { openRawIsolate, openRawTool, wrap } from "../baselines/raw-isolates.ts";
 import { call, openEngine, sumOf } from "../engines.ts";

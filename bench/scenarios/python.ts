@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Engine } from "../../src/engine.ts";
+import type { Engine } from "../../src/engine/engine.ts";
 import type { ToolDefinition } from "../../src/tool/definition.ts";
 import { RawPython } from "../baselines/raw-python.ts";
 import { call, openEngine, sumOf } from "../engines.ts";

@@ -1,4 +1,4 @@
-import type { Engine } from "../../src/engine.ts";
+import type { Engine } from "../../src/engine/engine.ts";
 import type { SandboxMode } from "../../src/executor/executor.ts";
 import { openEngine } from "../engines.ts";
 import { runInEngine } from "../runs.ts";

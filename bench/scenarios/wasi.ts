@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Engine } from "../../src/engine.ts";
+import type { Engine } from "../../src/engine/engine.ts";
 import type { ToolDefinition } from "../../src/tool/definition.ts";
 import { call, openEngine } from "../engines.ts";
 import { combine, measure, type Subject } from "../sampling.ts";

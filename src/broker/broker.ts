@@ -1,7 +1,7 @@
-import type { Capability } from "../capabilities/capability.ts";
-import { within } from "../deadline.ts";
-import type { Ask } from "../executor/executor.ts";
-import { compileSchema } from "../tool/schema.ts";
+import type { Capability } from "./capabilities/capability.ts";
+import { within } from "../base/deadline.ts";
+import type { Ask } from "../base/protocol/ask.ts";
+import { compileSchema } from "../base/schema/schema.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";

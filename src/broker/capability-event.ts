@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Ask } from "../executor/executor.ts";
+import type { Ask } from "../base/protocol/ask.ts";
 
 /** How a capability call ended. */
 export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";

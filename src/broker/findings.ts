@@ -1,5 +1,5 @@
-import type { CapabilityRequest } from "../capabilities/capability.ts";
-import { pointerSegment } from "../json.ts";
+import type { CapabilityRequest } from "./capabilities/capability.ts";
+import { pointerSegment } from "../base/json.ts";
 import type { Grants } from "./grants.ts";
 import { isGiven, type Subject } from "./policy.ts";
 

@@ -1,4 +1,4 @@
-import type { Capability, CapabilityRequest, Refused } from "../capabilities/capability.ts";
+import type { Capability, CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type Allowed, isGiven, type Policy, ReadPolicy, type Subject } from "./policy.ts";
 
 /** Whose grants are asked for, and what of them. */

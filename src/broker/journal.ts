@@ -1,4 +1,4 @@
-import type { Answer } from "../executor/executor.ts";
+import type { Answer } from "../base/protocol/ask.ts";
 
 /** One capability call of a call: what was asked, and what was answered. */
 export interface JournalEntry {

@@ -1,4 +1,4 @@
-import type { Refused } from "../capabilities/capability.ts";
+import type { Refused } from "./capabilities/capability.ts";
 
 /** What was refused last: for whoever reads its message in the call's result. */
 export interface LastRefusal extends Refused {

@@ -4,12 +4,13 @@ import {
   type OpenCall,
   type OpenCapability,
   type Refused,
-} from "../capabilities/capability.ts";
-import type { ErrorCode } from "../errors.ts";
-import type { Answer, Ask, Told } from "../executor/executor.ts";
-import { describeExcess } from "../json.ts";
-import { CONTINUATIONS_MAX, isContinuation } from "../protocol/continuation.ts";
-import { describeViolations } from "../tool/violation.ts";
+} from "./capabilities/capability.ts";
+import type { ErrorCode } from "../base/errors.ts";
+import type { Answer, Ask } from "../base/protocol/ask.ts";
+import type { Told } from "../base/protocol/delegated.ts";
+import { describeExcess } from "../base/json.ts";
+import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/continuation.ts";
+import { describeViolations } from "../base/schema/violation.ts";
 import type { Decision, Grants } from "./grants.ts";
 import type { LastRefusal } from "./last-refusal.ts";
 import type { MethodChecks, SessionHost } from "./session-host.ts";

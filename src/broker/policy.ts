@@ -1,5 +1,5 @@
-import { ON_MACHINES, type OnMachines } from "../protocol/delegation.ts";
-import { type Capability, type CapabilityRequest, matchesName } from "../capabilities/capability.ts";
+import { ON_MACHINES, type OnMachines } from "../base/protocol/delegation.ts";
+import { type Capability, type CapabilityRequest, matchesName } from "./capabilities/capability.ts";
 
 /** What may be granted to whom. Names may end in `*`; what no rule allows is denied. */
 export interface Policy {

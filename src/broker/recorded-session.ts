@@ -1,4 +1,4 @@
-import type { Answer, Ask } from "../executor/executor.ts";
+import type { Answer, Ask } from "../base/protocol/ask.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import { Replay } from "./replay.ts";
 import type { LastRefusal } from "./last-refusal.ts";

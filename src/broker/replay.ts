@@ -1,4 +1,4 @@
-import type { Answer } from "../executor/executor.ts";
+import type { Answer } from "../base/protocol/ask.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 
 /**

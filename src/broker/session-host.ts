@@ -1,6 +1,6 @@
-import type { Capability } from "../capabilities/capability.ts";
-import type { Ask } from "../executor/executor.ts";
-import type { Validator } from "../tool/schema.ts";
+import type { Capability } from "./capabilities/capability.ts";
+import type { Ask } from "../base/protocol/ask.ts";
+import type { Validator } from "../base/schema/schema.ts";
 import type { CapabilityEvent, CapabilityOutcome, EventSubject } from "./capability-event.ts";
 
 /** A method's schemas, compiled when it is first called. */

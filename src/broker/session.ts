@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { Answer, Ask, Delegator, Told } from "../executor/executor.ts";
-import { describeExcess } from "../json.ts";
-import { isContinuation } from "../protocol/continuation.ts";
-import { type Delegation, ON_MACHINES, type OnMachines } from "../protocol/delegation.ts";
+import type { Answer, Ask } from "../base/protocol/ask.ts";
+import type { Delegator, Told } from "../base/protocol/delegated.ts";
+import { describeExcess } from "../base/json.ts";
+import { isContinuation } from "../base/protocol/continuation.ts";
+import { type Delegation, ON_MACHINES, type OnMachines } from "../base/protocol/delegation.ts";
 import type { Grants } from "./grants.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";

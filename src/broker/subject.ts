@@ -1,6 +1,6 @@
-import type { CallBinary, CallTool } from "../capabilities/capability.ts";
-import type { Answer } from "../executor/executor.ts";
-import type { Limits } from "../limits.ts";
+import type { CallBinary, CallTool } from "./capabilities/capability.ts";
+import type { Answer } from "../base/protocol/ask.ts";
+import type { Limits } from "../base/limits.ts";
 import type { CapabilityEvent } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
 

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../errors.ts";
+import type { ErrorCode } from "../base/errors.ts";
 import { type CapabilityOutcome, methodName } from "./capability-event.ts";
 
 /** Longest message of a failed ask, in characters. */

@@ -16,5 +16,5 @@ export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator
 export function referenceTool(name: ReferenceTool): string {
   // In a package that was built, modules are JavaScript, as this one is. What is Python stays as it is.
   const extension = name === "python_exec" ? ".py" : extname(import.meta.url);
-  return fileURLToPath(new URL(`../tools/${name}${extension}`, import.meta.url));
+  return fileURLToPath(new URL(`./tools/${name}${extension}`, import.meta.url));
 }

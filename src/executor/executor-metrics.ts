@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { gaugesOf } from "../gauges.ts";
+import { gaugesOf } from "../base/gauges.ts";
 import type { ExecutorStats, RecycleReason, RestartReason, TellExecutorEvent } from "./executor.ts";
 
 const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [

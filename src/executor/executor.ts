@@ -1,25 +1,14 @@
-import type { ErrorCode } from "../errors.ts";
-import type { Answer, Ask } from "../protocol/ask.ts";
-import type { DelegatedAnswer, Delegation } from "../protocol/delegation.ts";
-import type { Failure, RunLimits } from "../protocol/messages.ts";
-import type { Inspection, ToolScript } from "../protocol/script.ts";
-import type { Progress } from "../result.ts";
-import type { Ticket } from "../ticket.ts";
+import type { ErrorCode } from "../base/errors.ts";
+import type { Answer, Ask } from "../base/protocol/ask.ts";
+import type { Delegator } from "../base/protocol/delegated.ts";
+import type { Failure, RunLimits } from "../base/protocol/messages.ts";
+import type { Inspection, ToolScript } from "../base/protocol/script.ts";
+import type { Progress } from "../base/result.ts";
+import type { Ticket } from "../base/ticket.ts";
 import type { FleetStats } from "./fleet-state.ts";
 
-export type { Answer, Ask } from "../protocol/ask.ts";
-
-/** What came of an ask that the machine that runs the call was to carry out. */
-export type Told = DelegatedAnswer<Exclude<Answer, { readonly kind: "diverged" }>>;
-
-/** The broker of a call of which the machine that runs it may carry something out. */
-export interface Delegator {
-  readonly delegation: Delegation;
-  /** What came of an ask that a machine was to carry out. */
-  tell(told: Told): void;
-  /** The machine is heard no more: what it has not told is carried out by the broker, when it is asked for again. */
-  loseMachine(): void;
-}
+export type { Answer, Ask } from "../base/protocol/ask.ts";
+export type { Delegator, Told } from "../base/protocol/delegated.ts";
 
 /** A call as an executor takes it. */
 export interface Job {

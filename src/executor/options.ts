@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { count } from "../count.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../redis/options.ts";
+import { count } from "../base/count.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/options.ts";
 import type {
   ExecutorKind,
   ExecutorOptions,

@@ -1,5 +1,5 @@
 import type { ExecutorStats } from "./executor.ts";
-import type { Roster } from "./roster.ts";
+import type { Roster } from "./dispatch/roster.ts";
 
 /** Sums up what workers last told of themselves. */
 export function sumUp(rosters: readonly Roster[]): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes"> {

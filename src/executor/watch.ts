@@ -1,5 +1,5 @@
-import type { HungryTurn } from "../protocol/control.ts";
-import { monotonicMs, readReservedMb, readTurns, type Turn } from "../protocol/turn-record.ts";
+import type { HungryTurn } from "../base/protocol/control.ts";
+import { monotonicMs, readReservedMb, readTurns, type Turn } from "../base/protocol/turn-record.ts";
 
 const WATCH_EVERY_MS = 25;
 /** How much longer than its budget a turn may last before it counts as one that V8 cannot end. */

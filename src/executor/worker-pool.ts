@@ -1,7 +1,7 @@
 import { Piscina } from "piscina";
 import type { MessagePort } from "node:worker_threads";
-import { within } from "../deadline.ts";
-import type { ServeTask, WorkerSettings } from "../worker/settings.ts";
+import { within } from "../base/deadline.ts";
+import type { ServeTask, WorkerSettings } from "./worker/settings.ts";
 
 /** Heap of a worker thread itself, in MiB: it holds messages on their way, never a tool's objects. */
 const WORKER_HEAP_MB = 768;
@@ -25,7 +25,7 @@ export class WorkerPool {
     this.#onEnd = onEnd;
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     this.#pool = new Piscina({
-      filename: new URL(`../worker/entry.${extension}`, import.meta.url).href,
+      filename: new URL(`./worker/entry.${extension}`, import.meta.url).href,
       minThreads: workers,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,

@@ -1,6 +1,6 @@
-import { Redactor } from "../capabilities/secrets/redactor.ts";
-import type { JsonValue } from "../json.ts";
-import type { ToolResult } from "../result.ts";
+import { Redactor } from "../broker/capabilities/secrets/redactor.ts";
+import type { JsonValue } from "../base/json.ts";
+import type { ToolResult } from "../base/result.ts";
 
 /** What is shorter may stand in a text by chance, and what is longer is no key. */
 const [VALUE_MIN, VALUE_MAX] = [8, 4_096];

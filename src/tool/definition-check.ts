@@ -1,10 +1,10 @@
-import { GloveboxError } from "../errors.ts";
-import type { JsonSchema } from "../json.ts";
-import { DEFAULT_LIMITS, MAX_LIMITS, resolveLimits } from "../limits.ts";
-import { RUNTIMES } from "../protocol/script.ts";
+import { GloveboxError } from "../base/errors.ts";
+import type { JsonSchema } from "../base/json.ts";
+import { DEFAULT_LIMITS, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
+import { RUNTIMES } from "../base/protocol/script.ts";
 import type { ToolDefinition } from "./definition.ts";
-import { compileSchema, type Validator } from "./schema.ts";
-import { describeViolations } from "./violation.ts";
+import { compileSchema, type Validator } from "../base/schema/schema.ts";
+import { describeViolations } from "../base/schema/violation.ts";
 
 export interface CheckOptions {
   /** For the `spec` of a module: the module is the source, so the spec must name none. */

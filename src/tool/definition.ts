@@ -1,8 +1,8 @@
-import type { CapabilityRequest } from "../capabilities/capability.ts";
-import type { ContractName, ToolAnnotations } from "../contracts/contract.ts";
-import type { JsonSchema, JsonValue } from "../json.ts";
-import type { Limits } from "../limits.ts";
-import type { Isolation, ModuleContractName, Runtime } from "../protocol/script.ts";
+import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
+import type { ContractName, ToolAnnotations } from "./contracts/contract.ts";
+import type { JsonSchema, JsonValue } from "../base/json.ts";
+import type { Limits } from "../base/limits.ts";
+import type { Isolation, ModuleContractName, Runtime } from "../base/protocol/script.ts";
 
 /** What somebody who registers a tool says of it. */
 export interface ToolDefinition {

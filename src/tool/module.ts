@@ -1,9 +1,9 @@
-import { agentspace, requireRuntime, toolData } from "../contracts/agentspace.ts";
-import { ContractError, type ToolDescription } from "../contracts/contract.ts";
-import { MODULE_CONTRACTS } from "../contracts/modules.ts";
-import { GloveboxError } from "../errors.ts";
-import { isObject, type JsonValue } from "../json.ts";
-import type { Inspection, ModuleContractName, Runtime } from "../protocol/script.ts";
+import { agentspace, requireRuntime, toolData } from "./contracts/agentspace.ts";
+import { ContractError, type ToolDescription } from "./contracts/contract.ts";
+import { MODULE_CONTRACTS } from "./contracts/modules.ts";
+import { GloveboxError } from "../base/errors.ts";
+import { isObject, type JsonValue } from "../base/json.ts";
+import type { Inspection, ModuleContractName, Runtime } from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition, ToolLocation } from "./definition.ts";
 

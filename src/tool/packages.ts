@@ -1,13 +1,13 @@
-import { Connections, type FetchOptions } from "../capabilities/fetch/connections.ts";
-import { BoundedCache } from "../bounded-cache.ts";
-import { within } from "../deadline.ts";
-import { GloveboxError } from "../errors.ts";
-import { findPackage, openPackage, type PackageContext } from "../package/open.ts";
-import type { ResolvedPackageOptions } from "../package/options.ts";
-import type { PackageEvent, Steps } from "../package/step.ts";
-import { Wheels } from "../runtimes/python/wheels.ts";
-import type { Bundle } from "./bundle.ts";
-import { bundlePackage } from "./code.ts";
+import { Connections, type FetchOptions } from "../broker/capabilities/fetch/connections.ts";
+import { BoundedCache } from "../base/bounded-cache.ts";
+import { within } from "../base/deadline.ts";
+import { GloveboxError } from "../base/errors.ts";
+import { findPackage, openPackage, type PackageContext } from "./package/open.ts";
+import type { ResolvedPackageOptions } from "./package/options.ts";
+import type { PackageEvent, Steps } from "./package/step.ts";
+import { Wheels } from "./runtimes/python/wheels.ts";
+import type { Bundle } from "./bundle/bundle.ts";
+import { bundlePackage } from "./bundle/code.ts";
 
 /** A package as one script: nothing of it is left on disk that was not there before. */
 export interface BundledPackage {

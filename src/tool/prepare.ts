@@ -1,21 +1,21 @@
-import { GloveboxError } from "../errors.ts";
-import type { JsonValue } from "../json.ts";
-import { type Limits, resolveLimits } from "../limits.ts";
-import type { Inspection, ModuleContractName, ToolScript } from "../protocol/script.ts";
-import type { Binaries } from "../capabilities/native/binaries.ts";
-import type { Bundle } from "./bundle.ts";
-import { bundleDefinition, bundleFile } from "./code.ts";
+import { GloveboxError } from "../base/errors.ts";
+import type { JsonValue } from "../base/json.ts";
+import { type Limits, resolveLimits } from "../base/limits.ts";
+import type { Inspection, ModuleContractName, ToolScript } from "../base/protocol/script.ts";
+import type { Binaries } from "../broker/capabilities/native/binaries.ts";
+import type { Bundle } from "./bundle/bundle.ts";
+import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition } from "./definition-check.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
-import { compileSchema, type Validator } from "./schema.ts";
-import type { JsonSchema } from "../json.ts";
-import type { SchemaPlace } from "./schema-text.ts";
+import { compileSchema, type Validator } from "../base/schema/schema.ts";
+import type { JsonSchema } from "../base/json.ts";
+import type { SchemaPlace } from "../base/schema/schema-text.ts";
 import type { ToolSource } from "./source.ts";
-import { stackMapper } from "./stack.ts";
+import { stackMapper } from "./bundle/stack.ts";
 
 /** What preparing a tool needs of the engine. */
 export interface PrepareContext {

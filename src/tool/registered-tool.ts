@@ -1,15 +1,15 @@
-import type { CapabilityRequest } from "../capabilities/capability.ts";
-import type { Outcome } from "../contracts/contract.ts";
-import { MODULE_CONTRACTS } from "../contracts/modules.ts";
-import { GloveboxError } from "../errors.ts";
-import type { JsonSchema, JsonValue } from "../json.ts";
-import { resolveLimits, type Limits } from "../limits.ts";
-import type { Inspection, Isolation, ModuleContractName, Runtime, ToolScript } from "../protocol/script.ts";
-import type { Bundle } from "./bundle.ts";
+import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
+import type { Outcome } from "./contracts/contract.ts";
+import { MODULE_CONTRACTS } from "./contracts/modules.ts";
+import { GloveboxError } from "../base/errors.ts";
+import type { JsonSchema, JsonValue } from "../base/json.ts";
+import { resolveLimits, type Limits } from "../base/limits.ts";
+import type { Inspection, Isolation, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
+import type { Bundle } from "./bundle/bundle.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
-import type { Validator } from "./schema.ts";
-import { stackMapper } from "./stack.ts";
+import type { Validator } from "../base/schema/schema.ts";
+import { stackMapper } from "./bundle/stack.ts";
 
 /** Who still needs a version of a tool: its script can go when it has been replaced and its last call has ended. */
 interface ToolUsage {

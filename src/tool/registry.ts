@@ -1,4 +1,4 @@
-import { GloveboxError } from "../errors.ts";
+import { GloveboxError } from "../base/errors.ts";
 import type { ToolInfo } from "./definition.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 

@@ -1,9 +1,9 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { GloveboxError } from "../errors.ts";
-import { readFileAt } from "../package/file.ts";
-import { hasCode, looksLikePackage } from "../package/layout.ts";
-import { isArchiveName, isUrl, packageStem } from "../package/location.ts";
+import { GloveboxError } from "../base/errors.ts";
+import { readFileAt } from "./package/file.ts";
+import { hasCode, looksLikePackage } from "./package/layout.ts";
+import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
 
 /** A module on disk, or a package. */
 export type ToolSource =

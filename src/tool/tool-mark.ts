@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { NO_CONFIG } from "../protocol/script.ts";
-import type { ToolMark } from "../ticket.ts";
+import { NO_CONFIG } from "../base/protocol/script.ts";
+import type { ToolMark } from "../base/ticket.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
 /** Code may be large, and most tools are called more than once. */

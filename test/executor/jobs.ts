@@ -8,13 +8,13 @@ import type {
   Reply,
   TellExecutorEvent,
 } from "../../src/executor/executor.ts";
-import { bundlePrelude } from "../../src/runtimes/prelude.ts";
+import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
 import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
-import { QueueExecutor } from "../../src/executor/queue/queue-executor.ts";
+import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
-import { DEFAULT_LIMITS, type Limits } from "../../src/limits.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
 import { startFleet, type TestFleet } from "../fleet/fleet.ts";
-import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/protocol/script.ts";
+import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 
 /** An executor under test, with what it told and a way to make jobs for it. */
 export interface Bench extends AsyncDisposable {

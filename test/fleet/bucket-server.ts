@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import type { BucketCredentials } from "../../src/fleet/text-store/bucket.ts";
+import type { BucketCredentials } from "../../src/fleet/texts/bucket.ts";
 
 /** A bucket by HTTP, which believes nobody whose signature it has not computed itself. */
 export interface BucketServer extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { IdempotencyOptions } from "../../src/options.ts";
+import type { IdempotencyOptions } from "../../src/engine/options.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 const MACHINE = new URL("./programs/machine.ts", import.meta.url).pathname;

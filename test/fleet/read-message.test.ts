@@ -7,18 +7,18 @@ import type {
   MachineMessage,
   Resumption,
   ServerMessage,
-} from "../../src/fleet/messages.ts";
-import { readInfo } from "../../src/fleet/read-info.ts";
-import { readJobData } from "../../src/fleet/read-job.ts";
+} from "../../src/fleet/wire/messages.ts";
+import { readInfo } from "../../src/fleet/wire/read-info.ts";
+import { readJobData } from "../../src/fleet/wire/read-job.ts";
 import {
   readAnswer,
   readLetter,
   readMachineMessage,
   readPlan,
   readServerMessage,
-} from "../../src/fleet/read-message.ts";
-import { isObject, NESTING_MAX } from "../../src/json.ts";
-import { ProtocolError } from "../../src/protocol/wire.ts";
+} from "../../src/fleet/wire/read-message.ts";
+import { isObject, NESTING_MAX } from "../../src/base/json.ts";
+import { ProtocolError } from "../../src/base/protocol/wire.ts";
 
 const KEY = "0123456789abcdef".repeat(4);
 const SERVER = "server-0123456789abcdef";

@@ -2,9 +2,9 @@ import type { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 import { resolveExecutorOptions } from "../../src/executor/options.ts";
 import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
-import { FleetKeys } from "../../src/fleet/keys.ts";
-import { type Machine, startMachine } from "../../src/machine/machine.ts";
-import { RedisConnection } from "../../src/redis/connection.ts";
+import { FleetKeys } from "../../src/fleet/wire/keys.ts";
+import { type Machine, startMachine } from "../../src/fleet/machine/machine.ts";
+import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 /** A line of the log of a server or a machine. */

@@ -8,9 +8,9 @@ import {
   readOptional,
   readText,
   wrong,
-} from "../../contracts/agentspace-reading.ts";
-import { ContractError } from "../../contracts/contract.ts";
-import { describeExcess } from "../../json.ts";
+} from "../../tool/contracts/agentspace-reading.ts";
+import { ContractError } from "../../tool/contracts/contract.ts";
+import { describeExcess } from "../../base/json.ts";
 import { AssetError } from "./asset-error.ts";
 
 /** What is said of an asset when it is uploaded: the form's field `asset_metadata`. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { describeFailure } from "../../capabilities/kv/failure.ts";
-import { createFile, type Layout, layOut } from "../../capabilities/kv/layout.ts";
+import { describeFailure } from "../../store/sqlite/failure.ts";
+import { createFile, type Layout, layOut } from "../../store/sqlite/layout.ts";
 
 /** How long another process's writing is waited for. Writes are rare, and a few rows each. */
 const WAIT_MS = 2_000;

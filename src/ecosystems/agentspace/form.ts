@@ -1,4 +1,4 @@
-import type { Fields, FieldSpec } from "../../contracts/agentspace-spec.ts";
+import type { Fields, FieldSpec } from "../../tool/contracts/agentspace-spec.ts";
 import type { ShownRecord } from "./shown-record.ts";
 
 /** One control of a form. Lists and objects are written as JSON, as are choices that are no strings. */

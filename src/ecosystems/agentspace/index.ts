@@ -1,12 +1,12 @@
-export { agentspace } from "../../contracts/agentspace.ts";
-export type { RegistrationRecord, ToolMetadata } from "../../contracts/agentspace-record.ts";
+export { agentspace } from "../../tool/contracts/agentspace.ts";
+export type { RegistrationRecord, ToolMetadata } from "../../tool/contracts/agentspace-record.ts";
 export {
   type Fields,
   type FieldSpec,
   fieldsOf,
   type ToolsApiSpec,
   writeSchema,
-} from "../../contracts/agentspace-spec.ts";
+} from "../../tool/contracts/agentspace-spec.ts";
 export type { Form, FormField } from "./form.ts";
 export { createRegistry, type RegisterOptions, type Registry, type RegistryOptions } from "./registry.ts";
 export { RegistryError, type RegistryErrorCode } from "./registry-error.ts";

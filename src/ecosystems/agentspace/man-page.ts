@@ -1,4 +1,4 @@
-import type { Fields, FieldSpec } from "../../contracts/agentspace-spec.ts";
+import type { Fields, FieldSpec } from "../../tool/contracts/agentspace-spec.ts";
 import type { ShownRecord } from "./shown-record.ts";
 
 /** What Markdown and HTML would take for their own. */

@@ -1,5 +1,5 @@
-import type { Layout } from "../../capabilities/kv/layout.ts";
-import type { RegistrationRecord } from "../../contracts/agentspace-record.ts";
+import type { Layout } from "../../store/sqlite/layout.ts";
+import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 import type { Database } from "./database.ts";
 import { RegistryError } from "./registry-error.ts";

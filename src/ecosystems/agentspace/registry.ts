@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import { agentspace } from "../../contracts/agentspace.ts";
-import { type RegistrationRecord, readRecord } from "../../contracts/agentspace-record.ts";
-import type { Engine } from "../../engine.ts";
-import { GloveboxError, toolError } from "../../errors.ts";
-import type { ExecuteOptions } from "../../execute-options.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../result.ts";
+import { agentspace } from "../../tool/contracts/agentspace.ts";
+import { type RegistrationRecord, readRecord } from "../../tool/contracts/agentspace-record.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { GloveboxError, toolError } from "../../base/errors.ts";
+import type { ExecuteOptions } from "../../engine/execute-options.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Database } from "./database.ts";
 import { type Form, writeForm } from "./form.ts";

@@ -1,6 +1,6 @@
 import MiniSearch from "minisearch";
-import type { RegistrationRecord } from "../../contracts/agentspace-record.ts";
-import { within } from "../../deadline.ts";
+import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
+import { within } from "../../base/deadline.ts";
 import { matches, type RecordFilter, type ShownRecord } from "./shown-record.ts";
 
 /** A tool that was found. */

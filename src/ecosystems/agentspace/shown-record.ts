@@ -1,4 +1,4 @@
-import type { RegistrationRecord } from "../../contracts/agentspace-record.ts";
+import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
 import type { KeptRecord } from "./records.ts";
 
 /**

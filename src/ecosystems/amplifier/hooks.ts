@@ -1,7 +1,7 @@
-import { amplifier, type AmplifierEvent } from "../../contracts/amplifier.ts";
-import type { Engine } from "../../engine.ts";
-import type { CallEvent, PreEvent } from "../../events.ts";
-import type { ToolResult } from "../../result.ts";
+import { amplifier, type AmplifierEvent } from "../../tool/contracts/amplifier.ts";
+import type { Engine } from "../../engine/engine.ts";
+import type { CallEvent, PreEvent } from "../../engine/telemetry/events.ts";
+import type { ToolResult } from "../../base/result.ts";
 
 /** The events of a call, and those that tell more and are only made where debugging is on. */
 export type HookEvent =

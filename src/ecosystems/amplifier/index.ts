@@ -8,8 +8,8 @@ export {
   type AmplifierResult,
   serializedOutput,
   toolResult,
-} from "../../contracts/amplifier.ts";
-export { type AmplifierTool, getInputSchema, isTool } from "../../contracts/amplifier-tool.ts";
+} from "../../tool/contracts/amplifier.ts";
+export { type AmplifierTool, getInputSchema, isTool } from "../../tool/contracts/amplifier-tool.ts";
 export { type Hook, type HookEvent, type HookEventName, type HookOptions, type HookResult, Hooks } from "./hooks.ts";
 export { type GitSource, ModuleSourceError, type SourceOptions } from "./module-source.ts";
 export { type MountedModule, type MountOptions, mountPlan } from "./mount.ts";

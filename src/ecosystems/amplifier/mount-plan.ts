@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { describeExcess, isObject, type JsonValue, pointerSegment } from "../../json.ts";
-import { readYaml, YamlError } from "../../yaml-text.ts";
+import { describeExcess, isObject, type JsonValue, pointerSegment } from "../../base/json.ts";
+import { readYaml, YamlError } from "../../base/yaml-text.ts";
 
 /** A module of a plan: `config` reaches its `mount` as it stands there. */
 export interface MountPlanEntry {

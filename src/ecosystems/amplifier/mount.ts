@@ -1,7 +1,7 @@
-import { amplifier } from "../../contracts/amplifier.ts";
-import { ContractError } from "../../contracts/contract.ts";
-import type { Engine } from "../../engine.ts";
-import { GloveboxError } from "../../errors.ts";
+import { amplifier } from "../../tool/contracts/amplifier.ts";
+import { ContractError } from "../../tool/contracts/contract.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { GloveboxError } from "../../base/errors.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 import { eventsIn } from "./contributions.ts";
 import { findModule, ModuleSourceError, type SourceOptions } from "./module-source.ts";

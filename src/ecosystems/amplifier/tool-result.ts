@@ -1,4 +1,9 @@
-import { type AmplifierError, type AmplifierResult, serializedOutput, toolResult } from "../../contracts/amplifier.ts";
+import {
+  type AmplifierError,
+  type AmplifierResult,
+  serializedOutput,
+  toolResult,
+} from "../../tool/contracts/amplifier.ts";
 
 /** A result as Amplifier's own class is: with defaults for what is left out, and with its text for a model. */
 export class ToolResult implements AmplifierResult {

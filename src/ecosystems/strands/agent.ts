@@ -1,6 +1,6 @@
-import { toolError } from "../../errors.ts";
-import { emptyMetadata, failure, type ToolResult } from "../../result.ts";
-import type { ToolDescription } from "../../contracts/contract.ts";
+import { toolError } from "../../base/errors.ts";
+import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { TurnLimitError } from "./errors.ts";
 import type { ModelAnswer, ModelCall, ModelMessage, ModelProvider } from "./model.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { pointerSegment } from "../../json.ts";
+import { pointerSegment } from "../../base/json.ts";
 import { PROVIDERS } from "./providers.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";

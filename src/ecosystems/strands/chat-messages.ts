@@ -1,6 +1,6 @@
-import { ContractError } from "../../contracts/contract.ts";
-import { openaiChat } from "../../contracts/openai-chat.ts";
-import { readName, writeName } from "../../contracts/portable-name.ts";
+import { ContractError } from "../../tool/contracts/contract.ts";
+import { openaiChat } from "../../tool/contracts/openai-chat.ts";
+import { readName, writeName } from "../../tool/contracts/portable-name.ts";
 import { ProviderError } from "./errors.ts";
 import type { GenerateOptions, ModelAnswer, ModelCall, ModelMessage } from "./model.ts";
 

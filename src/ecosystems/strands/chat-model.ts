@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeExcess } from "../../json.ts";
+import { describeExcess } from "../../base/json.ts";
 import { field, readResponse, writeRequest } from "./chat-messages.ts";
 import { ProviderError } from "./errors.ts";
 import type { ModelProvider } from "./model.ts";

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { compileSchema } from "../../tool/schema.ts";
-import { readYaml, YamlError } from "../../yaml-text.ts";
+import { compileSchema } from "../../base/schema/schema.ts";
+import { readYaml, YamlError } from "../../base/yaml-text.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
 import { describeTemplate } from "./template.ts";
 import {

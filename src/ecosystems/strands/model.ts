@@ -1,5 +1,5 @@
-import type { ToolDescription } from "../../contracts/contract.ts";
-import type { ToolCall, ToolResult } from "../../result.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { ToolCall, ToolResult } from "../../base/result.ts";
 import { ProviderError } from "./errors.ts";
 
 /** One message of a conversation, in our own words. */

@@ -1,6 +1,6 @@
-import { createEngine, type Engine } from "../../engine.ts";
-import { GloveboxError } from "../../errors.ts";
-import type { Logger } from "../../log.ts";
+import { createEngine, type Engine } from "../../engine/engine.ts";
+import { GloveboxError } from "../../base/errors.ts";
+import type { Logger } from "../../engine/telemetry/log.ts";
 import { referenceTool } from "../reference-tools.ts";
 import { findModules, showPlace, type ToolModule, type ToolPlace } from "./tool-modules.ts";
 

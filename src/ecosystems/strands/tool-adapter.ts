@@ -1,5 +1,5 @@
-import { toolError } from "../../errors.ts";
-import { emptyMetadata, failure } from "../../result.ts";
+import { toolError } from "../../base/errors.ts";
+import { emptyMetadata, failure } from "../../base/result.ts";
 import type { AgentTools } from "./agent.ts";
 import { ToolError } from "./errors.ts";
 import type { ToolRegistry } from "./registry.ts";

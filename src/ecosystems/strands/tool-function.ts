@@ -1,6 +1,6 @@
-import type { ToolRunner } from "../../contracts/runner.ts";
-import { type StrandsResult, strands } from "../../contracts/strands.ts";
-import type { ContentBlock } from "../../contracts/strands-content.ts";
+import type { ToolRunner } from "../../tool/contracts/runner.ts";
+import { type StrandsResult, strands } from "../../tool/contracts/strands.ts";
+import type { ContentBlock } from "../../tool/contracts/strands-content.ts";
 
 /** A block as tools written in the contract see it: with an image's bytes. */
 export type NativeBlock = Exclude<ContentBlock, { readonly image: unknown }> | { readonly image: Uint8Array };

@@ -1,6 +1,6 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { GloveboxError } from "../../errors.ts";
+import { GloveboxError } from "../../base/errors.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 
 /** A folder or a module, or one with what its modules do not say of themselves. */

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../json.ts";
+import type { JsonSchema } from "../../base/json.ts";
 
 /** A workflow as `load_spec` answers it: everything is there, and every tool has the form `{ callable }`. */
 export interface Workflow {

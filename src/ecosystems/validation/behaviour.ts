@@ -1,5 +1,5 @@
-import type { Engine } from "../../engine.ts";
-import type { ToolResult } from "../../result.ts";
+import type { Engine } from "../../engine/engine.ts";
+import type { ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { type Check, error, info, pass, warning } from "./check.ts";
 import { sampleArguments } from "./sample.ts";

@@ -1,5 +1,5 @@
-import type { ToolDescription } from "../../contracts/contract.ts";
-import type { JsonSchema } from "../../json.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { JsonSchema } from "../../base/json.ts";
 import { type Check, pass, warning } from "./check.ts";
 
 const NAME_SHORT = 64;

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../json.ts";
+import type { JsonSchema } from "../../base/json.ts";
 import { propertiesOf, requiredOf } from "./names.ts";
 
 const DEPTH_MAX = 8;

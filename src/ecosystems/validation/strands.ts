@@ -1,5 +1,5 @@
-import { isObject } from "../../json.ts";
-import type { ToolResult } from "../../result.ts";
+import { isObject } from "../../base/json.ts";
+import type { ToolResult } from "../../base/result.ts";
 import { type Check, error, info, pass, warning } from "./check.ts";
 
 const TYPES: readonly unknown[] = ["string", "number", "integer", "boolean", "array", "object"];

@@ -1,5 +1,5 @@
-import { amplifier } from "../../contracts/amplifier.ts";
-import { ContractError } from "../../contracts/contract.ts";
+import { amplifier } from "../../tool/contracts/amplifier.ts";
+import { ContractError } from "../../tool/contracts/contract.ts";
 import type { ModuleReport } from "../../tool/prepare.ts";
 import { eventsIn } from "../amplifier/contributions.ts";
 import { type Check, error, info, pass, warning } from "./check.ts";

@@ -1,8 +1,8 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import type { Engine } from "../../engine.ts";
-import { GloveboxError } from "../../errors.ts";
-import type { EventMap } from "../../events.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { GloveboxError } from "../../base/errors.ts";
+import type { EventMap } from "../../engine/telemetry/events.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { ModuleReport } from "../../tool/prepare.ts";
 import { findSources } from "../../tool/source.ts";

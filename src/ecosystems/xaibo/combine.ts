@@ -1,4 +1,4 @@
-import type { XaiboTool } from "../../contracts/xaibo.ts";
+import type { XaiboTool } from "../../tool/contracts/xaibo.ts";
 import { notFound, ToolError } from "./errors.ts";
 import { awaited } from "./patience.ts";
 import type { ToolProviderProtocol } from "./protocol.ts";

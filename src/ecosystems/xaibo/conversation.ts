@@ -1,5 +1,5 @@
-import { ContractError } from "../../contracts/contract.ts";
-import { xaibo, type XaiboResult } from "../../contracts/xaibo.ts";
+import { ContractError } from "../../tool/contracts/contract.ts";
+import { xaibo, type XaiboResult } from "../../tool/contracts/xaibo.ts";
 import { wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";
 import { type LLM, type LLMFunctionCall, LLMMessage, type LLMOptions, type LLMResponse } from "./llm.ts";

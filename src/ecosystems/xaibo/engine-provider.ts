@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RunOptions, ToolRunner } from "../../contracts/runner.ts";
-import { type XaiboResult, xaibo } from "../../contracts/xaibo.ts";
-import type { ToolError as ToolErrorData } from "../../errors.ts";
-import type { ToolCall, ToolResult } from "../../result.ts";
+import type { RunOptions, ToolRunner } from "../../tool/contracts/runner.ts";
+import { type XaiboResult, xaibo } from "../../tool/contracts/xaibo.ts";
+import type { ToolError as ToolErrorData } from "../../base/errors.ts";
+import type { ToolCall, ToolResult } from "../../base/result.ts";
 import { notFound, ToolError, ToolExecutionError, ToolNotFoundError, ToolParameterError } from "./errors.ts";
 import type { CallContext, ToolProviderProtocol } from "./protocol.ts";
 

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../errors.ts";
+import type { ErrorCode } from "../../base/errors.ts";
 
 /** What the engine knows of a failure, besides its words. */
 export interface ToolErrorOptions extends ErrorOptions {

@@ -1,4 +1,4 @@
-import { type XaiboResult, type XaiboTool, xaibo } from "../../contracts/xaibo.ts";
+import { type XaiboResult, type XaiboTool, xaibo } from "../../tool/contracts/xaibo.ts";
 import { notFound, ToolError, ToolExecutionError, wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";
 import { parameterCheck } from "./parameter-check.ts";

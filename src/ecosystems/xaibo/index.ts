@@ -5,7 +5,7 @@ export type {
   XaiboCall,
   XaiboResult,
   XaiboTool,
-} from "../../contracts/xaibo.ts";
+} from "../../tool/contracts/xaibo.ts";
 export { combineProviders, ToolNameClashError } from "./combine.ts";
 export { type Conversation, ConversationError, type ConversationOptions, runConversation } from "./conversation.ts";
 export { type EngineProviderOptions, toolProvider } from "./engine-provider.ts";

@@ -1,4 +1,4 @@
-import { NESTING_MAX, pointerSegment, VALUES_MAX } from "../../json.ts";
+import { NESTING_MAX, pointerSegment, VALUES_MAX } from "../../base/json.ts";
 
 interface Part {
   readonly value: unknown;

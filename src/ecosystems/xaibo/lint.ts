@@ -1,6 +1,6 @@
-import { ContractError } from "../../contracts/contract.ts";
-import { xaibo } from "../../contracts/xaibo.ts";
-import { isObject, pointerSegment } from "../../json.ts";
+import { ContractError } from "../../tool/contracts/contract.ts";
+import { xaibo } from "../../tool/contracts/xaibo.ts";
+import { isObject, pointerSegment } from "../../base/json.ts";
 
 /** Something about a provider's tools that is wrong, or that a model will stumble over. */
 export interface LintFinding {

@@ -1,4 +1,4 @@
-import type { XaiboCall, XaiboTool } from "../../contracts/xaibo.ts";
+import type { XaiboCall, XaiboTool } from "../../tool/contracts/xaibo.ts";
 
 /** A call that a model asks for: with an id, by which it knows the result. */
 export type LLMFunctionCall = XaiboCall & { readonly id: string };

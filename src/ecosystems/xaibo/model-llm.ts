@@ -1,5 +1,5 @@
-import { xaibo } from "../../contracts/xaibo.ts";
-import { emptyMetadata } from "../../result.ts";
+import { xaibo } from "../../tool/contracts/xaibo.ts";
+import { emptyMetadata } from "../../base/result.ts";
 import type { ModelCall, ModelMessage, ModelProvider } from "../strands/model.ts";
 import type { LLM, LLMFunctionCall, LLMMessage } from "./llm.ts";
 

@@ -1,6 +1,6 @@
-import type { JsonSchema } from "../../json.ts";
-import { compileSchema } from "../../tool/schema.ts";
-import { describeViolations, type Violation } from "../../tool/violation.ts";
+import type { JsonSchema } from "../../base/json.ts";
+import { compileSchema } from "../../base/schema/schema.ts";
+import { describeViolations, type Violation } from "../../base/schema/violation.ts";
 import { ToolParameterError, wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";
 

@@ -1,4 +1,4 @@
-import type { XaiboResult, XaiboTool } from "../../contracts/xaibo.ts";
+import type { XaiboResult, XaiboTool } from "../../tool/contracts/xaibo.ts";
 
 /** What a caller may say of a call besides its parameters. The document's own providers know nothing of it. */
 export interface CallContext {

@@ -1,7 +1,7 @@
 import type { PolicyRule } from "../../broker/policy.ts";
-import { type CustomCapability, defineCapability } from "../../capabilities/custom.ts";
-import { type XaiboResult, xaibo } from "../../contracts/xaibo.ts";
-import type { Limits } from "../../limits.ts";
+import { type CustomCapability, defineCapability } from "../../broker/capabilities/custom.ts";
+import { type XaiboResult, xaibo } from "../../tool/contracts/xaibo.ts";
+import type { Limits } from "../../base/limits.ts";
 import type { ToolDefinition } from "../../tool/definition.ts";
 import { wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";

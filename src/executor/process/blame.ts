@@ -1,6 +1,6 @@
-import type { Failure } from "../../protocol/messages.ts";
-import type { FromChild } from "../../protocol/control.ts";
-import type { Turn } from "../../protocol/turn-record.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import type { FromChild } from "../../base/protocol/control.ts";
+import type { Turn } from "../../base/protocol/turn-record.ts";
 import type { RestartReason } from "../executor.ts";
 
 /** What is known of an executor's end. */

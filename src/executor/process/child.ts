@@ -1,5 +1,5 @@
-import { turnRecordBuffer } from "../../protocol/turn-record.ts";
-import type { ChildInit, FromChild } from "../../protocol/control.ts";
+import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
+import type { ChildInit, FromChild } from "../../base/protocol/control.ts";
 import { Watch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 

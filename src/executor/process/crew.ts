@@ -1,5 +1,5 @@
 import type { Recycling, RecycleReason } from "../executor.ts";
-import type { Lane, LaneListener } from "../lane.ts";
+import type { Lane, LaneListener } from "../dispatch/lane.ts";
 import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
 import { ChildHandle, type ChildOptions } from "./child-handle.ts";

@@ -1,7 +1,7 @@
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readMirror, type Turn } from "../../protocol/turn-record.ts";
+import { readMirror, type Turn } from "../../base/protocol/turn-record.ts";
 
 /** Where such a file may lie: memory rather than disk where there is a choice. */
 const FOLDERS = ["/dev/shm", tmpdir()];

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pythonPlace } from "../../runtimes/python/place.ts";
+import { pythonPlace } from "../../tool/runtimes/python/place.ts";
 import { V8_FLAGS } from "../v8-flags.ts";
 
 /** Packages that an executor process loads itself. */

@@ -1,11 +1,11 @@
-import { type ErrorCode, GloveboxError, toolError } from "../../errors.ts";
-import type { Failure } from "../../protocol/messages.ts";
-import type { Inspection, ToolScript } from "../../protocol/script.ts";
-import { Dispatcher } from "../dispatcher.ts";
+import { type ErrorCode, GloveboxError, toolError } from "../../base/errors.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Executor, ExecutorStats, Job, Recycling, SandboxMode, TellExecutorEvent, Ward } from "../executor.ts";
-import { Flight } from "../flight.ts";
-import type { Lane } from "../lane.ts";
-import type { Subject } from "../load.ts";
+import { Flight } from "../dispatch/flight.ts";
+import type { Lane } from "../dispatch/lane.ts";
+import type { Subject } from "../dispatch/load.ts";
 import { sumUp } from "../stats.ts";
 import { type Death, judge } from "./blame.ts";
 import type { ChildHandle, ChildOptions } from "./child-handle.ts";

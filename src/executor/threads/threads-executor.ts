@@ -1,12 +1,12 @@
 import { setFlagsFromString } from "node:v8";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
-import type { ErrorCode } from "../../errors.ts";
-import type { Prelude } from "../../protocol/prelude.ts";
-import type { Inspection, ToolScript } from "../../protocol/script.ts";
-import { turnRecordBuffer } from "../../protocol/turn-record.ts";
-import { Dispatcher } from "../dispatcher.ts";
+import type { ErrorCode } from "../../base/errors.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
+import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Executor, ExecutorStats, Job, SandboxState, TellExecutorEvent } from "../executor.ts";
-import { type Channel, Lane } from "../lane.ts";
+import { type Channel, Lane } from "../dispatch/lane.ts";
 import { sumUp } from "../stats.ts";
 import { V8_FLAGS } from "../v8-flags.ts";
 import { Watch } from "../watch.ts";

@@ -8,7 +8,7 @@ import {
   ModuleSourceError,
   type SourceOptions,
 } from "../../../src/ecosystems/amplifier/module-source.ts";
-import { temporaryFolder } from "../../unit/tool/temporary.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 
 const manifest = (modules: object) => JSON.stringify({ name: "a-package", amplifier: { modules } });
 

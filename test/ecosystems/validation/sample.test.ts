@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sampleArguments } from "../../../src/ecosystems/validation/sample.ts";
-import { compileSchema } from "../../../src/tool/schema.ts";
+import { compileSchema } from "../../../src/base/schema/schema.ts";
 
 test("a sample has what a schema requires, and fits it", () => {
   const schema = {

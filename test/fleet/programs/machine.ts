@@ -1,7 +1,7 @@
 /** A worker machine in a process of its own: its options are its argument, and it says a line when it is ready. */
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
-import { startMachine } from "../../../src/machine/machine.ts";
-import { resolveOptions } from "../../../src/options.ts";
+import { startMachine } from "../../../src/fleet/machine/machine.ts";
+import { resolveOptions } from "../../../src/engine/options.ts";
 
 const {
   url,

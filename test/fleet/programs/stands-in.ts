@@ -1,7 +1,7 @@
 /** Runs a machine that only says what is asked of it, as `glovebox worker` runs one. */
-import type { Machine } from "../../../src/machine/machine.ts";
-import type { MachineStats } from "../../../src/machine/machine-stats.ts";
-import { runWorker } from "../../../src/surfaces/cli/worker-service.ts";
+import type { Machine } from "../../../src/fleet/machine/machine.ts";
+import type { MachineStats } from "../../../src/fleet/machine/machine-stats.ts";
+import { runWorker } from "../../../src/service/cli/worker-service.ts";
 
 const [behaviour = "", drainMs = "100"] = process.argv.slice(2);
 let isDraining = false;

@@ -1,6 +1,6 @@
 /** A server with tools for those who abuse it. Says its address, and ends when its input does. */
 import { createEngine } from "../../../src/index.ts";
-import { createServer } from "../../../src/surfaces/http/server.ts";
+import { createServer } from "../../../src/service/http/server.ts";
 
 const number = { type: "number" };
 const engine = await createEngine({

@@ -1,0 +1,183 @@
+import type { ErrorCode } from "../../base/errors.ts";
+import type { JsonSchema } from "../../base/json.ts";
+import type { Limits } from "../../base/limits.ts";
+
+/** What a tool asks for, what a policy allows, and what a call is given: one shape for all three. */
+export interface CapabilityRequest {
+  readonly fetch?: {
+    /** `https://api.example.com`, with a path prefix where only that is meant, `https://*.example.com`, `*`. */
+    readonly origins: readonly string[];
+    /** Policy only: exact origins on private or loopback addresses; all others of those are refused. */
+    readonly privateOrigins?: readonly string[];
+    readonly methods?: readonly string[];
+    readonly maxBytes?: number;
+    readonly maxRequests?: number;
+  };
+  /** `path` is the policy's alone: tools know mounts by their names. */
+  readonly fs?: { readonly [mount: string]: { readonly path?: string; readonly mode: "ro" | "rw" } };
+  /** Commands of a shell. `mounts` are the policy's alone: the host's folders that commands see, by their paths inside. */
+  readonly exec?:
+    | true
+    | {
+        readonly wallMs?: number;
+        readonly outputBytes?: number;
+        readonly mounts?: { readonly [path: string]: { readonly path: string; readonly mode: "ro" | "rw" } };
+        readonly network?: false;
+      };
+  /** That a tool whose runtime is `native` runs its binary: what that may use, the tool's limits say. */
+  readonly native?: true;
+  readonly kv?: true | { readonly maxBytes?: number };
+  readonly secrets?: readonly string[];
+  readonly tools?: readonly string[];
+  readonly env?: readonly string[];
+  readonly [custom: string]: unknown;
+}
+
+/** Who asks: every handler gets it, so that it can decide and account by tool and tenant. */
+export interface CapabilityCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant?: string;
+  /** Aborted when the call ends before the handler does. */
+  readonly signal: AbortSignal;
+}
+
+/** Whose word a value is: a tool asks, an operator's rule allows, a call narrows, of which what it leaves unsaid stays. */
+export type Side = "request" | "policy" | "narrowing";
+
+/** A part of what a tool asks for that nothing allows. */
+export interface Uncovered {
+  /** JSON pointer into the request of the capability; empty for the whole. */
+  readonly pointer: string;
+  /** What is asked for there, in words: `POST to https://api.example.com`. */
+  readonly asked: string;
+}
+
+/** How what is asked for, allowed, and left by the call meet. */
+export interface GrantKind<Value> {
+  /** Reads what somebody wrote: hostile input. Throws a `TypeError` that names the pointer and what belongs there. */
+  read(value: unknown, side: Side): Value;
+  /** What both give, or `null` where they have nothing in common. What only a policy may say comes from `allowed`. */
+  meet(asked: Value, allowed: Value): Value | null;
+  /** The parts of what is asked for that none of the grants gives. */
+  uncovered(asked: Value, granted: readonly Value[]): readonly Uncovered[];
+  /** In words, for refusals and explanations: without secrets, and without paths of the host. */
+  describe(value: Value): string;
+}
+
+/** What a method takes and answers with; anything where there is no schema. */
+export interface MethodShape {
+  readonly input?: JsonSchema;
+  readonly output?: JsonSchema;
+  /** Nothing is changed by it: a call that is lost after it may be run again by anybody. */
+  readonly isRead?: boolean;
+}
+
+/** Runs another tool on a call's behalf: within what is left of its time, cancelled with it. */
+export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>;
+
+/** What came of it. */
+export type ToolAnswer =
+  | { readonly ok: true; readonly output: unknown }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/** The call that a capability is opened for. */
+export interface OpenCall extends CapabilityCall {
+  readonly callTool: CallTool;
+  /** What the call is granted of a capability, also of another one: alternatives, none where it is not. */
+  readonly grantsOf: (capability: string) => readonly unknown[];
+  /** What the call's tool is instead of a module, where that runs outside of isolates. */
+  readonly binary?: CallBinary;
+}
+
+/** The binary of a call's tool, by the hash of its file, and what the call may use. */
+export interface CallBinary {
+  readonly hash: string;
+  readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "memoryMb" | "outputBytes">;
+}
+
+/** A capability as it serves one call. */
+export interface OpenCapability {
+  /**
+   * Carries out a method of the capability's `methods`, with arguments that its schema lets through. Answers with a
+   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails. `once` names what is asked, where
+   * it may be asked again by another process, which `portable` allowed: the same name changes nothing again, and is answered the same.
+   */
+  invoke(method: string, args: unknown, once?: string): unknown;
+  /** What the call has used, or is about to, of what the capability bounds by itself: counts that mean something to it alone. */
+  used?(): readonly number[];
+  /** As much was used on the call's behalf by another process, and counts as if it were used here. */
+  noteUsed?(used: readonly number[]): void;
+  /** Another process goes on from here: what was asked for by now ends here, and is not to come to more than it was. */
+  handOver?(): void;
+  /** The call has ended: gives back what it holds. Never throws. */
+  close?(): void | Promise<void>;
+}
+
+/** What another process can carry out in the engine's place. */
+export type Portable =
+  /** It changes nothing. */
+  | { readonly kind: "read" }
+  /** It changes something, and by its name it does so once. */
+  | { readonly kind: "write" }
+  /** It changes nothing, and whoever carries it out can be asked for more of what it begins. */
+  | { readonly kind: "opening"; readonly of: string }
+  /** More of what was begun: nobody else can carry it out. */
+  | { readonly kind: "sequel"; readonly of: string };
+
+/** A capability as the broker knows it. */
+export interface Capability<Value = unknown> {
+  readonly name: string;
+  readonly grants: GrantKind<Value>;
+  readonly methods: { readonly [method: string]: MethodShape };
+  /** Makes what serves a call, when it first asks. `grants` are alternatives, never none: what one of them gives is given. */
+  open(call: OpenCall, grants: readonly Value[]): OpenCapability;
+  /** How another process than the engine's may carry out what a tool asks: `null` where it may not. `args` may be anything. */
+  readonly portable?: (method: string, args: unknown) => Portable | null;
+  /**
+   * Which store it keeps things in, where other processes may have another one: they carry out only what is kept in the same. `null` as
+   * long as that is not known.
+   */
+  readonly storeId?: () => string | null;
+  /** The engine closes. */
+  close?(): void | Promise<void>;
+}
+
+/** Why something was refused, in the words that help: no secret is in them, and no path of the host. */
+export interface Refused {
+  /** `GET https://example.com/` */
+  readonly asked: string;
+  /** `GET, HEAD to https://api.example.com` */
+  readonly granted: string;
+  /** What to change, where, for it to be granted. */
+  readonly remedy: string;
+}
+
+/** Thrown by capabilities that do not do what they were asked for: it is denied, or beyond a limit. */
+export class CapabilityRefusal extends Error {
+  override readonly name = "CapabilityRefusal";
+  readonly outcome: "denied" | "limit";
+  readonly refused: Refused;
+
+  constructor(outcome: "denied" | "limit", message: string, refused: Refused) {
+    super(message);
+    this.outcome = outcome;
+    this.refused = refused;
+  }
+}
+
+/** Thrown where what a capability does is the call's own work, and comes to one of the call's limits. */
+export class LimitReached extends Error {
+  override readonly name = "LimitReached";
+  readonly code: Extract<ErrorCode, "cpu_limit" | "memory_limit" | "input_too_large" | "output_too_large">;
+
+  constructor(code: LimitReached["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Whether a pattern names it. Patterns may end in `*`. */
+export function matchesName(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}

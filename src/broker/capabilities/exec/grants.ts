@@ -1,0 +1,138 @@
+import { pointerSegment } from "../../../base/json.ts";
+import type { GrantKind, Side, Uncovered } from "../capability.ts";
+import { readFolder } from "../fs/mounts.ts";
+import { EXEC_LIMITS } from "./limits.ts";
+
+/** A folder of the host inside the sandbox of commands. */
+export interface ExecMount {
+  /** Its real path in the host. */
+  readonly path: string;
+  readonly mode: "ro" | "rw";
+}
+
+/** What is asked for, allowed or given: `null` where nothing is said of it. */
+export interface ExecGrant {
+  /** Longest time of a command, in milliseconds. */
+  readonly wallMs: number | null;
+  /** Longest stdout, and longest stderr, in bytes. */
+  readonly outputBytes: number | null;
+  /** By their paths inside; the policy's alone. */
+  readonly mounts: ReadonlyMap<string, ExecMount>;
+}
+
+const MOUNT = /^\/[A-Za-z0-9_-]{1,64}$/;
+const MOUNT_SHOWN = 64;
+/** What the sandbox has of its own. */
+const TAKEN: ReadonlySet<string> = new Set(
+  ["bin", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "tmp", "usr"].map(
+    (name) => `/${name}`,
+  ),
+);
+const NOTHING_SAID: ExecGrant = { wallMs: null, outputBytes: null, mounts: new Map() };
+
+/** Grants of `exec`: tools ask for it with limits or without, the policy says which folders commands see. */
+export const execGrants: GrantKind<ExecGrant> = {
+  read(value, side) {
+    if (value === true) return NOTHING_SAID;
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new TypeError(": is true, or an object with wallMs and outputBytes");
+    }
+    const { wallMs, outputBytes, mounts, network, ...rest } = value as { readonly [key: string]: unknown };
+    const [odd] = Object.keys(rest);
+    if (odd !== undefined) throw new TypeError(`/${odd.slice(0, MOUNT_SHOWN)}: there is no such limit of commands`);
+    if (network !== undefined && network !== false) throw new TypeError("/network: is false; commands have no network");
+    return {
+      wallMs: readLimit(wallMs, "wallMs"),
+      outputBytes: readLimit(outputBytes, "outputBytes"),
+      mounts: readMounts(mounts, side),
+    };
+  },
+
+  meet: (asked, allowed) => ({
+    wallMs: least(asked.wallMs, allowed.wallMs),
+    outputBytes: least(asked.outputBytes, allowed.outputBytes),
+    mounts: allowed.mounts,
+  }),
+
+  uncovered(asked, granted) {
+    const [first, ...others] = granted;
+    if (first === undefined) return [{ pointer: "", asked: "the capability" }];
+    const given = mergeExecGrants([first, ...others]);
+    const parts: Uncovered[] = [];
+    if (asked.wallMs !== null && asked.wallMs > (given.wallMs ?? EXEC_LIMITS.wallMs)) {
+      parts.push({ pointer: "/wallMs", asked: `commands of ${asked.wallMs} ms` });
+    }
+    if (asked.outputBytes !== null && asked.outputBytes > (given.outputBytes ?? EXEC_LIMITS.outputBytes)) {
+      parts.push({ pointer: "/outputBytes", asked: `${asked.outputBytes} bytes of a command's output` });
+    }
+    return parts;
+  },
+
+  describe({ wallMs, outputBytes, mounts }) {
+    const parts = ["commands"];
+    if (wallMs !== null) parts.push(`of at most ${wallMs} ms`);
+    if (outputBytes !== null) parts.push(`with at most ${outputBytes} bytes of output`);
+    if (mounts.size > 0)
+      parts.push(`that see ${[...mounts].map(([name, { mode }]) => `${name} (${mode})`).join(", ")}`);
+    return parts.join(" ");
+  },
+};
+
+/**
+ * What several grants give together: the longest of their times and outputs, and all of their mounts. Where they give a
+ * mount of the same path different folders, it is the first one's; the same folder may be written where one says so.
+ */
+export function mergeExecGrants(grants: readonly ExecGrant[]): ExecGrant {
+  const mounts = new Map<string, ExecMount>();
+  for (const [name, mount] of grants.flatMap((grant) => [...grant.mounts])) {
+    const known = mounts.get(name);
+    if (known === undefined || (known.path === mount.path && mount.mode === "rw")) mounts.set(name, mount);
+  }
+  return {
+    wallMs: most(grants.map(({ wallMs }) => wallMs)),
+    outputBytes: most(grants.map(({ outputBytes }) => outputBytes)),
+    mounts,
+  };
+}
+
+function least(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}
+
+/** Nothing said is no limit of its own. */
+function most(values: readonly (number | null)[]): number | null {
+  return values.reduce((one, other) => (one === null || other === null ? null : Math.max(one, other)), 0);
+}
+
+function readLimit(value: unknown, name: "wallMs" | "outputBytes"): number | null {
+  if (value === undefined) return null;
+  const max = EXEC_LIMITS[name];
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw new TypeError(`/${name}: is a whole number from 1 to ${max}`);
+}
+
+function readMounts(value: unknown, side: Side): ReadonlyMap<string, ExecMount> {
+  if (value === undefined) return new Map();
+  if (side !== "policy") throw new TypeError("/mounts: is the policy's to say");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError('/mounts: is an object such as { "/data": { path, mode } }');
+  }
+  const entries = Object.entries(value);
+  if (entries.length > EXEC_LIMITS.mounts) throw new TypeError(`/mounts: has at most ${EXEC_LIMITS.mounts} mounts`);
+  return new Map(entries.map(([name, mount]) => [name, readMount(name, mount)]));
+}
+
+function readMount(name: string, value: unknown): ExecMount {
+  const pointer = `/mounts${pointerSegment(name.slice(0, MOUNT_SHOWN))}`;
+  if (!MOUNT.test(name)) {
+    throw new TypeError(`${pointer}: a mount is a slash and 1 to 64 letters, digits, hyphens and underscores`);
+  }
+  if (TAKEN.has(name)) throw new TypeError(`${pointer}: is a folder of the sandbox's own`);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError(`${pointer}: is a mount, an object with a path and a mode`);
+  }
+  const { mode, path: folder } = value as { readonly mode?: unknown; readonly path?: unknown };
+  if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: is "ro" or "rw"`);
+  return { mode, path: readFolder(folder, `${pointer}/path`) };
+}

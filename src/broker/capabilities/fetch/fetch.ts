@@ -1,0 +1,222 @@
+import type { JsonSchema } from "../../../base/json.ts";
+import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
+import type { Secrets } from "../secrets/secrets.ts";
+import { Connections, type FetchOptions } from "./connections.ts";
+import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } from "./exchange.ts";
+import { FetchFailure } from "./failure.ts";
+import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
+import { type Header, requestHeaders } from "./headers.ts";
+import { type Part, readPart } from "./part.ts";
+import { Permission } from "./permission.ts";
+import { portableRequest } from "./portable.ts";
+import { type Leave, Places } from "./places.ts";
+import { type Hop, readTarget } from "./redirect.ts";
+import type { Piece } from "./response-body.ts";
+
+/** A request as the tool's side sends it. */
+interface FetchRequest {
+  readonly id: number;
+  readonly url: string;
+  readonly method: string;
+  readonly headers: readonly Header[];
+  readonly body: Part | null;
+  readonly redirect: RedirectMode;
+}
+
+/** An answer as the tool's side gets it. */
+interface FetchResponse extends ResponseHead {
+  readonly body: Piece | null;
+}
+
+/** Requests of a call that wait for their answer side by side; more wait for their turn. */
+const AT_ONCE_MAX = 8;
+/** Requests of a call that were answered, and whose body was not read to its end: each keeps a connection. */
+const BODIES_MAX = 32;
+/** So long a request waits for a tool to read the bodies that it has. Only then it is refused: it may be about to. */
+const BODIES_WAIT_MS = 5_000;
+/** Requests of all calls together that keep a connection. */
+const CONNECTED_MAX = 512;
+const CONNECTED_WAIT_MS = 30_000;
+/** A body that has come whole by then goes with the answer's head. */
+const WHOLE_BYTES_MAX = 256 * 1024;
+const WHOLE_WAIT_MS = 20;
+/** A tool that speaks past its own `fetch` may name requests as it likes. */
+const OPEN_MAX = 1_000;
+
+const ID: JsonSchema = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+const ONLY_ID: JsonSchema = { type: "object", properties: { id: ID }, required: ["id"] };
+const REQUEST: JsonSchema = {
+  type: "object",
+  properties: {
+    id: ID,
+    url: { type: "string" },
+    method: { type: "string", maxLength: 64 },
+    headers: {
+      type: "array",
+      maxItems: 1_000,
+      items: { type: "array", minItems: 2, maxItems: 2, items: { type: "string" } },
+    },
+    body: {
+      anyOf: [
+        { type: "null" },
+        { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+        { type: "object", properties: { base64: { type: "string" } }, required: ["base64"] },
+      ],
+    },
+    redirect: { enum: ["follow", "error", "manual"] },
+  },
+  required: ["id", "url", "method", "headers", "body", "redirect"],
+};
+
+/** `fetch`: requests to origins of the web that are granted, by HTTP/1.1. */
+export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
+  const connections = new Connections(options);
+  const late = () => new FetchFailure("too many requests are open, and none of them ended in time");
+  const connected = new Places({ max: CONNECTED_MAX, waitMs: CONNECTED_WAIT_MS, late });
+  return {
+    name: "fetch",
+    grants: fetchGrants,
+    methods: {
+      request: { input: REQUEST },
+      read: { input: ONLY_ID, isRead: true },
+      cancel: { input: ONLY_ID, isRead: true },
+    },
+    portable: portableRequest,
+    open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
+    close: () => connections.close(),
+  };
+}
+
+/** A request, and the places that it holds until its body has ended or was given up. */
+interface Open {
+  readonly exchange: Exchange;
+  readonly leaves: Leave[];
+}
+
+/** The requests of one call. */
+class FetchSession implements OpenCapability {
+  readonly #host: ExchangeHost;
+  readonly #exchanges = new Map<number, Open>();
+  readonly #connected: Places;
+  readonly #bodies = new Places({ max: BODIES_MAX, waitMs: BODIES_WAIT_MS, late: tooManyBodies });
+  readonly #heads = new Places({ max: AT_ONCE_MAX, waitMs: null, late: tooManyBodies });
+  #ended: Error | null = null;
+
+  constructor(
+    call: OpenCall,
+    grants: readonly FetchGrant[],
+    shared: Pick<ExchangeHost, "connections" | "secrets">,
+    connected: Places,
+  ) {
+    const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
+    this.#host = { ...shared, permission: new Permission(grants), grantedSecrets };
+    this.#connected = connected;
+    call.signal.addEventListener("abort", () => this.close(), { once: true });
+  }
+
+  invoke(method: string, args: unknown): unknown {
+    const { id } = args as { readonly id: number };
+    if (method === "request") return this.#request(args as FetchRequest);
+    if (method === "read") return this.#read(id);
+    this.#drop(id, new FetchFailure("the request was cancelled"));
+    return null;
+  }
+
+  /** What waits for its turn is as good as sent: who asks later comes after it, wherever that is. */
+  used(): readonly number[] {
+    const [bytes = 0, requests = 0] = this.#host.permission.used;
+    let waiting = 0;
+    for (const { exchange } of this.#exchanges.values()) if (exchange.isWaiting) waiting++;
+    return [bytes, requests + waiting];
+  }
+
+  noteUsed(used: readonly number[]): void {
+    this.#host.permission.noteUsed(used);
+  }
+
+  handOver(): void {
+    this.#host.permission.handOver();
+  }
+
+  close(): void {
+    this.#ended ??= new FetchFailure("the call has ended");
+    for (const id of this.#exchanges.keys()) this.#drop(id, this.#ended);
+  }
+
+  async #request({ id, url, method: name, headers, body, redirect }: FetchRequest): Promise<FetchResponse> {
+    if (this.#exchanges.has(id)) throw new FetchFailure(`there is a request ${id} already`);
+    if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call has at most ${OPEN_MAX} requests open`);
+    const method = name.toUpperCase();
+    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is none that requests may have`);
+    const isBare = body !== null && (method === "GET" || method === "HEAD");
+    if (isBare) throw new FetchFailure(`a ${method} request has no body, and this one was given one`);
+    const hop = {
+      url: readTarget(url),
+      method,
+      headers: requestHeaders(headers),
+      body: body === null ? null : readPart(body),
+    };
+    if (this.#ended !== null) throw this.#ended;
+    const open: Open = { exchange: new Exchange(this.#host), leaves: [] };
+    this.#exchanges.set(id, open);
+    try {
+      const head = await this.#send(open, hop, redirect);
+      const piece = (await open.exchange.body?.begin(WHOLE_BYTES_MAX, WHOLE_WAIT_MS)) ?? null;
+      if (piece?.more !== true) this.#end(id, open);
+      return { ...head, body: piece };
+    } catch (error) {
+      open.exchange.cancel(error as Error);
+      this.#end(id, open);
+      throw error;
+    }
+  }
+
+  /** Waits for its turn, which more and more requests share: of this call's bodies, of all calls, of this call's heads. */
+  async #send(open: Open, hop: Hop, redirect: RedirectMode): Promise<ResponseHead> {
+    const { exchange, leaves } = open;
+    const { signal } = exchange;
+    for (const places of [this.#bodies, this.#connected]) {
+      const leave = await places.enter(signal);
+      leaves.push(leave);
+      // It may have been given up in the moment in which its turn came, when nobody knew yet of its place.
+      signal.throwIfAborted();
+    }
+    const leave = await this.#heads.enter(signal);
+    return await exchange.send(hop, redirect).finally(leave);
+  }
+
+  async #read(id: number): Promise<Piece> {
+    const open = this.#exchanges.get(id);
+    const body = open?.exchange.body ?? null;
+    if (open === undefined || body === null) throw new FetchFailure(`the request ${id} has no body that is still open`);
+    try {
+      const piece = await body.read();
+      if (!piece.more) this.#end(id, open);
+      return piece;
+    } catch (error) {
+      open.exchange.cancel(error as Error);
+      this.#end(id, open);
+      throw error;
+    }
+  }
+
+  #drop(id: number, reason: Error): void {
+    const open = this.#exchanges.get(id);
+    if (open === undefined) return;
+    open.exchange.cancel(reason);
+    this.#end(id, open);
+  }
+
+  #end(id: number, open: Open): void {
+    if (this.#exchanges.get(id) === open) this.#exchanges.delete(id);
+    for (const leave of open.leaves.splice(0)) leave();
+  }
+}
+
+function tooManyBodies(): CapabilityRefusal {
+  return new CapabilityRefusal("limit", `a call may have ${BODIES_MAX} answers open, and nothing read or ended them`, {
+    asked: "one more request",
+    granted: `${BODIES_MAX} open answers in a call`,
+    remedy: "read the body of each answer to its end, or cancel it, before more requests are made",
+  });
+}

@@ -1,0 +1,74 @@
+import type { Capability, MethodShape, Portable } from "../capability.ts";
+import type { KvStore } from "./kv-store.ts";
+import { KEY_MAX_BYTES, LIST_MAX, Namespace } from "./namespace.ts";
+import { quotaGrants } from "./quota.ts";
+import type { RedisLinkOptions } from "./redis-link.ts";
+import { RedisKvStore } from "./redis-store.ts";
+import { SqliteKvStore } from "./sqlite-store.ts";
+import type { StoreOptions } from "../../../store/sqlite/store.ts";
+
+/** Where values are kept: in a file, or in Redis. */
+export type KvStoreOptions = StoreOptions | RedisLinkOptions;
+
+/** Ten years. */
+const TTL_MAX_MS = 315_576_000_000;
+
+const KEY = { type: "string", minLength: 1, maxLength: KEY_MAX_BYTES };
+const VERSION = { type: "integer", minimum: 1 };
+
+const METHODS = {
+  get: { ...object({ key: KEY }, ["key"]), isRead: true },
+  getEntry: { ...object({ key: KEY }, ["key"]), isRead: true },
+  set: object(
+    {
+      key: KEY,
+      value: true,
+      ttlMs: { type: "integer", minimum: 1, maximum: TTL_MAX_MS },
+      ifVersion: VERSION,
+      ifAbsent: { type: "boolean" },
+    },
+    ["key", "value"],
+  ),
+  delete: object({ key: KEY, ifVersion: VERSION }, ["key"]),
+  list: {
+    ...object({
+      prefix: { type: "string", maxLength: KEY_MAX_BYTES },
+      limit: { type: "integer", minimum: 1, maximum: LIST_MAX },
+      cursor: KEY,
+    }),
+    isRead: true,
+  },
+} satisfies Record<string, MethodShape>;
+
+/**
+ * `kv`: values that outlive calls, in a namespace for each tool and tenant. Grants are how much it may hold: a key has at
+ * most 512 bytes and no NUL, a value 256 KiB of JSON, both count, and an entry counts for 64 bytes at least.
+ */
+export function createKv(options: KvStoreOptions): Capability<number> {
+  if (!("url" in options)) return createOn(new SqliteKvStore(options));
+  const store = new RedisKvStore(options);
+  // A file is the engine's alone.
+  return { ...createOn(store), portable, storeId: () => store.identity };
+}
+
+function createOn(store: KvStore): Capability<number> {
+  return {
+    name: "kv",
+    grants: quotaGrants,
+    methods: METHODS,
+    open: (call, grants) => {
+      const namespace = new Namespace(store, call, Math.max(...grants));
+      return { invoke: (method, args, once) => namespace.invoke(method, args, once) };
+    },
+    close: () => store.close(),
+  };
+}
+
+function portable(method: string): Portable | null {
+  if (!Object.hasOwn(METHODS, method)) return null;
+  return { kind: method === "set" || method === "delete" ? "write" : "read" };
+}
+
+function object(properties: Record<string, unknown>, required: readonly string[] = []): MethodShape {
+  return { input: { type: "object", properties, required, additionalProperties: false } };
+}

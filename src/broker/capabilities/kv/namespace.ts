@@ -1,0 +1,148 @@
+import { type CapabilityCall, CapabilityRefusal } from "../capability.ts";
+import { describeFailure } from "../../../store/sqlite/failure.ts";
+import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
+import { quotaGrants } from "./quota.ts";
+
+/** Longest key, in bytes of UTF-8. */
+export const KEY_MAX_BYTES = 512;
+/** Longest value, in bytes of its JSON. */
+const VALUE_MAX_BYTES = 256 * 1024;
+/** Longest name of a tenant, in characters: it is kept with its entries. */
+const TENANT_MAX = 1_024;
+const LIST_DEFAULT = 100;
+export const LIST_MAX = 1_000;
+
+interface Keyed {
+  readonly key: string;
+}
+interface SetRequest extends Keyed {
+  readonly value: unknown;
+  readonly ttlMs?: number;
+  readonly ifVersion?: number;
+  readonly ifAbsent?: boolean;
+}
+interface DeleteRequest extends Keyed {
+  readonly ifVersion?: number;
+}
+interface ListRequest {
+  readonly prefix?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** What one call sees of a store. */
+export class Namespace {
+  readonly #store: KvStore;
+  readonly #call: CapabilityCall;
+  readonly #name: string;
+  readonly #quotaBytes: number;
+
+  constructor(store: KvStore, call: CapabilityCall, quotaBytes: number) {
+    this.#store = store;
+    this.#call = call;
+    this.#name = namespaceOf(call);
+    this.#quotaBytes = quotaBytes;
+  }
+
+  invoke(method: string, args: unknown, once?: string): unknown {
+    switch (method) {
+      case "get":
+        return this.#read(args as Keyed, (entry) => entry && parse(entry));
+      case "getEntry":
+        return this.#read(
+          args as Keyed,
+          (entry) => entry && { value: parse(entry), version: entry.version, expiresAt: entry.expiresAt },
+        );
+      case "set":
+        return this.#set(args as SetRequest, once);
+      case "delete":
+        return this.#delete(args as DeleteRequest, once);
+      case "list":
+        return this.#list(args as ListRequest);
+      default:
+        throw new TypeError(`kv has no method "${method}"`);
+    }
+  }
+
+  #read<T>({ key }: Keyed, render: (entry: StoredEntry | null) => T): T | Promise<T> {
+    checkKey(key, "a key");
+    const entry = this.#store.get(this.#call, this.#name, key);
+    return entry instanceof Promise ? entry.then(render) : render(entry);
+  }
+
+  async #set(
+    { key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest,
+    once: string | undefined,
+  ): Promise<number | null> {
+    checkKey(key, "a key");
+    if (ifAbsent && ifVersion !== undefined) throw new TypeError("it is either ifAbsent or ifVersion");
+    const json = JSON.stringify(value);
+    const length = Buffer.byteLength(json);
+    if (length > VALUE_MAX_BYTES) {
+      throw new RangeError(`a value has at most ${VALUE_MAX_BYTES} bytes of JSON, this one has ${length}`);
+    }
+    const condition: Condition = ifAbsent ? { kind: "absent" } : onVersion(ifVersion);
+    const entry = { key, value: json, ttlMs: ttlMs ?? null, condition, quotaBytes: this.#quotaBytes };
+    const outcome = await this.#store.set(this.#call, this.#name, entry, once);
+    switch (outcome.kind) {
+      case "set":
+        return outcome.version;
+      case "unmatched":
+        return null;
+      case "full":
+        throw this.#full(outcome);
+    }
+  }
+
+  #delete({ key, ifVersion }: DeleteRequest, once: string | undefined): boolean | Promise<boolean> {
+    checkKey(key, "a key");
+    return this.#store.delete(this.#call, this.#name, key, onVersion(ifVersion), once);
+  }
+
+  #list({ prefix = "", limit = LIST_DEFAULT, cursor = "" }: ListRequest): Page | Promise<Page> {
+    checkKey(prefix, "a prefix");
+    checkKey(cursor, "a cursor");
+    return this.#store.list(this.#call, this.#name, { prefix, after: cursor, limit });
+  }
+
+  #full({ usedBytes, moreBytes }: Extract<SetOutcome, { kind: "full" }>): CapabilityRefusal {
+    const quota = quotaGrants.describe(this.#quotaBytes);
+    const message = `the tool's key-value store is full: ${usedBytes} of ${quota} are used, and this takes ${moreBytes} more`;
+    return new CapabilityRefusal("limit", message, {
+      asked: `kv of ${quotaGrants.describe(usedBytes + moreBytes)}`,
+      granted: `kv of ${quota}`,
+      remedy: "raise maxBytes in allow.kv of a policy rule, and in capabilities.kv of the tool where it has one",
+    });
+  }
+}
+
+/**
+ * As JSON, because names may hold anything: what parts them cannot be in them, and what is no Unicode stays different
+ * from what else is none.
+ */
+function namespaceOf({ tool, tenant = "" }: CapabilityCall): string {
+  if (tenant.length > TENANT_MAX) throw new RangeError(`the tenant's name has more than ${TENANT_MAX} characters`);
+  return JSON.stringify([tool, tenant]);
+}
+
+function checkKey(key: string, what: string): void {
+  if (key.includes("\0")) throw new TypeError(`${what} has no NUL in it`);
+  // They would all be written as the same replacement character.
+  if (!key.isWellFormed()) throw new TypeError(`${what} has no half of a surrogate pair in it`);
+  const length = Buffer.byteLength(key);
+  if (length > KEY_MAX_BYTES) {
+    throw new RangeError(`${what} has at most ${KEY_MAX_BYTES} bytes of UTF-8, this one has ${length}`);
+  }
+}
+
+function onVersion(version: number | undefined): Condition {
+  return version === undefined ? { kind: "always" } : { kind: "version", version };
+}
+
+function parse({ value }: StoredEntry): unknown {
+  try {
+    return JSON.parse(value) as unknown;
+  } catch (error) {
+    throw describeFailure(error);
+  }
+}

@@ -1,0 +1,151 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Script } from "../../../store/redis/script.ts";
+import { StoreError } from "../../../base/store-error.ts";
+import type {
+  Asker,
+  Condition,
+  KvStore,
+  ListedKey,
+  NewEntry,
+  Page,
+  PageRequest,
+  SetOutcome,
+  StoredEntry,
+} from "./kv-store.ts";
+import { RedisIdentity } from "./redis-identity.ts";
+import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
+import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
+
+/** How long the outcome of a write is kept that has a name: a call may be started again, elsewhere, until then. */
+const NAMED_KEPT_MS = 10 * 60 * 1_000;
+/** The same of one that has none: it is asked again only by this store, because a connection was lost. */
+const NAMELESS_KEPT_MS = 10_000;
+/** Times that one `set` is asked again because expired entries were in its way. */
+const SWEEPS_MAX = 100;
+
+const PARTS = ["values", "heads", "order", "expiry", "version"] as const;
+
+/**
+ * Entries in Redis. A namespace's keys are of one slot, so a cluster spreads namespaces over its nodes. What expires does so by
+ * Redis's clock. A write may be named: `once` is unique for it in the namespace, and the same write asked again within ten minutes,
+ * by whomever, answers what it answered and does nothing.
+ */
+export class RedisKvStore implements KvStore {
+  readonly #link: RedisLink;
+  readonly #identity: RedisIdentity;
+  /** Names the writes that have no name. */
+  readonly #self = randomUUID();
+  #writes = 0;
+
+  constructor(options: RedisLinkOptions) {
+    this.#link = new RedisLink(options, "glovebox:kv");
+    this.#identity = new RedisIdentity(this.#link);
+  }
+
+  /** Which store it is: `null` as long as that is not known. */
+  get identity(): string | null {
+    return this.#identity.known;
+  }
+
+  async get(asker: Asker, namespace: string, key: string): Promise<StoredEntry | null> {
+    const answer = await this.#link.run(asker, GET, keysOf(namespace), [key]);
+    if (answer === null) return null;
+    const [head = "", value = ""] = texts(answer);
+    const { version, expiresAt } = readHead(head);
+    return { value, version, expiresAt };
+  }
+
+  async set(asker: Asker, namespace: string, entry: NewEntry, once?: string): Promise<SetOutcome> {
+    const { key, value, ttlMs, condition, quotaBytes } = entry;
+    const args = [...wordsOf(condition), key, value, ttlMs === null ? "" : `${ttlMs}`, `${quotaBytes}`];
+    for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps++) {
+      const [kind = "", first, second] = await this.#write(asker, SET, namespace, args, once);
+      switch (kind) {
+        case "set":
+          return { kind, version: Number(first) };
+        case "unmatched":
+          return { kind };
+        case "full":
+          return { kind, usedBytes: Number(first), moreBytes: Number(second) };
+        case "swept":
+          continue;
+        default:
+          throw broken();
+      }
+    }
+    throw new StoreError("too much has expired in the store just now: try again later");
+  }
+
+  async delete(asker: Asker, namespace: string, key: string, condition: Condition, once?: string): Promise<boolean> {
+    const [kind] = await this.#write(asker, DELETE, namespace, [...wordsOf(condition), key], once);
+    return kind === "deleted";
+  }
+
+  async list(asker: Asker, namespace: string, { prefix, after, limit }: PageRequest): Promise<Page> {
+    const args = [firstOf(prefix, after), prefix, `${limit}`];
+    const answer = await this.#link.run(asker, LIST, keysOf(namespace), args);
+    if (!Array.isArray(answer)) throw broken();
+    const [next, found] = answer as readonly unknown[];
+    if (typeof next !== "string") throw broken();
+    return { keys: readKeys(texts(found)), cursor: next === "" ? null : next };
+  }
+
+  close(): Promise<void> {
+    this.#identity.close();
+    return this.#link.close();
+  }
+
+  async #write(
+    asker: Asker,
+    script: Script,
+    namespace: string,
+    args: readonly string[],
+    once: string | undefined,
+  ): Promise<readonly string[]> {
+    const name = once ?? `${this.#self}/${++this.#writes}`;
+    const keptMs = once === undefined ? NAMELESS_KEPT_MS : NAMED_KEPT_MS;
+    const answer = await this.#link.run(asker, script, keysOf(namespace, name), [`${keptMs}`, ...args]);
+    if (typeof answer !== "string") throw broken();
+    return answer.split(" ");
+  }
+}
+
+/** The names of what a namespace is kept in: its own name may be long, and hold anything. */
+function keysOf(namespace: string, once?: string): readonly string[] {
+  const prefix = `glovebox:kv:{${createHash("sha256").update(namespace).digest("base64url")}}`;
+  const keys = PARTS.map((part) => `${prefix}:${part}`);
+  return once === undefined ? keys : [...keys, `${prefix}:once:${once}`];
+}
+
+function wordsOf(condition: Condition): readonly [string, string] {
+  return [condition.kind, condition.kind === "version" ? `${condition.version}` : ""];
+}
+
+/** Where a page begins, in the words of `ZRANGEBYLEX`. Compared here, because Lua compares texts as the server's locale does. */
+function firstOf(prefix: string, after: string): string {
+  const isBehind = after !== "" && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0;
+  if (isBehind) return `(${after}`;
+  return prefix === "" ? "-" : `[${prefix}`;
+}
+
+function readKeys(found: readonly string[]): readonly ListedKey[] {
+  const keys: ListedKey[] = [];
+  for (let at = 0; at + 1 < found.length; at += 2)
+    keys.push({ key: found[at] ?? "", ...readHead(found[at + 1] ?? "") });
+  return keys;
+}
+
+/** `version bytes expires`, of which the last may be empty. */
+function readHead(head: string): Omit<ListedKey, "key"> {
+  const [version, bytes, expires = ""] = head.split(" ");
+  return { version: Number(version), bytes: Number(bytes), expiresAt: expires === "" ? null : Number(expires) };
+}
+
+function texts(answer: unknown): readonly string[] {
+  if (!Array.isArray(answer) || !answer.every((each) => typeof each === "string")) throw broken();
+  return answer;
+}
+
+function broken(): StoreError {
+  return new StoreError("the store is broken: what it answers is not of its own writing");
+}

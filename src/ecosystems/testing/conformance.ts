@@ -1,0 +1,94 @@
+import { createEngine, type Engine } from "../../engine/engine.ts";
+import type { ToolDefinition, ToolInfo, ToolLocation } from "../../tool/definition.ts";
+import { CHECKS, type Conduct } from "./conformance-checks.ts";
+import { sampleInput } from "./sample-input.ts";
+
+type Inputs = readonly Readonly<Record<string, unknown>>[];
+
+export interface ConformanceOptions {
+  /** Where it runs: give one where the tool needs capabilities, or other tools. Default: one of its own. */
+  readonly engine?: Engine;
+  /** Arguments that are right: for the tool, or by the name of each where there are several. Default: made of the schema. */
+  readonly inputs?: Inputs | { readonly [tool: string]: Inputs };
+  /** The same arguments give the same output. Default: true; a tool that tells the time, or rolls dice, says false. */
+  readonly isDeterministic?: boolean;
+}
+
+/** What came of one check. */
+export interface CheckResult {
+  readonly tool: string;
+  readonly check: string;
+  readonly ok: boolean;
+  readonly message: string;
+}
+
+const INPUTS_MAX = 100;
+
+/**
+ * Checks a tool of an author's own, in whatever contract it is written: that it can be registered, what its definition
+ * says, that it works and works again, what it says to wrong arguments, that its output is JSON and not too large, that
+ * it can be cancelled and called at the same time, and that other contracts can describe it. It runs in an engine, in the
+ * sandbox, as it will later. The answer has a line for each check of each tool; the first that fails is the one to mend.
+ * Rejects only where an engine cannot be started.
+ */
+export async function conformance(
+  tool: ToolDefinition | ToolLocation | string,
+  options: ConformanceOptions = {},
+): Promise<readonly CheckResult[]> {
+  if (options.engine !== undefined) return checkIn(options.engine, tool, options);
+  await using engine = await createEngine({ workers: 1 });
+  return await checkIn(engine, tool, options);
+}
+
+async function checkIn(
+  engine: Engine,
+  tool: ToolDefinition | ToolLocation | string,
+  options: ConformanceOptions,
+): Promise<readonly CheckResult[]> {
+  const registered: ToolInfo[] = [];
+  const note = ({ info }: { readonly info: ToolInfo }) => void registered.push(info);
+  engine.on("tool:register", note);
+  try {
+    await engine.register(tool);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return [{ tool: nameOf(tool), check: "registers", ok: false, message }];
+  } finally {
+    engine.off("tool:register", note);
+  }
+  const results: CheckResult[] = [];
+  for (const info of registered) results.push(...(await checkTool(engine, info, options)));
+  return results;
+}
+
+async function checkTool(engine: Engine, info: ToolInfo, options: ConformanceOptions): Promise<readonly CheckResult[]> {
+  const { name, contract } = info;
+  const given = inputsOf(options.inputs, name);
+  const made = given === undefined ? sampleInput(info.inputSchema) : null;
+  const conduct: Conduct = {
+    engine,
+    info,
+    inputs: given?.slice(0, INPUTS_MAX) ?? (made === null ? [] : [made]),
+    isGiven: given !== undefined,
+    isDeterministic: options.isDeterministic ?? true,
+  };
+  const results: CheckResult[] = [{ tool: name, check: "registers", ok: true, message: `as a ${contract} tool` }];
+  for (const [check, run] of CHECKS) results.push({ tool: name, check, ...(await run(conduct)) });
+  return results;
+}
+
+function inputsOf(inputs: ConformanceOptions["inputs"], name: string): Inputs | undefined {
+  if (inputs === undefined || isList(inputs)) return inputs;
+  return Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+}
+
+function isList(inputs: NonNullable<ConformanceOptions["inputs"]>): inputs is Inputs {
+  return Array.isArray(inputs);
+}
+
+/** What somebody who registers it calls it: the last part of a path. */
+function nameOf(tool: ToolDefinition | ToolLocation | string): string {
+  if (typeof tool !== "string" && "name" in tool) return String(tool.name).slice(0, 128);
+  const path = typeof tool === "string" ? tool : tool.path;
+  return String(path).split(/[/\\]/).at(-1)?.slice(0, 128) ?? "";
+}

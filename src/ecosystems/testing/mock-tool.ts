@@ -1,0 +1,36 @@
+import { type AmplifierResult, toolResult } from "../../tool/contracts/amplifier.ts";
+import type { AmplifierTool } from "../../tool/contracts/amplifier-tool.ts";
+
+export interface MockToolOptions {
+  readonly name?: string;
+  readonly description?: string;
+  readonly input_schema?: Readonly<Record<string, unknown>>;
+  /** What every execution has as its output. */
+  readonly return_value?: unknown;
+}
+
+/** A tool that answers what it was told to answer, and remembers what it was asked. */
+export class MockTool implements AmplifierTool<AmplifierResult> {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: Readonly<Record<string, unknown>>;
+  /** How often it was executed. */
+  call_count = 0;
+  /** What it was executed with last; nothing before the first time. */
+  last_input: Readonly<Record<string, unknown>> | null = null;
+  readonly #output: unknown;
+
+  constructor(options: MockToolOptions = {}) {
+    const { name = "mock_tool", description = "Answers what it was told to answer.", input_schema = {} } = options;
+    this.name = name;
+    this.description = description;
+    this.input_schema = input_schema;
+    this.#output = options.return_value ?? null;
+  }
+
+  async execute(input: Readonly<Record<string, unknown>>): Promise<AmplifierResult> {
+    this.call_count++;
+    this.last_input = input;
+    return toolResult({ output: this.#output });
+  }
+}

@@ -1,0 +1,20 @@
+import { Broker } from "../broker/broker.ts";
+import type { CapabilityEvent } from "../broker/capability-event.ts";
+import { createCapabilities } from "../broker/capabilities/built-in.ts";
+import { Binaries } from "../broker/capabilities/native/binaries.ts";
+import type { ResolvedOptions } from "./options.ts";
+
+/**
+ * Makes the broker of an engine: what it can do at all, and what its policy allows of that. `binaries`: the files of what is
+ * native, where there are such tools.
+ */
+export function createBroker(
+  options: ResolvedOptions,
+  onOutcome: (event: CapabilityEvent) => void,
+  binaries: Binaries = new Binaries(),
+): Broker {
+  const { capabilities: custom, fetch, secrets, kv } = options;
+  const environment = process.env;
+  const { capabilities, redact } = createCapabilities({ custom, environment, fetch, secrets, kv, binaries });
+  return new Broker({ capabilities, policy: options.policy, redact, onOutcome });
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from "node:crypto";
+import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
+import { type CallHost, EngineCall } from "./engine-call.ts";
+import { type ExecuteOptions, isAmong } from "../execute-options.ts";
+import { type ErrorCode, toolError } from "../../base/errors.ts";
+import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+
+/** Resolve and validate: the stages of a call before anybody is told of it. */
+export class Admission {
+  readonly #registry: ToolRegistry;
+  readonly #bounds: Bounds;
+  readonly #host: CallHost;
+  /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
+  readonly #idPrefix = randomBytes(9).toString("base64url");
+  #lastId = 0;
+
+  constructor(registry: ToolRegistry, bounds: Bounds, host: CallHost) {
+    this.#registry = registry;
+    this.#bounds = bounds;
+    this.#host = host;
+  }
+
+  /** A call that may be queued, or the result of one that may not. `parent` is the call on whose behalf it is made. */
+  admit(call: ToolCall, options: ExecuteOptions, isOpen: boolean, parent: EngineCall | null): EngineCall | ToolResult {
+    try {
+      return this.#admit(call, options, isOpen, parent);
+    } catch {
+      // A call is hostile input: it may be an object that throws when it is read.
+      return failure(toolError("invalid_arguments", "the call cannot be read"), emptyMetadata("", "", 0));
+    }
+  }
+
+  #admit(call: ToolCall, options: ExecuteOptions, isOpen: boolean, parent: EngineCall | null): EngineCall | ToolResult {
+    const name = typeof call?.name === "string" ? call.name : "";
+    const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
+    const refuse = (code: ErrorCode, message: string, details?: unknown) =>
+      failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
+    if (!isOpen) return refuse("engine_closed", "the engine takes no more calls");
+    const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
+    if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
+    const wrong = describeMalformed(call, callId, options);
+    if (wrong !== null) return refuse("invalid_arguments", wrong);
+    const retryAfterMs = this.#host.executor.refusedForMs(name, options.tenant ?? "");
+    if (retryAfterMs > 0) {
+      return refuse("tool_quarantined", `tool "${name}" has ended too many executors`, { retryAfterMs });
+    }
+    const limits = this.#limitsOf(tool, options, parent);
+    if (typeof limits === "string") return refuse("invalid_arguments", limits);
+    const { command } = call;
+    if (command !== undefined && tool.info.contract !== "agentspace") {
+      return refuse("invalid_arguments", `tool "${name}" has no commands`);
+    }
+    const args = writeArguments(tool, call.arguments ?? {}, limits, command !== undefined);
+    if (typeof args !== "string") return refuse(args.code, args.message, args.details);
+    const own = withinTimeout(limits, tool, args);
+    return new EngineCall({ callId, tool, args, command, limits: own, options, parent }, this.#host);
+  }
+
+  #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {
+    if (parent !== null) return limitsWithin(parent, tool.limits);
+    const { limits, maxLimits } = options;
+    if (limits === undefined && maxLimits === undefined) return tool.limits;
+    try {
+      const { maxLimits: highest } = this.#bounds;
+      return resolveLimits(tool.limits, limits, resolveLimits(highest, maxLimits, highest));
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+}
+
+/** What a tool may take longer than its argument says, in milliseconds, to answer that its time is over. */
+const LAST_WORDS_MS = 250;
+/** And for an interpreter to start, which is none of the tool's time. */
+const INTERPRETER_MS = 2_000;
+
+/** Limits, within the seconds that an argument of the call gives it. */
+function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool, args: string): Limits {
+  if (timeoutArgument === null) return limits;
+  const seconds = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
+  if (typeof seconds !== "number" || seconds <= 0) return limits;
+  const ms = seconds * 1000;
+  const startMs = info.runtime === "python" ? INTERPRETER_MS : 0;
+  return {
+    ...limits,
+    cpuMs: Math.min(limits.cpuMs, ms),
+    wallMs: Math.min(limits.wallMs, ms + LAST_WORDS_MS + startMs),
+  };
+}
+
+/** A tool's limits, within what the call on whose behalf it runs has left, and within what that one was narrowed to. */
+function limitsWithin(parent: EngineCall, limits: Limits): Limits {
+  const narrowed = { ...limits };
+  for (const name of NAMES) {
+    if (name === "memoryMb") continue;
+    if (parent.options.limits?.[name] !== undefined || parent.options.maxLimits?.[name] !== undefined) {
+      narrowed[name] = Math.min(limits[name], parent.limits[name]);
+    }
+  }
+  const { wallMs, cpuMs } = parent.left();
+  const waitMs = Math.min(narrowed.queueMs, wallMs);
+  return {
+    ...narrowed,
+    queueMs: waitMs,
+    wallMs: Math.min(narrowed.wallMs, wallMs),
+    cpuMs: Math.min(narrowed.cpuMs, cpuMs),
+  };
+}

@@ -1,0 +1,72 @@
+import type { ExecuteOptions } from "../execute-options.ts";
+import { byteLength } from "../../base/json.ts";
+import { type ToolError, toolError } from "../../base/errors.ts";
+import type { Limits } from "../../base/limits.ts";
+import type { ToolCall } from "../../base/result.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import { describeViolations } from "../../base/schema/violation.ts";
+
+/** Longest id a caller may give a call. */
+export const CALL_ID_MAX = 256;
+const COMMAND_MAX = 256;
+const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
+
+/** What is wrong with a call's form or its options, before its tool's schema is asked. */
+export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
+  const { signal, tenant, onLog, onProgress }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return "a call's signal is an AbortSignal";
+  if (tenant !== undefined && typeof tenant !== "string") return "a call's tenant is a string";
+  if (onLog !== undefined && typeof onLog !== "function") return "a call's onLog is a function";
+  if (onProgress !== undefined && typeof onProgress !== "function") return "a call's onProgress is a function";
+  if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
+    return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
+  }
+  const { command }: { readonly command?: unknown } = call;
+  if (command !== undefined && (typeof command !== "string" || command === "" || command.length > COMMAND_MAX)) {
+    return `a call's command is a string of 1 to ${COMMAND_MAX} characters`;
+  }
+  const { idempotencyKey: key }: { readonly idempotencyKey?: unknown } = options;
+  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > CALL_ID_MAX)) {
+    return `a call's idempotencyKey is a string of 1 to ${CALL_ID_MAX} characters`;
+  }
+  const { retries }: { readonly retries?: unknown } = options;
+  if (retries !== undefined && !RETRIES.includes(retries)) return "a call's retries are a whole number from 0 to 5";
+  const args: unknown = call.arguments ?? {};
+  return typeof args === "object" && !Array.isArray(args) ? null : "a call's arguments are an object";
+}
+
+/**
+ * The arguments as JSON, with the schema's defaults in them; or what is wrong with them. The caller's object stays.
+ * `isFree`: they are not those that the schema speaks of.
+ */
+export function writeArguments(
+  tool: RegisteredTool,
+  given: object,
+  limits: Limits,
+  isFree: boolean,
+): string | ToolError {
+  let text: string;
+  try {
+    text = JSON.stringify(given);
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
+    return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
+  }
+  const size = byteLength(text, limits.inputBytes);
+  if (size > limits.inputBytes) {
+    return toolError("input_too_large", `the arguments have ${size} bytes of JSON, the limit is ${limits.inputBytes}`);
+  }
+  if (isFree) return text;
+  const { checkInput } = tool;
+  const value: unknown = checkInput.hasDefaults ? JSON.parse(text) : given;
+  const violations = checkInput.check(value);
+  if (violations.length > 0) {
+    return toolError("invalid_arguments", describeViolations(violations), { violations });
+  }
+  return checkInput.hasDefaults ? JSON.stringify(value) : text;
+}
+
+/** What a caller passes may be anything, and a call is answered all the same. */
+export function tenantOf(options: { readonly tenant?: unknown } | null): string {
+  return typeof options?.tenant === "string" ? options.tenant : "";
+}

@@ -1,0 +1,237 @@
+import { hash } from "node:crypto";
+import { CALL_ID_MAX } from "./arguments.ts";
+import { type ErrorCode, toolError } from "../../base/errors.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
+import type { CallLedger, Claim, KeyedCall } from "../../store/calls/ledger.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { StoreError } from "../../base/store-error.ts";
+import type { TicketOf } from "../../base/ticket.ts";
+
+/** When a call that another process runs is worth asking for again. */
+const RETRY_AFTER_MS = 1_000;
+
+interface Answer {
+  readonly result: ToolResult;
+  /** Whether it is of a call that was made before. */
+  readonly isRepeated: boolean;
+}
+
+/** A call of this engine that has not ended. */
+interface Running {
+  /** What was asked for: another thing under the same key is a mistake. */
+  readonly asked: string;
+  readonly answer: Promise<Answer>;
+  /** Ends the call, once nobody waits for it any more. */
+  readonly cancel: AbortController;
+  waiting: number;
+}
+
+type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
+type Run = (options: ExecuteOptions, ticketOf?: TicketOf) => Promise<ToolResult>;
+
+/** What calls with keys need of their engine. */
+export interface KeyedHost {
+  /** Whether calls of a tool may be made twice where nobody knows what came of the first. */
+  mayRepeat(tool: string): boolean;
+  /** The result of a call that another process left the end of; `null` where nobody here can make one of it. */
+  finish(end: string, call: ToolCall): ToolResult | null;
+}
+
+/**
+ * Calls that say by a key which of them are one. Of those the first runs, and all get its result: while it runs from
+ * here, afterwards from the ledger. It is cancelled when all of them are.
+ */
+export class Idempotency {
+  readonly #ledger: CallLedger;
+  readonly #host: KeyedHost;
+  readonly #running = new Map<string, Running>();
+  #isClosed = false;
+
+  constructor(ledger: CallLedger, host: KeyedHost) {
+    this.#ledger = ledger;
+    this.#host = host;
+  }
+
+  /** Runs a call, or answers with the result of the one that had its key before. */
+  async run(call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
+    const keyed = this.#isClosed ? null : readKeyed(call, options);
+    // What cannot be read is refused by the engine, in its own words.
+    if (keyed === null) return run(options);
+    const { place, asked } = keyed;
+    const { signal } = options;
+    const known = this.#running.get(place);
+    if (known !== undefined && known.asked !== asked) return conflict(call);
+    if (known?.cancel.signal.aborted === true) {
+      // Whether it is still to be run is known when it has ended.
+      await known.answer;
+      return this.run(call, options, run);
+    }
+    if (known !== undefined) return repeated((await answerFor(call, signal, known)).result);
+    const { result, isRepeated } = await answerFor(call, signal, this.#start(call, options, keyed, run));
+    return isRepeated ? repeated(result) : result;
+  }
+
+  /** Ends what waits, and waits for what ends. Calls go to the engine alone from now on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { cancel } of this.#running.values()) cancel.abort();
+    await Promise.all(Array.from(this.#running.values(), ({ answer }) => answer));
+    await this.#ledger.close();
+  }
+
+  #start(call: ToolCall, options: ExecuteOptions, { place, asked, tenant }: Keyed, run: Run): Running {
+    const cancel = new AbortController();
+    if (options.signal?.aborted === true) cancel.abort();
+    const mayRepeat = this.#host.mayRepeat(call.name);
+    const keyed = { digest: digestOf(place), tenant: digestOf(tenant), asked: digestOf(asked), mayRepeat };
+    const answering = this.#answer(call, keyed, { ...options, signal: cancel.signal }, run);
+    const answer = answering.finally(() => this.#running.delete(place));
+    const running: Running = { asked, answer, cancel, waiting: 0 };
+    this.#running.set(place, running);
+    return running;
+  }
+
+  async #answer(call: ToolCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<Answer> {
+    const known = await this.#recall(call, keyed, options);
+    // What waited for another process when the engine closed is refused as it refuses others.
+    if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
+    const result = await run(options, known === null ? (tool) => this.#ledger.ticketOf(keyed, tool) : undefined);
+    if (known === null) await this.#keep(keyed, result);
+    return { result, isRepeated: false };
+  }
+
+  /** What is known of a call, or why it cannot be run; `null` where it is to be run. */
+  async #recall(call: ToolCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<Answer | null> {
+    try {
+      const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
+      if (claim.kind === "mine") return null;
+      if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
+      if (claim.kind === "left") {
+        const result = this.#host.finish(claim.end, call);
+        if (result !== null) return { result, isRepeated: true };
+      }
+      return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
+    } catch (error) {
+      return { result: signal.aborted ? cancelled(call) : unusable(call, error), isRepeated: false };
+    }
+  }
+
+  async #keep(keyed: KeyedCall, result: ToolResult): Promise<void> {
+    try {
+      if (isStillToBe(result)) await this.#ledger.release(keyed);
+      else await this.#ledger.settle(keyed, write(result));
+    } catch {
+      // The caller has the result all the same; whoever asks for it again is told that it is not known.
+    }
+  }
+}
+
+/** A call with a key, in text. */
+interface Keyed {
+  readonly place: string;
+  readonly tenant: string;
+  readonly asked: string;
+}
+
+function readKeyed(call: ToolCall, options: ExecuteOptions): Keyed | null {
+  const { signal, tenant = "", idempotencyKey: key }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
+  if (typeof tenant !== "string" || typeof key !== "string" || key.length > CALL_ID_MAX) return null;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return null;
+  const asked = writeAsked(call);
+  return asked === null ? null : { place: JSON.stringify([tenant, call.name, key]), tenant, asked };
+}
+
+/** What a caller waits for: the call's answer, unless others wait too, and it is not to be waited for any more. */
+function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Running): Promise<Answer> {
+  running.waiting++;
+  if (signal === undefined) return running.answer;
+  return new Promise((resolve) => {
+    const leave = (): void => {
+      running.waiting--;
+      // The last one hears of the end of the call itself.
+      if (running.waiting === 0) running.cancel.abort();
+      else resolve({ result: cancelled(call), isRepeated: false });
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    void running.answer.then((answer) => {
+      signal.removeEventListener("abort", leave);
+      resolve(answer);
+    });
+  });
+}
+
+/** What did not come to be, and may yet, may be asked for again. */
+function isStillToBe({ error, metadata }: ToolResult): boolean {
+  if (error === null) return false;
+  if (error.retryable || metadata.attempts === 0) return true;
+  // A cancelled call says how many effects it had, if any.
+  return error.code === "cancelled" && error.details === undefined;
+}
+
+/** A call is hostile input: it may be an object that throws when it is read. */
+function writeAsked(call: ToolCall): string | null {
+  try {
+    const { name, arguments: args, command } = call;
+    return JSON.stringify([name, args ?? {}, command ?? null], (_key, value: unknown) => inOrder(value));
+  } catch {
+    return null;
+  }
+}
+
+/** Objects are the same in whatever order their members come. */
+function inOrder(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function digestOf(text: string): Uint8Array {
+  return hash("sha256", text, "buffer");
+}
+
+/** A result as it is kept; `null` where it is nested too deeply to be written. */
+function write(result: ToolResult): string | null {
+  try {
+    return JSON.stringify(result);
+  } catch {
+    return null;
+  }
+}
+
+function repeated(result: ToolResult): ToolResult {
+  return { ...result, metadata: { ...result.metadata, isRepeated: true } };
+}
+
+function refusal(call: ToolCall, claim: Exclude<Claim, { readonly kind: "mine" | "kept" }>): ToolResult {
+  if (claim.kind === "left") {
+    const message = "the call with this idempotencyKey has run, with a tool that is not the one of this name here";
+    return refused(call, "outcome_unknown", message, { hasEnded: true });
+  }
+  if (claim.kind === "conflict") return conflict(call);
+  if (claim.kind === "running") {
+    const message = "another process still runs the call with this idempotencyKey";
+    return refused(call, "in_progress", message, { retryAfterMs: RETRY_AFTER_MS });
+  }
+  const message = claim.hasEnded
+    ? "the call with this idempotencyKey has run, and its result was too large to be kept"
+    : "the process that ran the call with this idempotencyKey ended before the call did, which may have had effects";
+  return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
+}
+
+function unusable(call: ToolCall, error: unknown): ToolResult {
+  const reason = error instanceof StoreError ? error.message : "the store has what cannot be read";
+  return refused(call, "store_failed", `calls with an idempotencyKey cannot be told apart: ${reason}`);
+}
+
+function cancelled(call: ToolCall): ToolResult {
+  return refused(call, "cancelled", "the call was cancelled while another one with its idempotencyKey ran");
+}
+
+function conflict(call: ToolCall): ToolResult {
+  const message = "the same idempotencyKey was used with other arguments; give each call a key of its own";
+  return refused(call, "invalid_arguments", message);
+}
+
+function refused({ id, name }: ToolCall, code: ErrorCode, message: string, details?: unknown): ToolResult {
+  return failure(toolError(code, message, details), emptyMetadata(String(id ?? ""), name, 0));
+}

@@ -1,0 +1,98 @@
+import type { Broker } from "../broker/broker.ts";
+import { type Finding, findUncovered } from "../broker/findings.ts";
+import { pointerSegment } from "../base/json.ts";
+import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
+import type { ToolRegistry } from "../tool/registry.ts";
+import type { RegisteredTool } from "../tool/registered-tool.ts";
+
+/** One thing that a tool is granted, and which rule grants it. */
+export interface GrantLine {
+  readonly capability: string;
+  /** In words. */
+  readonly granted: string;
+  /** `policy.rules[2]` */
+  readonly from: string;
+  /** Where worker machines of a fleet may carry it out themselves. */
+  readonly onMachines?: true;
+}
+
+export interface LimitLine {
+  readonly limit: keyof Limits;
+  readonly value: number;
+  /** Whose word it is: `default`, `limits` of the engine, `tool`, or `maxLimits`, the ceiling. */
+  readonly from: "default" | "limits" | "tool" | "maxLimits";
+}
+
+/** All that a tool may do, where each part of it comes from, and what it asks for in vain. */
+export interface Explanation {
+  readonly tool: string;
+  readonly tenant: string;
+  readonly isolation: string;
+  readonly grants: readonly GrantLine[];
+  readonly limits: readonly LimitLine[];
+  readonly findings: readonly Finding[];
+}
+
+/** What a tool's calls for a tenant are given. */
+export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker, maxLimits: Limits): Explanation {
+  const { name, tags, isolation } = tool.info;
+  return {
+    tool: name,
+    tenant,
+    isolation,
+    grants: grantLines(tool, tenant, broker),
+    limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, maxLimits)),
+    findings: findUncovered(broker.grants, { tool: name, tags, tenant }, tool.capabilities),
+  };
+}
+
+/** What no tenant's calls of a tool will be given, though it asks for it. */
+export function lintTool({ info: { name, tags }, capabilities }: RegisteredTool, broker: Broker): readonly Finding[] {
+  return findUncovered(broker.grants, { tool: name, tags, tenant: null }, capabilities);
+}
+
+/** A finding, and the tool that it is of: `null` where it is the policy. */
+export interface ToolFinding extends Finding {
+  readonly tool: string | null;
+}
+
+/** All that is asked for, or allowed, in vain. */
+export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFinding[] {
+  const ofTools = registry.list().flatMap(({ name }) => {
+    const tool = registry.get(name);
+    return tool === undefined ? [] : lintTool(tool, broker).map((finding) => ({ tool: name, ...finding }));
+  });
+  return [...lintPolicy(broker).map((finding) => ({ tool: null, ...finding })), ...ofTools];
+}
+
+/** What the policy says in vain. */
+function lintPolicy({ grants }: Broker): readonly Finding[] {
+  return grants.unknown().map(({ rule, name }) => ({
+    pointer: `/policy/rules/${rule}/allow${pointerSegment(name)}`,
+    reason: `there is no capability "${name.slice(0, 64)}" in this engine`,
+    remediation: "mend its name, or give it to the engine in its option capabilities",
+  }));
+}
+
+function grantLines({ info: { name, tags }, capabilities: requested }: RegisteredTool, tenant: string, broker: Broker) {
+  return Object.keys(requested).flatMap((capability): GrantLine[] => {
+    const subject = { tool: name, tags, tenant, requested, narrowed: undefined };
+    const decision = broker.grants.decide(subject, capability);
+    if (!decision.isGranted) return [];
+    const { grants } = decision.capability;
+    return decision.granted.map(({ rule, value, onMachines }) => ({
+      capability,
+      granted: broker.redact(grants.describe(value)),
+      from: `policy.rules[${rule}]`,
+      ...(onMachines ? { onMachines } : {}),
+    }));
+  });
+}
+
+function limitLine({ limits, askedLimits }: RegisteredTool, limit: keyof Limits, maxLimits: Limits): LimitLine {
+  const value = limits[limit];
+  const asked = askedLimits[limit];
+  if (asked !== undefined) return { limit, value, from: asked > maxLimits[limit] ? "maxLimits" : "tool" };
+  if (value === DEFAULT_LIMITS[limit]) return { limit, value, from: "default" };
+  return { limit, value, from: value === maxLimits[limit] ? "maxLimits" : "limits" };
+}

@@ -1,0 +1,257 @@
+import { count } from "../base/count.ts";
+import { isObject } from "../base/json.ts";
+import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
+import type { Registry } from "prom-client";
+import type { AuditTarget } from "./telemetry/audit.ts";
+import type { Policy } from "../broker/policy.ts";
+import type { CustomCapability } from "../broker/capabilities/custom.ts";
+import { IN_MEMORY } from "../store/sqlite/layout.ts";
+import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
+import type { LedgerOptions } from "../store/calls/ledger.ts";
+import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
+import type { SecretOptions } from "../broker/capabilities/secrets/secrets.ts";
+import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions } from "../executor/executor.ts";
+import { resolveExecutorOptions } from "../executor/options.ts";
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
+import type { Logger } from "./telemetry/log.ts";
+import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/options.ts";
+import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
+
+export { EXECUTOR_KINDS, SANDBOX_MODES } from "../executor/options.ts";
+export { FLEET_DEFAULT } from "../store/redis/options.ts";
+
+export interface QueueOptions {
+  /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
+  readonly maxQueued?: number;
+  /** Calls in flight at once. Default 256. */
+  readonly concurrency?: number;
+  /** Calls of one tool in flight at once. Default: no cap of its own. */
+  readonly perTool?: number;
+  /** Calls of one tenant in flight at once. Default: no cap of its own. */
+  readonly perTenant?: number;
+}
+
+/** Where the `kv` of tools is kept: in a file, or in Redis. */
+export interface KvOptions {
+  /**
+   * Redis or Valkey, instead of a file, for engines on several machines: `redis://host:6379`. What it may grow to is its own
+   * `maxmemory`.
+   */
+  readonly url?: string;
+  /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
+  readonly path?: string;
+  /** What the file may grow to. Default 8 GiB. */
+  readonly maxBytes?: number;
+}
+
+/** How calls with an `idempotencyKey` are remembered. */
+export interface IdempotencyOptions {
+  /**
+   * A file, made when it is first used, that outlives the process: engines may have one in common. Results are in it as
+   * they are, keys and arguments as digests. Default `:memory:`: for as long as the engine lives.
+   */
+  readonly path?: string;
+  /**
+   * A Redis instead, for engines on several machines: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`.
+   * It is reached when it is first used.
+   */
+  readonly url?: string;
+  /** Which engines have one in common, of those that use the same Redis. Default `default`. */
+  readonly fleet?: string;
+  /** At least 16 characters, the same for all: results are sealed with it before they go to Redis. */
+  readonly secret?: string;
+  /** How long the end of a call is remembered. Default 600,000. */
+  readonly ttlMs?: number;
+  /** Calls that are remembered. Of more, the oldest of the tenant that has most are forgotten. Default 10,000. */
+  readonly maxEntries?: number;
+  /** What they may come to; of results larger than a sixteenth of it only that there was one is remembered. Default 64 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** What `createEngine` takes; everything has a default. */
+export interface EngineOptions {
+  readonly tools?: readonly (ToolDefinition | ToolLocation | string)[];
+  readonly executor?: ExecutorKind | ExecutorOptions;
+  /**
+   * Isolate threads. Default: one for each processor up to four, and one more, because slow tools leave one to the
+   * others and the operating system shares the processors among them.
+   */
+  readonly workers?: number;
+  /** Limits of tools that ask for none. */
+  readonly limits?: Partial<Limits>;
+  /** The ceiling that no tool and no call may exceed. */
+  readonly maxLimits?: Partial<Limits>;
+  readonly queue?: QueueOptions;
+  /** What tools may be granted. Default: nothing. */
+  readonly policy?: Policy;
+  readonly capabilities?: readonly CustomCapability[];
+  /** The folder of what outlives the process. Default `.glovebox`. */
+  readonly stateDir?: string;
+  readonly kv?: KvOptions;
+  readonly idempotency?: IdempotencyOptions;
+  /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
+  readonly audit?: AuditTarget;
+  /** How the requests of tools find and await their servers. */
+  readonly fetch?: FetchOptions;
+  /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
+  readonly secrets?: { readonly [name: string]: SecretOptions };
+  /** Where packages of tools may come from, and what they may depend on. Default: from disk only, and on nothing. */
+  readonly packages?: PackageOptions;
+  /** Where the engine's metrics are registered. Default: a registry of its own. */
+  readonly registry?: Registry;
+  /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
+  readonly logger?: Logger;
+}
+
+/** `EngineOptions` with everything decided. */
+export interface ResolvedOptions {
+  readonly executor: ResolvedExecutorOptions;
+  readonly workers: number;
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+  readonly queue: Required<QueueOptions>;
+  readonly policy: Policy;
+  readonly capabilities: readonly CustomCapability[];
+  readonly stateDir: string;
+  readonly kv: KvStoreOptions;
+  readonly idempotency: LedgerOptions;
+  readonly audit: AuditTarget | undefined;
+  readonly fetch: FetchOptions;
+  readonly secrets: { readonly [name: string]: SecretOptions };
+  readonly packages: ResolvedPackageOptions;
+  readonly registry: Registry | undefined;
+  readonly logger: Logger | undefined;
+}
+
+/** Isolate threads where nobody says how many. */
+export const WORKERS_DEFAULT = Math.min(availableParallelism(), 4) + 1;
+const WORKERS_MAX = 64;
+
+/** Decides every option. Throws a `RangeError` or `TypeError` that names the one that is wrong. */
+export function resolveOptions(options: EngineOptions): ResolvedOptions {
+  checkShapes(options);
+  const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
+  // An operator who raises a ceiling on purpose may go beyond ours.
+  const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
+  return {
+    executor: resolveExecutorOptions(options.executor),
+    workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
+    limits: resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits),
+    maxLimits,
+    queue: {
+      maxQueued: count("queue.maxQueued", maxQueued, 10_000, 0),
+      concurrency: count("queue.concurrency", concurrency, 256, 1),
+      perTool: count("queue.perTool", perTool, Number.POSITIVE_INFINITY, 1),
+      perTenant: count("queue.perTenant", perTenant, Number.POSITIVE_INFINITY, 1),
+    },
+    policy: options.policy ?? { rules: [] },
+    capabilities: options.capabilities ?? [],
+    stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
+    kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
+    idempotency: resolveIdempotency(options.idempotency ?? {}),
+    audit: options.audit,
+    fetch: options.fetch ?? {},
+    secrets: options.secrets ?? {},
+    packages: resolvePackageOptions(options.packages),
+    registry: options.registry,
+    logger: options.logger,
+  };
+}
+
+/** Options that are objects of the engine's own, by what each may have. */
+const MEMBERS = {
+  queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
+  kv: ["url", "path", "maxBytes"],
+  idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
+  fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
+} as const;
+const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
+
+/** What is written in JavaScript, or read from a file, may be anything: of what is not checked elsewhere, its shape. */
+function checkShapes(options: EngineOptions): void {
+  for (const name of ["queue", "kv", "idempotency", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
+  for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
+  const { policy, secrets, capabilities, audit, logger } = options;
+  if (policy !== undefined && !isObject(policy)) throw new TypeError("policy is an object with a list of rules");
+  if (secrets !== undefined && !isObject(secrets))
+    throw new TypeError("secrets is an object of secrets by their names");
+  if (capabilities !== undefined && !Array.isArray(capabilities)) {
+    throw new TypeError("capabilities is a list of what defineCapability gives");
+  }
+  if (audit !== undefined && typeof audit !== "function" && (typeof audit !== "string" || audit === "")) {
+    throw new TypeError("audit is the path of a file or a function");
+  }
+  if (logger === undefined) return;
+  if (!isObject(logger) || typeof logger.info !== "function" || typeof logger.warn !== "function") {
+    throw new TypeError("logger has the functions info and warn");
+  }
+}
+
+function checkMembers(name: string, value: unknown, known: readonly string[]): void {
+  if (value === undefined) return;
+  if (!isObject(value)) throw new TypeError(`${name} is an object of ${known.join(", ")}`);
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw new TypeError(`${name}.${unknown.slice(0, 64)} is not an option; those of ${name} are ${known.join(", ")}`);
+  }
+}
+
+function checkDuration(name: string, value: unknown): void {
+  if (value === undefined || (typeof value === "number" && value > 0)) return;
+  throw new RangeError(`${name} must be a number above 0`);
+}
+
+/** Where state is kept where nobody says so. */
+export const STATE_DIR = ".glovebox";
+
+function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {
+  if (url !== undefined) {
+    if (path === undefined && maxBytes === undefined) return { url: resolveRedisUrl("kv.url", url) };
+    throw new TypeError("kv.url stands for itself: kv.path and kv.maxBytes are of a file");
+  }
+  return {
+    path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
+    maxBytes: count("kv.maxBytes", maxBytes, 8 * 1024 ** 3, 1024 ** 2),
+  };
+}
+
+function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
+  const { path, url, fleet, secret, ttlMs, maxEntries, maxBytes } = options;
+  const room = {
+    ttlMs: count("idempotency.ttlMs", ttlMs, 10 * 60 * 1_000, 1),
+    maxEntries: count("idempotency.maxEntries", maxEntries, 10_000, 1),
+    maxBytes: count("idempotency.maxBytes", maxBytes, 64 * 1024 ** 2, 1024 ** 2),
+  };
+  if (url === undefined) {
+    if (fleet !== undefined || secret !== undefined)
+      throw new TypeError("idempotency.fleet and idempotency.secret are for a Redis, and there is no idempotency.url");
+    return { kind: "sqlite", path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
+  }
+  if (path !== undefined) throw new TypeError("idempotency has a path or a url, and not both");
+  return {
+    kind: "redis",
+    url: resolveRedisUrl("idempotency.url", url),
+    fleet: resolveFleetName("idempotency.fleet", fleet),
+    secret: resolveSecret("idempotency.secret", secret),
+    ...room,
+  };
+}
+
+function resolvePath(name: string, path: unknown): string {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} is a path`);
+  return path === IN_MEMORY ? path : resolve(path);
+}
+
+const UNLIMITED: Limits = Object.freeze({
+  queueMs: Number.MAX_SAFE_INTEGER,
+  cpuMs: Number.MAX_SAFE_INTEGER,
+  wallMs: Number.MAX_SAFE_INTEGER,
+  memoryMb: 65_536,
+  inputBytes: 256 * 1024 * 1024,
+  outputBytes: 256 * 1024 * 1024,
+  logBytes: 64 * 1024 * 1024,
+  capabilityCalls: Number.MAX_SAFE_INTEGER,
+  capabilityBytes: Number.MAX_SAFE_INTEGER,
+});

@@ -1,0 +1,123 @@
+import type { Assembly } from "./assembly.ts";
+import type { Grants } from "../broker/grants.ts";
+import type { Policy } from "../broker/policy.ts";
+import type { Reconfigured } from "./telemetry/events.ts";
+import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import type { RegisteredTool } from "../tool/registered-tool.ts";
+import { isSameTool } from "../tool/same-tool.ts";
+
+/** What it needs of its engine. */
+export interface ReconfiguredEngine {
+  requireOpen(): void;
+  put(tool: RegisteredTool): void;
+  remove(name: string): void;
+}
+
+/** Options in force, of which some can be changed while calls run. */
+export class Reconfiguration {
+  readonly #parts: Assembly;
+  readonly #engine: ReconfiguredEngine;
+  /** What the engine was started with. */
+  readonly #given: EngineOptions;
+  readonly #resolved: ResolvedOptions;
+  #policy: Policy;
+  /** Names of the tools that the options brought: only these go with them. */
+  #own: ReadonlySet<string> = new Set();
+  /** One after the other: each compares with what the last one left. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(given: EngineOptions, resolved: ResolvedOptions, parts: Assembly, engine: ReconfiguredEngine) {
+    this.#given = given;
+    this.#resolved = resolved;
+    this.#policy = resolved.policy;
+    this.#parts = parts;
+    this.#engine = engine;
+  }
+
+  /** Puts tools, policy and limits of other options in force, or, where anything of them is wrong, nothing. */
+  apply(options: EngineOptions): Promise<Reconfigured> {
+    const applied = this.#last.then(() => this.#apply(options));
+    this.#last = applied.catch(() => undefined);
+    return applied;
+  }
+
+  async #apply(options: EngineOptions): Promise<Reconfigured> {
+    const resolved = resolveOptions(options);
+    const grants = this.#parts.broker.grantsOf(resolved.policy);
+    const tools = await this.#prepareAll(options, resolved);
+    // From here on nothing waits and nothing fails: calls see all of it or nothing.
+    const changed = this.#putAll(tools);
+    const needRestart = this.#needRestart(options, resolved);
+    return { ...changed, ...this.#putRest(resolved, grants), needRestart };
+  }
+
+  /** Puts another policy in force. Throws a `TypeError` where it is none. */
+  setPolicy(policy: Policy): void {
+    this.#parts.broker.use(this.#parts.broker.grantsOf(policy));
+    this.#policy = policy;
+  }
+
+  async #prepareAll({ tools = [] }: EngineOptions, resolved: ResolvedOptions): Promise<readonly RegisteredTool[]> {
+    const { registrar, registry } = this.#parts;
+    const settled = await Promise.allSettled(tools.map((tool) => registrar.prepare(tool, resolved)));
+    const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+    try {
+      for (const one of settled) if (one.status === "rejected") throw one.reason;
+      this.#engine.requireOpen();
+      registry.requireRoom(prepared);
+      return prepared;
+    } catch (error) {
+      for (const tool of prepared) this.#forget(tool);
+      throw error;
+    }
+  }
+
+  #putAll(prepared: readonly RegisteredTool[]): Pick<Reconfigured, "registered" | "replaced" | "removed"> {
+    const { registry } = this.#parts;
+    const tools = new Map(prepared.map((tool) => [tool.info.name, tool]));
+    for (const tool of prepared) if (tools.get(tool.info.name) !== tool) this.#forget(tool);
+    const [registered, replaced]: [string[], string[]] = [[], []];
+    for (const [name, tool] of tools) {
+      const old = registry.get(name);
+      if (old !== undefined && isSameTool(old, tool)) {
+        this.#forget(tool);
+        continue;
+      }
+      (old === undefined ? registered : replaced).push(name);
+      this.#engine.put(tool);
+    }
+    const removed = [...this.#own].filter((name) => !tools.has(name) && registry.get(name) !== undefined);
+    for (const name of removed) this.#engine.remove(name);
+    this.#own = new Set(tools.keys());
+    return { registered, replaced, removed };
+  }
+
+  #putRest(resolved: ResolvedOptions, grants: Grants): Pick<Reconfigured, "isPolicyChanged" | "areLimitsChanged"> {
+    const { broker, bounds } = this.#parts;
+    const isPolicyChanged = differ(this.#policy, resolved.policy);
+    const areLimitsChanged = differ(bounds.limits, resolved.limits) || differ(bounds.maxLimits, resolved.maxLimits);
+    if (isPolicyChanged) broker.use(grants);
+    this.#policy = resolved.policy;
+    bounds.limits = resolved.limits;
+    bounds.maxLimits = resolved.maxLimits;
+    return { isPolicyChanged, areLimitsChanged };
+  }
+
+  #needRestart(options: EngineOptions, resolved: ResolvedOptions): readonly string[] {
+    const decided = (["executor", "workers", "queue", "kv", "stateDir"] as const).filter((name) =>
+      differ(this.#resolved[name], resolved[name]),
+    );
+    const given = (["audit", "fetch", "secrets", "packages"] as const).filter((name) =>
+      differ(this.#given[name], options[name]),
+    );
+    return [...decided, ...given];
+  }
+
+  #forget({ script }: RegisteredTool): void {
+    this.#parts.forget(script.key);
+  }
+}
+
+function differ(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other);
+}

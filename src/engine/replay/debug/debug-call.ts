@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { Descriptors } from "../../../base/os/descriptors.ts";
+import { readablePaths } from "../../../executor/process/permissions.ts";
+import { Sandbox } from "../../../executor/process/sandbox.ts";
+import { bundlePrelude } from "../../../tool/runtimes/prelude.ts";
+import type { Recording } from "../recording.ts";
+import { CLOSING_FLAGS } from "./powers.ts";
+
+export interface DebugOptions {
+  /** `127.0.0.1:9229`: where a debugger may attach. Whoever reaches it can do what the process can. */
+  readonly inspect: string;
+  /** Takes the lines that Node writes, with the address for the debugger among them. */
+  readonly onNotice: (text: string) => void;
+  readonly onLog: (level: string, message: string) => void;
+}
+
+/** How it ended: the output's JSON, or a failure's. */
+export interface Debugged {
+  readonly ok: boolean;
+  readonly payload: string;
+}
+
+/**
+ * Runs a recorded call with a debugger: in a process that waits until one attaches, with a breakpoint before the tool's
+ * first line. isolated-vm's own inspector aborts V8 on the Nodes that there are, so the tool is in a context of that
+ * process instead of an isolate. What holds it is that nothing of the process around it is of any use to it, and Node's
+ * permission model: no files, no network, no children.
+ */
+export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
+  const { runtime } = recording.tool;
+  if (runtime !== "javascript")
+    throw new TypeError(`a debugger reads JavaScript, and the tool's runtime is ${runtime}`);
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const entry = fileURLToPath(new URL(`entry.${extension}`, import.meta.url));
+  const flags = [
+    `--inspect-wait=${inspect}`,
+    "--permission",
+    "--allow-inspector",
+    ...CLOSING_FLAGS,
+    ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
+    "--no-warnings",
+  ];
+  // Where it works: other processes and files are out of reach then, whatever the process is made to do.
+  const sandbox = new Sandbox("auto");
+  await sandbox.prepare();
+  const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
+  const child = start(file, args);
+  child.stderr?.setEncoding("utf8").on("data", onNotice);
+  const prelude = await bundlePrelude();
+  return new Promise((resolve, reject) => {
+    let ended: Debugged | null = null;
+    child.on("message", (message) => {
+      // Nothing in the process is trusted, not even to keep to what its entry says.
+      const [kind, first, second] = Array.isArray(message) ? message.map(String) : [];
+      if (kind === "log") onLog(first ?? "", second ?? "");
+      else if (kind === "end") ended ??= { ok: first?.startsWith("+") === true, payload: first?.slice(1) ?? "" };
+    });
+    // It may have ended before all it said has been read.
+    Promise.all([once(child, "exit"), once(child, "disconnect")]).then(() => {
+      if (ended === null) reject(new Error("the process ended before the call did"));
+      else resolve(ended);
+    }, reject);
+    child.send({ prelude, recording });
+  });
+}
+
+function start(file: string, args: readonly string[]): ChildProcess {
+  using descriptors = new Descriptors(["ignore", "ignore", "pipe", "ipc"]);
+  return spawn(file, args, { env: {}, stdio: descriptors.stdio });
+}

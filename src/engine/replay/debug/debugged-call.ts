@@ -1,0 +1,148 @@
+import { setImmediate } from "node:timers/promises";
+import { RecordedSession } from "../../../broker/recorded-session.ts";
+import type { Answer } from "../../../executor/executor.ts";
+import {
+  type Boot,
+  type Emit,
+  EMIT_ASK,
+  EMIT_DONE,
+  EMIT_LOG,
+  EMIT_TIMER,
+  type Factory,
+  type Guest,
+  type Pure,
+} from "../../../guest/host.ts";
+import type { Prelude } from "../../../base/protocol/prelude.ts";
+import { isHardened } from "../../../base/protocol/script.ts";
+import { fixedKey } from "../../../base/protocol/seed.ts";
+import { type Recording, toAnswers } from "../recording.ts";
+import { factoryText } from "../../../executor/worker/factory-text.ts";
+import { Plan } from "../../../executor/worker/plan.ts";
+import { createPure } from "../../../executor/worker/pure.ts";
+import { DebuggedRealm } from "./debugged-realm.ts";
+
+const RUN = 1;
+/** What is thrown out of a realm is an object of the tool's: reading any of it would run code of the tool's outside. */
+const BROKEN = '-{"code":"executor_lost","message":"the tool broke the realm that it runs in"}';
+
+/** How a debugged call ended: `+` and the output's JSON, or `-` and a failure's. */
+export type DebuggedOutcome = string;
+
+/**
+ * A recorded call in a context of this very process, where Node's inspector sees it: the same prelude, the same clock,
+ * randomness and answers, but no isolate around it and no limit.
+ */
+export class DebuggedCall {
+  readonly #recording: Recording;
+  readonly #guest: Guest;
+  readonly #session: RecordedSession;
+  readonly #log: (level: string, message: string) => void;
+  readonly #plan: Plan;
+  /** Answers reach the call one after the other. */
+  #settled: Promise<void> = Promise.resolve();
+  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
+  #end: (outcome: DebuggedOutcome) => void = () => undefined;
+
+  constructor(prelude: Prelude, recording: Recording, log: (level: string, message: string) => void) {
+    this.#recording = recording;
+    this.#log = log;
+    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
+    this.#plan = new Plan(recording.answers.map(({ asked, nowMs }) => [asked, nowMs]));
+    const { tool, seed } = recording;
+    const script = { ...tool, key: "recorded" };
+    const { text, ownNames, facts } = factoryText(script);
+    const realm = new DebuggedRealm(`tool:${tool.name}`);
+    const boot = realm.evaluate(prelude.core, "glovebox:prelude") as Boot;
+    const factory = realm.evaluate(text, `tool:${tool.name}`, -1) as Factory;
+    const emit: Emit = (kind, _run, a, b, c, nowMs) => this.#onEmit(kind, a, b, c, nowMs);
+    const isShared = tool.isolation === "shared";
+    this.#guest = boot(
+      realm.wrap(emit, 0) as Emit,
+      realm.wrap(createPure(fixedKey(seed), prelude.parts), "") as Pure,
+      isHardened(script),
+      null,
+      factory,
+      ownNames,
+      facts,
+      isShared,
+    );
+  }
+
+  /** Runs it to its end; a call that was never answered does not end. */
+  run(): Promise<DebuggedOutcome> {
+    const { call, limits, startMs } = this.#recording;
+    return new Promise((resolve) => {
+      this.#end = resolve;
+      const command = call.command === null ? "" : `,${JSON.stringify(call.command)}`;
+      const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}${command}]]`;
+      this.#turn(() => {
+        const answer: unknown = this.#guest.start(calls);
+        const [outcome = ""] = typeof answer === "string" ? answer.split("\t") : [BROKEN];
+        if (outcome !== "") resolve(outcome);
+      });
+    });
+  }
+
+  /** Everything that happens in the realm does so here. */
+  #turn(act: () => void): void {
+    try {
+      act();
+    } catch {
+      this.#end(BROKEN);
+    }
+  }
+
+  #onEmit(kind: number, a: string | number, b: string, c: string, nowMs: number): number {
+    switch (kind) {
+      case EMIT_DONE:
+        this.#end(String(a));
+        return 0;
+      case EMIT_LOG:
+        this.#log(String(a), b);
+        return 0;
+      case EMIT_TIMER:
+        this.#setTimer(Number(a), nowMs);
+        return 0;
+      case EMIT_ASK:
+        return this.#ask(String(a), b, c, nowMs);
+      default:
+        return 0;
+    }
+  }
+
+  #ask(capability: string, method: string, args: string, nowMs: number): number {
+    const step = ++this.#plan.asked;
+    void this.#session.ask({ step, attempt: 1, nowMs, capability, method, args }).then((answer) => {
+      if (answer.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...answer })}`);
+      this.#settled = this.#settled.then(() => this.#settle(step, answer));
+    });
+    return step;
+  }
+
+  /** As in the worker: each turn ends before the next begins, and what was due before the answer came happens first. */
+  async #settle(step: number, answer: Exclude<Answer, { kind: "diverged" }>): Promise<void> {
+    await setImmediate();
+    for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();
+    const isPlanned = this.#plan.hear();
+    if (isPlanned && this.#timer !== null) this.#setTimer(this.#timer.dueMs, answer.nowMs);
+    const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
+    this.#turn(() => this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs));
+  }
+
+  #setTimer(dueMs: number, nowMs: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer.handle);
+    const waitMs = this.#plan.isOver ? Math.max(0, dueMs - nowMs || 0) : 0;
+    const handle = setTimeout(() => {
+      if (!this.#plan.holds(dueMs)) this.#fire();
+    }, waitMs);
+    this.#timer = { handle, dueMs };
+  }
+
+  #fire(): void {
+    const timer = this.#timer;
+    if (timer === null) return;
+    clearTimeout(timer.handle);
+    this.#timer = null;
+    this.#turn(() => this.#guest.fire(RUN, timer.dueMs));
+  }
+}

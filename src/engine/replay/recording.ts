@@ -1,0 +1,210 @@
+import type { Journal } from "../../broker/journal.ts";
+import type { GivenAnswer } from "../../broker/recorded-session.ts";
+import type { LastRefusal } from "../../broker/last-refusal.ts";
+import { type ErrorCode, ERRORS } from "../../base/errors.ts";
+import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
+import type { Answer } from "../../executor/executor.ts";
+import type { JsonSchema } from "../../base/json.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "../../base/protocol/script.ts";
+import type { LogLine, ToolResult } from "../../base/result.ts";
+import { compileSchema } from "../../base/schema/schema.ts";
+import { describeViolations } from "../../base/schema/violation.ts";
+
+/** Everything of which a call was a function, and what came of it: enough to run it again without the world. */
+export interface Recording {
+  readonly format: typeof FORMAT;
+  readonly tool: Omit<ToolScript, "key"> & {
+    readonly outputSchema: JsonSchema | null;
+    readonly outputChars: number | null;
+    readonly sourceMap: string;
+  };
+  readonly call: {
+    readonly id: string;
+    readonly tenant: string;
+    readonly arguments: string;
+    readonly command: string | null;
+  };
+  readonly limits: Limits;
+  /** The call's clock when it started, in milliseconds since the epoch. */
+  readonly startMs: number;
+  /** Of which its randomness is made, in hexadecimal. */
+  readonly seed: string;
+  /** What it asked of the world, in this order. */
+  readonly asks: readonly RecordedAsk[];
+  /** What it was answered, in this order. */
+  readonly answers: readonly RecordedAnswer[];
+  /** What it was refused last. */
+  readonly refusal: LastRefusal | null;
+  readonly outcome: RecordedOutcome;
+}
+
+export interface RecordedAsk {
+  readonly capability: string;
+  readonly method: string;
+  /** JSON. */
+  readonly args: string;
+}
+
+export interface RecordedAnswer {
+  /** Which ask it answers, from 1, and how many had been asked by then. */
+  readonly step: number;
+  readonly asked: number;
+  readonly nowMs: number;
+  readonly ok: boolean;
+  /** JSON: the value, or `{ code, message }`. */
+  readonly payload: string;
+}
+
+/** What is the same again when a call is run again. */
+export type RecordedOutcome = Pick<ToolResult, "success" | "output" | "error"> & { readonly logs: readonly LogLine[] };
+
+export const FORMAT = "glovebox-recording/2";
+
+const TEXT = { type: "string" };
+const COUNT = { type: "integer", minimum: 1 };
+
+function record(properties: Readonly<Record<string, unknown>>) {
+  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+const RECORDING = record({
+  format: { const: FORMAT },
+  tool: record({
+    name: TEXT,
+    version: TEXT,
+    runtime: { enum: RUNTIMES },
+    isolation: { enum: ["instance", "context", "isolate", "shared"] },
+    memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
+    config: TEXT,
+    contract: { enum: MODULE_CONTRACT_NAMES },
+    text: TEXT,
+    outputSchema: { type: ["object", "boolean", "null"] },
+    outputChars: { type: ["integer", "null"], minimum: 1 },
+    sourceMap: TEXT,
+  }),
+  call: record({ id: TEXT, tenant: TEXT, arguments: TEXT, command: { type: ["string", "null"] } }),
+  limits: record(Object.fromEntries(LIMITS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }]))),
+  startMs: { type: "number" },
+  seed: { type: "string", pattern: "^[0-9a-f]{64}$" },
+  asks: { type: "array", items: record({ capability: TEXT, method: TEXT, args: TEXT }) },
+  answers: {
+    type: "array",
+    items: record({ step: COUNT, asked: COUNT, nowMs: { type: "number" }, ok: { type: "boolean" }, payload: TEXT }),
+  },
+  refusal: {
+    anyOf: [{ type: "null" }, record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT })],
+  },
+  outcome: record({
+    success: { type: "boolean" },
+    output: true,
+    error: { type: ["object", "null"] },
+    logs: { type: "array" },
+  }),
+});
+
+/** Ends that no tool comes to by itself: somebody, the clock or the machine ended the call. */
+const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
+  "cancelled",
+  "wall_limit",
+  "queue_timeout",
+  "engine_closed",
+  "executor_lost",
+]);
+
+/** Reads a recording. Throws a `TypeError` that says what is wrong with it. */
+export function readRecording(text: string): Recording {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new TypeError("a recording is JSON, and this is not");
+  }
+  const violations = compileSchema(RECORDING, "inputSchema").check(value);
+  if (violations.length > 0) throw new TypeError(`this is no recording: ${describeViolations(violations)}`);
+  const recording = value as Recording;
+  const nonsense = findNonsense(recording);
+  if (nonsense !== null) throw new TypeError(`this is no recording: ${nonsense}`);
+  return recording;
+}
+
+/** What no call can have been answered: a replay would wait for it, or pass on what is no JSON. */
+function findNonsense({ tool, call, asks, answers }: Recording): string | null {
+  if (!isJson(tool.config)) return "tool.config is no JSON";
+  if (!isJson(call.arguments)) return "call.arguments is no JSON";
+  const answered = new Set<number>();
+  let askedBefore = 1;
+  for (const [at, { step, asked, ok, payload }] of answers.entries()) {
+    const place = `answers[${at}]`;
+    if (step > asked || asked > asks.length) return `${place} answers what was not asked`;
+    if (asked < askedBefore) return `${place} is not in its order`;
+    if (answered.has(step)) return `${place} answers step ${step} again`;
+    if (!isJson(payload)) return `${place}.payload is no JSON`;
+    if (!ok && !isFailure(JSON.parse(payload))) return `${place}.payload is no failure`;
+    answered.add(step);
+    askedBefore = asked;
+  }
+  return null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isFailure(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || !("code" in value) || !("message" in value)) return false;
+  return typeof value.code === "string" && Object.hasOwn(ERRORS, value.code) && typeof value.message === "string";
+}
+
+/**
+ * Throws a `TypeError` where a call was not a function of what is recorded, so that nobody can run it again: what ended
+ * it from outside is not recorded, nor are the calls before it in a shared module.
+ */
+export function requireReplayable({ tool, outcome }: Recording): void {
+  const code = outcome.error?.code ?? "";
+  if (OUTSIDE.has(code)) throw new TypeError(`the recorded call was ended from outside: ${code}`);
+  if (tool.isolation !== "shared") return;
+  throw new TypeError("the recorded call ran in a shared module, which other calls had changed before");
+}
+
+/** What a call asked and was answered, as data: an answer that had not come when the call ended is none. */
+export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers"> {
+  const asks = (journal?.entries() ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
+  const answers = (journal?.answers() ?? []).map(({ step, asked, answer }) => toRecorded(step, asked, answer));
+  return { asks, answers };
+}
+
+function toRecorded(step: number, asked: number, answer: Answer): RecordedAnswer {
+  switch (answer.kind) {
+    case "value":
+      return { step, asked, nowMs: answer.nowMs, ok: true, payload: answer.json };
+    case "failure":
+      return { step, asked, nowMs: answer.nowMs, ok: false, payload: JSON.stringify(answer.failure) };
+    case "diverged":
+      return {
+        step,
+        asked,
+        nowMs: 0,
+        ok: false,
+        payload: JSON.stringify({ code: "executor_lost", message: answer.message }),
+      };
+  }
+}
+
+/** What a result says that is the same again. */
+export function outcomeOf({ success, output, error, metadata: { logs } }: ToolResult): RecordedOutcome {
+  return { success, output, error, logs };
+}
+
+/** The recorded answers as a call gets them. */
+export function toAnswers({ answers }: Recording): readonly GivenAnswer[] {
+  return answers.map(({ step, asked, ok, nowMs, payload }) => {
+    if (ok) return { step, asked, answer: { kind: "value", nowMs, json: payload } };
+    return { step, asked, answer: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
+  });
+}

@@ -1,0 +1,33 @@
+import { Counter, type Registry } from "prom-client";
+import type { Events } from "./events.ts";
+import type { FleetStats } from "../../executor/fleet-state.ts";
+import { gaugesOf } from "../../base/gauges.ts";
+import { registerTallies, Tally } from "../../base/tally.ts";
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** What a server tells of its fleet, where it has one. What a machine tells of itself is its own to serve. */
+export function registerFleetMetrics(registry: Registry, events: Events, fleet: () => FleetStats | undefined): void {
+  const registers = [registry];
+  const gauge = gaugesOf(registry, fleet);
+  gauge("fleet_machines", "Worker machines that take this server's calls.", ({ machines }) => machines);
+  gauge("fleet_slots", "Jobs that they may run at once.", ({ slots }) => slots);
+  gauge("fleet_busy_slots", "Jobs that they run, whoever's.", ({ busySlots }) => busySlots);
+  gauge("fleet_waiting_jobs", "This server's jobs that no machine has taken.", ({ waitingJobs }) => waitingJobs);
+  gauge("fleet_redis_up", "Whether Redis is reached.", ({ isRedisUp }) => Number(isRedisUp));
+  const restarts = new Counter({
+    name: "glovebox_fleet_restarts_total",
+    help: "Calls that lost their machine and were taken up by another.",
+    registers,
+  });
+  events.on("fleet:resume", ({ size }) => restarts.inc(size));
+  const wait = new Tally(SECONDS);
+  events.on("fleet:taken", ({ waitMs, size }) => {
+    for (let call = 0; call < size; call++) wait.observe(waitMs / 1e3);
+  });
+  const about = {
+    name: "glovebox_fleet_wait_seconds",
+    help: "Time from handing a call to the fleet until a machine takes it.",
+  };
+  registerTallies(registry, about, () => [[{}, wait]]);
+}

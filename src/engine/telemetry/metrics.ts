@@ -1,0 +1,179 @@
+import { Counter, Gauge, Registry } from "prom-client";
+import { ERRORS } from "../../base/errors.ts";
+import type { CallEvent, Events } from "./events.ts";
+import type { ExecutorStats } from "../../executor/executor.ts";
+import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
+import { registerFleetMetrics } from "./fleet-metrics.ts";
+import { gaugesOf } from "../../base/gauges.ts";
+import type { SchedulerStats } from "../schedule/scheduler.ts";
+import { registerTallies, Tally } from "../../base/tally.ts";
+
+/** Tools that get a label of their own; all later ones share `other`. */
+const TOOL_LABELS_MAX = 500;
+const OTHER = "other";
+
+/** What is read at each scrape instead of being counted on the hot path. */
+export interface MetricSources {
+  scheduler(): SchedulerStats;
+  executor(): ExecutorStats;
+}
+
+/** What one tool's calls have come to. What goes into counters waits here for the next scrape. */
+interface ToolTallies {
+  ok: number;
+  cpuMs: number;
+  readonly duration: Tally;
+}
+
+const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** Prometheus metrics of one engine: a subscriber of its events, and of nothing else. */
+export class Metrics {
+  readonly registry: Registry;
+  readonly #calls: Counter<"tool" | "code">;
+  readonly #queueWait = new Tally(SECONDS);
+  readonly #batch = new Tally(BATCH_SIZES);
+  readonly #executor: ExecutorMetrics;
+  readonly #callRestarts: Counter;
+  readonly #quarantine: Counter<"event">;
+  readonly #capabilities: Counter<"capability" | "outcome">;
+  readonly #rejections: Counter<"code">;
+  readonly #auditDrops: Counter;
+  readonly #tools = new Map<string, ToolTallies>();
+  readonly #capabilityNames: ReadonlySet<string>;
+
+  constructor(events: Events, sources: MetricSources, capabilityNames: readonly string[], registry = new Registry()) {
+    this.registry = registry;
+    this.#capabilityNames = new Set(capabilityNames);
+    const registers = [registry];
+    const counter = <Label extends string>(name: string, help: string, labelNames: Label[], collect?: () => void) =>
+      new Counter({
+        name: `glovebox_${name}`,
+        help,
+        labelNames,
+        registers,
+        ...(collect === undefined ? {} : { collect }),
+      });
+    this.#calls = counter("calls_total", "Calls by tool and code; ok for success.", ["tool", "code"], () => {
+      for (const [tool, tallies] of this.#tools) {
+        if (tallies.ok > 0) this.#calls.inc({ tool, code: "ok" }, tallies.ok);
+        tallies.ok = 0;
+      }
+    });
+    const cpu = counter("cpu_seconds_total", "Processor time of tools' own turns.", ["tool"], () => {
+      for (const [tool, tallies] of this.#tools) {
+        if (tallies.cpuMs > 0) cpu.inc({ tool }, tallies.cpuMs / 1e3);
+        tallies.cpuMs = 0;
+      }
+    });
+    this.#executor = new ExecutorMetrics(registry, () => sources.executor());
+    this.#callRestarts = counter("call_restarts_total", "Calls that lost their executor and started again.", []);
+    this.#quarantine = counter("quarantine_events_total", "What happened to tools in quarantine.", ["event"]);
+    this.#capabilities = counter("capability_calls_total", "Capability calls.", ["capability", "outcome"]);
+    this.#rejections = counter("rejections_total", "Calls that were refused before they ran.", ["code"]);
+    // What begins with its first count has no increase that an alert could see.
+    for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
+    this.#auditDrops = counter("audit_dropped_total", "Entries of the audit that were lost.", []);
+    const keyCalls = counter("key_calls_total", "Calls by the name of their key, and code.", ["key", "code"]);
+    events.on("key:call", (labels) => keyCalls.inc(labels));
+    const keyCpu = counter("key_cpu_seconds_total", "Processor time of the calls of keys, and on their behalf.", [
+      "key",
+    ]);
+    events.on("key:cpu", ({ key, cpuMs }) => keyCpu.inc({ key }, cpuMs / 1e3));
+    const duration = { name: "glovebox_call_duration_seconds", help: "Time from dispatch to result." };
+    registerTallies(registry, duration, () => [...this.#tools].map(([tool, tallies]) => [{ tool }, tallies.duration]));
+    const wait = { name: "glovebox_queue_wait_seconds", help: "Time calls waited for their start." };
+    registerTallies(registry, wait, () => [[{}, this.#queueWait]]);
+    const batch = { name: "glovebox_dispatch_batch_size", help: "Calls that went to a worker together." };
+    registerTallies(registry, batch, () => [[{}, this.#batch]]);
+    registerGauges(registry, sources, (tool) => this.#label(tool));
+    if (sources.executor().fleet !== undefined) {
+      registerFleetMetrics(registry, events, () => sources.executor().fleet);
+    }
+    this.#subscribe(events);
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  #subscribe(events: Events): void {
+    events.on("tool:post", (event) => this.#onPost(event));
+    events.on("tool:error", (event) => this.#onError(event));
+    events.on("dispatch:batch", ({ size }) => this.#batch.observe(size));
+    const { tell } = this.#executor;
+    events.on("executor:start", (event) => tell("executor:start", event));
+    events.on("executor:lost", (event) => tell("executor:lost", event));
+    events.on("executor:recycle", (event) => tell("executor:recycle", event));
+    events.on("executor:delay", (event) => tell("executor:delay", event));
+    events.on("call:restart", () => this.#callRestarts.inc());
+    for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
+      events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
+    }
+    events.on("door:refuse", ({ code }) => this.#rejections.inc({ code }));
+    events.on("audit:drop", ({ dropped }) => this.#auditDrops.inc(dropped));
+    events.on("capability:call", ({ capability, outcome }) => {
+      // The name may be anything a tool wrote.
+      const known = this.#capabilityNames.has(capability) ? capability : OTHER;
+      this.#capabilities.inc({ capability: known, outcome });
+    });
+  }
+
+  #onPost({ tool, result }: CallEvent): void {
+    const tallies = this.#of(tool);
+    tallies.ok++;
+    this.#observe(tallies, result.metadata);
+  }
+
+  #onError({ tool, result }: CallEvent): void {
+    const code = result.error?.code ?? "tool_error";
+    if (code === "tool_not_found") {
+      // The name is the caller's: it must not become a label.
+      this.#calls.inc({ tool: OTHER, code });
+      this.#rejections.inc({ code });
+      return;
+    }
+    this.#calls.inc({ tool: this.#label(tool), code });
+    if (result.metadata.attempts > 0) this.#observe(this.#of(tool), result.metadata);
+    else this.#rejections.inc({ code });
+  }
+
+  #observe(tallies: ToolTallies, { wallMs, cpuMs, queueMs }: CallEvent["result"]["metadata"]): void {
+    tallies.duration.observe(wallMs / 1e3);
+    tallies.cpuMs += cpuMs;
+    this.#queueWait.observe(queueMs / 1e3);
+  }
+
+  #of(tool: string): ToolTallies {
+    const known = this.#tools.get(tool);
+    if (known !== undefined) return known;
+    const label = this.#label(tool);
+    if (label !== tool) return this.#of(label);
+    const tallies = { ok: 0, cpuMs: 0, duration: new Tally(SECONDS) };
+    this.#tools.set(tool, tallies);
+    return tallies;
+  }
+
+  #label(tool: string): string {
+    return this.#tools.has(tool) || this.#tools.size < TOOL_LABELS_MAX ? tool : OTHER;
+  }
+}
+
+function registerGauges(registry: Registry, sources: MetricSources, label: (tool: string) => string): void {
+  const gauge = gaugesOf(registry, () => sources.scheduler());
+  gauge("queue_depth", "Calls that wait.", ({ queued }) => queued);
+  gauge("queue_capacity", "Calls that may wait.", ({ maxQueued }) => maxQueued);
+  gauge("calls_in_flight", "Calls that run.", ({ running }) => running);
+  gauge("calls_capacity", "Calls that may run at once.", ({ concurrency }) => concurrency);
+  new Gauge({
+    name: "glovebox_isolate_heap_bytes",
+    help: "Heap of the isolates of a tool.",
+    labelNames: ["tool"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [tool, bytes] of sources.executor().heapBytes) this.inc({ tool: label(tool) }, bytes);
+    },
+  });
+}

@@ -1,0 +1,64 @@
+import type { RunMessage } from "../../base/protocol/messages.ts";
+import type { ToolScript } from "../../base/protocol/script.ts";
+import type { Job } from "../executor.ts";
+import type { Flight } from "./flight.ts";
+import type { Load } from "./load.ts";
+import type { Pace } from "./pace.ts";
+
+/** Calls of one tool and tenant on their way to a worker, where they enter their isolate together. */
+export class Batch implements Load {
+  readonly script: ToolScript;
+  readonly tenant: string;
+  readonly pace: Pace;
+  readonly flights: readonly Flight[];
+  readonly expectedMs: number;
+  readonly isLong: boolean;
+  readonly isSlow: boolean;
+
+  constructor(script: ToolScript, tenant: string, pace: Pace, flights: readonly Flight[]) {
+    this.script = script;
+    this.tenant = tenant;
+    this.pace = pace;
+    this.flights = flights;
+    this.expectedMs = pace.expectMs(flights.length);
+    this.isSlow = pace.isSlow;
+    this.isLong = pace.isLong || flights[0]?.alone === true;
+  }
+
+  get size(): number {
+    return this.flights.length;
+  }
+
+  get runs(): number[] {
+    return this.flights.map(({ run }) => run);
+  }
+
+  /** `null` where no call is in it. */
+  message(): RunMessage | null {
+    const [first] = this.flights;
+    if (first === undefined) return null;
+    let runs = "";
+    let calls = "";
+    for (const { run, job, nowMs } of this.flights) {
+      runs += runs === "" ? run : `,${run}`;
+      const before = calls === "" ? "" : ",";
+      const more = writeMore(job);
+      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${more}]`;
+    }
+    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
+    const { script, tenant } = this;
+    const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
+    const { stream } = first.job;
+    const { run, ownIsolate } = first;
+    // A call that was answered before starts again alone.
+    const plan = this.size === 1 ? (first.job.plan?.() ?? "") : "";
+    const how = { stream, ownIsolate, plan };
+    return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
+  }
+}
+
+/** What most calls do without: an operation of the tool, and a seed of their own. */
+function writeMore({ command, seed }: Pick<Job, "command" | "seed">): string {
+  if (seed !== undefined) return `,${JSON.stringify(command ?? null)},${JSON.stringify(seed)}`;
+  return command === undefined ? "" : `,${JSON.stringify(command)}`;
+}

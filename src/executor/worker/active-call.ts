@@ -1,0 +1,129 @@
+import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
+import type { Failure, PlannedAnswer, RunMessage } from "../../base/protocol/messages.ts";
+import type { GuestRealm } from "./guest-realm.ts";
+import { Plan } from "./plan.ts";
+import { Steps } from "./steps.ts";
+import type { ToolIsolate } from "./tool-isolate.ts";
+
+const LOG_LINES_MAX = 1_000;
+/** A timer set for longer would fire at once. */
+const DELAY_MAX_MS = 2 ** 31 - 1;
+
+/** A call in flight on this worker, with what it has used of its limits. */
+export class ActiveCall {
+  readonly run: number;
+  /** What it was started with. */
+  readonly message: RunMessage;
+  readonly isolate: ToolIsolate;
+  readonly realm: GuestRealm;
+  cpuMs = 0;
+  /** What the call's clock showed when a timer fired last. */
+  firedMs = 0;
+  /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
+  outcome = "";
+  /** How far it has come. */
+  readonly steps = new Steps();
+  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
+  readonly #logs: [level: string, message: string][] = [];
+  #logLength = 0;
+  #dropped = 0;
+  /** Of its asks, those that are capability calls, and those that only go on with one. */
+  #counted = 0;
+  #continuations = 0;
+  readonly #plan: Plan;
+  #askLength = 0;
+
+  constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
+    this.run = run;
+    this.message = message;
+    this.isolate = isolate;
+    this.realm = realm;
+    this.#plan = new Plan(message.plan === "" ? [] : (JSON.parse(message.plan) as PlannedAnswer[]));
+  }
+
+  /** Keeps a log line if the budget allows; says whether it did. */
+  log(level: string, message: string): boolean {
+    this.#logLength += message.length + level.length;
+    if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) {
+      this.#dropped++;
+      return false;
+    }
+    this.#logs.push([level, message]);
+    return true;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Whether it has nothing to tell but its outcome. */
+  get isQuiet(): boolean {
+    return this.#logs.length === 0 && this.#dropped === 0 && !this.steps.isPending;
+  }
+
+  logsJson(): string {
+    return this.#logs.length === 0 ? "" : JSON.stringify(this.#logs);
+  }
+
+  /**
+   * The next ask's number, or 0 when the call has used up what it may ask. One that is too many goes through: the host
+   * refuses it, and tells of it.
+   */
+  nextAsk(length: number, isContinuation: boolean): number {
+    this.#askLength += length;
+    if (this.#askLength > this.message.capabilityBytes) return 0;
+    if (isContinuation ? this.#continuations >= CONTINUATIONS_MAX : this.#counted > this.message.capabilityCalls)
+      return 0;
+    if (isContinuation) this.#continuations++;
+    else this.#counted++;
+    return ++this.#plan.asked;
+  }
+
+  /** How many answers it has heard. */
+  get heard(): number {
+    return this.#plan.heard;
+  }
+
+  /** An answer reaches it, given when its clock showed `nowMs`; says whether that was known when it started. */
+  hear(nowMs: number): boolean {
+    const wasPlanned = this.#plan.hear();
+    // A timer that it had to come before may be next.
+    if (wasPlanned && this.#timer !== null) {
+      const { dueMs, onDue } = this.#timer;
+      this.startTimer(dueMs, dueMs - nowMs, onDue);
+    }
+    return wasPlanned;
+  }
+
+  /** Sets the call's one timer. `dueMs` is of the call's own clock. */
+  startTimer(dueMs: number, delayMs: number, onDue: () => void): void {
+    this.stopTimer();
+    // While answers are planned, what is next is known, and nothing waits for its time.
+    const waitMs = this.#plan.isOver ? Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS) : 0;
+    const handle = setTimeout(() => {
+      if (!this.#plan.holds(dueMs)) onDue();
+    }, waitMs);
+    this.#timer = { handle, dueMs, onDue };
+  }
+
+  /** When the timer is due by the call's own clock, or never. */
+  get dueMs(): number {
+    return this.#timer?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** It has ended. */
+  stopTimers(): void {
+    this.stopTimer();
+    this.steps.stop();
+  }
+
+  stopTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer.handle);
+    this.#timer = null;
+  }
+}
+
+/** An outcome as the guest writes it. */
+export function failed(failure: Failure): string {
+  return `-${JSON.stringify(failure)}`;
+}

@@ -1,0 +1,29 @@
+import { GLOBAL_NAMES, OWN_NAMES } from "../../guest/host.ts";
+import { SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
+
+/** A tool's bundle as a factory, and what a realm has to know of it. */
+export interface FactoryText {
+  /** An expression whose value is the factory. Its first line is one that the bundle has not. */
+  readonly text: string;
+  /** What of the call's own globals the bundle mentions at all: only these are made for each instance. */
+  readonly ownNames: string;
+  /** `ToolFacts` as JSON. */
+  readonly facts: string;
+}
+
+/** Wraps a tool's bundle so that evaluating it again makes a fresh instance. */
+export function factoryText(script: ToolScript): FactoryText {
+  const { text } = script;
+  const ownNames = OWN_NAMES.filter((own) => text.includes(own));
+  const parameters = [...GLOBAL_NAMES, ...ownNames].join(", ");
+  return {
+    text: `(function (${parameters}) { "use strict";\n${text}\nreturn ${SCRIPT_EXPORTS};\n})`,
+    ownNames: ownNames.join(","),
+    facts: factsOf(script),
+  };
+}
+
+/** `ToolFacts` as JSON. */
+export function factsOf({ name, version, config, contract }: ToolScript): string {
+  return JSON.stringify({ name, version, config, contract });
+}

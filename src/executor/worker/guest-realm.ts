@@ -1,0 +1,232 @@
+import ivm from "isolated-vm";
+import type { Emit, Factory, Guest, Pure, RuntimeEngine } from "../../guest/host.ts";
+import { SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
+import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
+import { factoryText, factsOf } from "./factory-text.ts";
+
+/** What every realm of a worker says and asks. */
+export interface RealmHost {
+  readonly emit: ivm.Callback<Emit>;
+  readonly pure: ivm.Callback<Pure>;
+}
+
+/** One V8 context with the guest's prelude in it, as the worker reaches it: entered synchronously, by strings only. */
+export class GuestRealm implements Disposable {
+  readonly #context: ivm.Context;
+  readonly #engine: ivm.Reference<RuntimeEngine> | null;
+  readonly #face: ivm.Reference<Guest>;
+  /** The functions of the face that were asked for: to get one takes longer than to call it. */
+  readonly #functions: { [Name in keyof Guest]?: ivm.Reference<Guest[Name]> } = {};
+
+  private constructor(context: ivm.Context, engine: ivm.Reference<RuntimeEngine> | null, face: ivm.Reference<Guest>) {
+    this.#context = context;
+    this.#engine = engine;
+    this.#face = face;
+  }
+
+  /** Opens a context and boots the prelude in it, at once with a tool or for one to come. A hardened realm may serve many calls. */
+  static open(
+    isolate: ivm.Isolate,
+    { prelude, engine: engineScript }: RealmScripts,
+    { emit, pure }: RealmHost,
+    hardened: boolean,
+    tool?: LoadedTool,
+  ): GuestRealm {
+    const context = isolate.createContextSync();
+    // Before the prelude takes away what it needs.
+    const engine = engineScript === null ? null : (runFor(engineScript, context) as ivm.Reference<RuntimeEngine>);
+    using boot = new Held(runFor(prelude, context));
+    using factory = tool === undefined ? null : new Held(tool.evaluate(context, engine));
+    const loading = tool === undefined || factory === null ? [] : tool.arguments(factory.reference);
+    const face = boot.reference.applySync(undefined, [emit, pure, hardened, engine?.derefInto() ?? null, ...loading], {
+      result: { reference: true },
+    }) as unknown as ivm.Reference<Guest>;
+    return new GuestRealm(context, engine, face);
+  }
+
+  /** Gives the realm its tool. Nothing of the tool runs yet. */
+  load(tool: LoadedTool): void {
+    using factory = new Held(tool.evaluate(this.#context, this.#engine));
+    this.#get("load").applySync(undefined, tool.arguments(factory.reference));
+  }
+
+  start(calls: string, timeout: number): string {
+    return this.#get("start").applySync(undefined, [calls], { timeout });
+  }
+
+  startNext(timeout: number): string {
+    return this.#get("startNext").applySync(undefined, [], { timeout });
+  }
+
+  settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number, timeout: number): void {
+    this.#get("settle").applySync(undefined, [run, ask, ok, payload, nowMs], { timeout });
+  }
+
+  fire(run: number, nowMs: number, timeout: number): void {
+    this.#get("fire").applySync(undefined, [run, nowMs], { timeout });
+  }
+
+  cancel(run: number, nowMs: number, timeout: number): void {
+    this.#get("cancel").applySync(undefined, [run, nowMs], { timeout });
+  }
+
+  recover(timeout: number): string {
+    return this.#get("recover").applySync(undefined, [], { timeout });
+  }
+
+  inspect(run: number, nowMs: number, timeout: number): string {
+    return this.#get("inspect").applySync(undefined, [run, nowMs], { timeout });
+  }
+
+  /** Calls a function of the engine's own. */
+  callEngine<Engine extends RuntimeEngine, Name extends keyof Engine & string>(
+    name: Name,
+    args: unknown[],
+    timeout: number,
+    result?: { readonly copy: true },
+  ): unknown {
+    if (this.#engine === null) throw new Error("the realm has no engine");
+    using called = new Held(
+      this.#engine.getSync(name as never, { reference: true }) as unknown as ivm.Reference<() => unknown>,
+    );
+    return called.reference.applySync(undefined, args as never, {
+      timeout,
+      ...(result === undefined ? {} : { result }),
+    });
+  }
+
+  #get<Name extends keyof Guest>(name: Name): ivm.Reference<Guest[Name]> {
+    const known: ivm.Reference<Guest[Name]> | undefined = this.#functions[name];
+    if (known !== undefined) return known;
+    const found: ivm.Reference<Guest[Name]> = this.#face.getSync(name, { reference: true });
+    Object.assign(this.#functions, { [name]: found });
+    return found;
+  }
+
+  [Symbol.dispose](): void {
+    for (const reference of Object.values(this.#functions)) reference.release();
+    this.#face.release();
+    this.#engine?.release();
+    this.#context.release();
+  }
+}
+
+/** What runs in a realm before anything else: the engine of a runtime that needs one, then the prelude. */
+export interface RealmScripts {
+  readonly prelude: ivm.Script;
+  readonly engine: ivm.Script | null;
+}
+
+/** What a script evaluates to in a context. */
+export function runFor(script: ivm.Script, context: ivm.Context): ivm.Reference {
+  return script.runSync(context, { reference: true }) as unknown as ivm.Reference;
+}
+
+/** A reference that is released at the end of its block. */
+class Held<T> implements Disposable {
+  readonly reference: ivm.Reference<T>;
+
+  constructor(reference: ivm.Reference<T>) {
+    this.reference = reference;
+  }
+
+  [Symbol.dispose](): void {
+    this.reference.release();
+  }
+}
+
+/** What V8 made of the prelude, for further isolates of this thread. */
+export type PreludeCode = ivm.ExternalCopy<ArrayBuffer>;
+
+/** Compiles a script of the engine's own. */
+export function compileScript(isolate: ivm.Isolate, name: string, text: string, code?: PreludeCode): ivm.Script {
+  const file = { filename: `glovebox:${name}` };
+  return isolate.compileScriptSync(text, code === undefined ? file : { ...file, cachedData: code });
+}
+
+/**
+ * Opens a realm and makes a call in it for what V8 then has compiled: V8 compiles a function when it is first called,
+ * and in a new isolate that would take longer than all else.
+ */
+export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | undefined {
+  const isolate = new ivm.Isolate();
+  try {
+    const prelude = compileScript(isolate, "prelude", text);
+    const host = { emit: new ivm.Callback(() => 0), pure: new ivm.Callback(() => "") };
+    const realm = GuestRealm.open(isolate, { prelude, engine: null }, host, hardened);
+    realm.load(compileTool(isolate, REHEARSED));
+    realm.start('[[1,"",0,9,null]]', REHEARSAL_MS);
+    // V8 knows the text, and so gives what it has of it by now.
+    const again = isolate.compileScriptSync(text, { filename: "glovebox:prelude", produceCachedData: true });
+    return (again as { cachedData?: PreludeCode }).cachedData;
+  } finally {
+    isolate.dispose();
+  }
+}
+
+const REHEARSAL_MS = 1_000;
+const REHEARSED: ToolScript = {
+  key: "",
+  name: "rehearsal",
+  version: "",
+  runtime: "javascript",
+  isolation: "instance",
+  memoryMb: 0,
+  config: "null",
+  contract: "glovebox",
+  text: `const ${SCRIPT_EXPORTS} = { default: () => 0 };`,
+};
+
+/** A tool's code as an isolate compiled it, ready to be given to realms. */
+export interface LoadedTool {
+  /** The factory in a realm, which the caller releases. Nothing of the tool runs yet. */
+  evaluate(context: ivm.Context, engine: ivm.Reference<RuntimeEngine> | null): ivm.Reference<Factory>;
+  /** What a realm's `load` takes. */
+  arguments(
+    factory: ivm.Reference,
+  ): [factory: ivm.Dereference<Factory>, ownNames: string, facts: string, shared: boolean];
+}
+
+/** What an engine may take to read a tool's code, in milliseconds. */
+const LOAD_MS = 5_000;
+const MB = 1024 * 1024;
+
+/** Compiles a tool's code into a factory. The line offset keeps the lines of errors those of the bundle. */
+export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedTool {
+  const shared = script.isolation === "shared";
+  switch (script.runtime) {
+    case "javascript": {
+      const { text, ownNames, facts } = factoryText(script);
+      const compiled = isolate.compileScriptSync(text, { filename: `tool:${script.name}`, lineOffset: -1 });
+      return {
+        evaluate: (context) => runFor(compiled, context) as ivm.Reference<Factory>,
+        arguments: (factory) => [factory.derefInto(), ownNames, facts, shared],
+      };
+    }
+    case "wasi": {
+      // Here, because what a tool's memory may have is not known before its bytes are.
+      const { buffer } = limitMemory(Buffer.from(script.text, "base64"), (script.memoryMb * MB) / PAGE_BYTES);
+      const copy = (): ivm.Copy<ArrayBuffer> =>
+        new ivm.ExternalCopy(buffer.slice(0)).copyInto({ release: true, transferIn: true });
+      return loadedBy(copy, script, shared);
+    }
+    case "python":
+    case "native":
+      return loadedBy(() => script.text, script, shared);
+    default:
+      return script.runtime satisfies never;
+  }
+}
+
+/** What the realm's engine makes of a tool's code. */
+function loadedBy(code: () => string | ivm.Copy<ArrayBuffer>, script: ToolScript, shared: boolean): LoadedTool {
+  return {
+    evaluate: (_context, engine) => {
+      if (engine === null) throw new Error(`the realm has no engine for ${script.runtime}`);
+      using load = new Held(engine.getSync("load", { reference: true }) as ivm.Reference);
+      const options = { result: { reference: true }, timeout: LOAD_MS } as const;
+      return load.reference.applySync(undefined, [code()], options) as unknown as ivm.Reference<Factory>;
+    },
+    arguments: (factory) => [factory.derefInto(), "", factsOf(script), shared],
+  };
+}

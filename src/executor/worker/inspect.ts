@@ -1,0 +1,142 @@
+import type { Failure } from "../../base/protocol/messages.ts";
+import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
+import { toolError } from "../../base/errors.ts";
+import type { Isolates } from "./isolates.ts";
+import type { Blank } from "./tool-isolate.ts";
+import { type Outcome, readOutcome } from "./outcome.ts";
+import type { GuestRealm } from "./guest-realm.ts";
+import type { TurnEnd, Turns } from "./turns.ts";
+
+/** Longest description of a module, in characters: above all its spec. */
+const FOUND_MAX = 8 * 1024 * 1024;
+
+/** What starting an interpreter may take, in milliseconds, where the machine is busy: it is no work of the tool's. */
+const START_MS = 10_000;
+
+/** An inspection: what to look at and how long it may take. */
+interface InspectRequest {
+  readonly run: number;
+  readonly cpuMs: number;
+  readonly script: ToolScript;
+}
+
+type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport">;
+
+type InspectBudget = Parameters<Turns["enter"]>[1];
+
+type Attempt =
+  | { readonly ok: true; readonly found: Found; readonly ms: number }
+  /** `isLimit`: it would end the same way in any realm. */
+  | { readonly ok: false; readonly failure: Failure; readonly isLimit: boolean };
+
+/** Evaluates a tool's module, in an isolate of its own, to read what it exports and at which level it loads. */
+export function inspectScript(request: InspectRequest, isolates: Isolates, turns: Turns): Inspection {
+  const hardened = attempt(request, true, isolates, turns);
+  if (hardened.ok) return describe(hardened, request.script.isolation);
+  const { isolation } = request.script;
+  if (!hardened.isLimit && (isolation === "context" || isolation === "instance")) {
+    const open = attempt(request, false, isolates, turns);
+    if (open.ok) {
+      const reason = isolation === "context" ? undefined : hardened.failure.message;
+      return describe(open, "context", reason);
+    }
+  }
+  const { code, message, type, stack } = hardened.failure;
+  return { ok: false, error: toolError(code, message, stack === undefined ? undefined : { stack }, type) };
+}
+
+function describe(
+  { found, ms }: { found: Found; ms: number },
+  isolation: ToolScript["isolation"],
+  isolationReason?: string,
+): Inspection {
+  const inspection = { ok: true, ...found, isolation, evaluationMs: ms } as const;
+  return isolationReason === undefined ? inspection : { ...inspection, isolationReason };
+}
+
+function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates, turns: Turns): Attempt {
+  let scratch: Blank;
+  const loadMs = request.script.runtime === "python" ? START_MS : request.cpuMs;
+  try {
+    scratch = turns.around(request.run, loadMs, () => isolates.scratch(request.script, hardened));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return failure("load_error", `the tool's script cannot be compiled: ${message.slice(0, 1_000)}`);
+  }
+  const { isolate, realm } = scratch;
+  let isKept = false;
+  const budget = {
+    cpuMs: 0,
+    realm,
+    isolate: {
+      get dead(): boolean {
+        return isolate.isDisposed;
+      },
+    },
+  };
+  try {
+    const end = look(request, budget, realm, turns);
+    switch (end.kind) {
+      case "done": {
+        const found = readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
+        isKept = found.ok && hardened;
+        return found;
+      }
+      case "cpu":
+        return failure("load_error", `the tool's module takes more than ${request.cpuMs} ms to evaluate`, true);
+      case "memory":
+        return failure(
+          "load_error",
+          `the tool's module needs more than ${request.script.memoryMb} MiB to evaluate`,
+          true,
+        );
+      case "uncaught":
+        return failure("load_error", `the tool's module leaves a rejection behind: ${end.message}`);
+      default:
+        return end satisfies never;
+    }
+  } finally {
+    if (isKept) isolates.keep(request.script, scratch);
+    else if (!isolate.isDisposed) isolate.dispose();
+  }
+}
+
+/** A module that has to wait for its own promises says what it is once they are settled: in a turn after that. */
+function look({ run, cpuMs }: InspectRequest, budget: InspectBudget, realm: GuestRealm, turns: Turns): TurnEnd {
+  const end = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.inspect(run, Date.now(), timeoutMs));
+  if (end.kind !== "done" || end.value !== "") return end;
+  const later = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
+  return later.kind === "done" && later.value === "" ? { kind: "done", value: WAITS } : later;
+}
+
+const WAITS = `-${JSON.stringify({
+  code: "load_error",
+  message:
+    "the tool's module waits for something when it is loaded; timers and the host are there for calls only, so do it in the call",
+})}`;
+
+/** What the guest found. In a realm that is not frozen the module may have changed what writes it. */
+function readFound({ ok, payload }: Outcome, ms: number): Attempt {
+  if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure, isLimit: false };
+  const found = JSON.parse(payload) as Partial<Found> | null;
+  const { contract, described, spec, defaultExport } = found ?? {};
+  if (
+    isModuleContract(contract) &&
+    typeof described === "string" &&
+    typeof spec === "string" &&
+    typeof defaultExport === "string"
+  ) {
+    try {
+      JSON.parse(spec);
+      JSON.parse(described);
+      return { ok: true, found: { contract, described, spec, defaultExport }, ms };
+    } catch {
+      // It is no JSON: the same as if it were missing.
+    }
+  }
+  return failure("load_error", "the tool's module changed what describes it");
+}
+
+function failure(code: Failure["code"], message: string, isLimit = false): Attempt {
+  return { ok: false, failure: { code, message }, isLimit };
+}

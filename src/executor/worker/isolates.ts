@@ -1,0 +1,259 @@
+import ivm from "isolated-vm";
+import type { Emit, Pure } from "../../guest/host.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
+import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
+import { type Blank, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
+import { compileTool } from "./guest-realm.ts";
+import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { Python } from "./python/python.ts";
+import { Shelf } from "./shelf.ts";
+
+/** Isolates that are kept after an inspection: the tool's first call is likely to follow. */
+const INSPECTED_MAX = 2;
+/** How long, in milliseconds, and how large they may be. */
+const INSPECTED_MS = 5_000;
+const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
+/** For how many others an isolate with an interpreter counts: it takes that much memory. */
+const PYTHON_WEIGHT = 16;
+/** How long one is kept that nobody calls, in milliseconds. */
+const PYTHON_IDLE_MS = 5 * 60_000;
+
+/** What memories of commands that have ended may come to, in MiB: see the engine of WebAssembly in `guest/wasi`. */
+const WASI_LEFT_MB = 16;
+
+/** An isolate in which a module was evaluated, and which no call has used yet. */
+interface Inspected {
+  readonly script: ToolScript;
+  readonly blank: Blank;
+  readonly keptAtMs: number;
+}
+
+/** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a shelf of blanks. */
+export class Isolates {
+  readonly #shelf: Shelf;
+  readonly #python: Python;
+  readonly #warmMax: number;
+  readonly #warm = new Map<string, ToolIsolate>();
+  readonly #live = new Set<ToolIsolate>();
+  /** The isolate whose tool was called last. */
+  #latest: ToolIsolate | null = null;
+  readonly #inspected: Inspected[] = [];
+  #reservedMb = 0;
+  readonly #reserve: (memoryMb: number) => void;
+  readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
+
+  /** `reserve` is told how much memory the isolates that live may use together, in MiB. */
+  constructor(prelude: Prelude, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
+    this.#warmMax = warmMax;
+    this.#python = new Python(prelude.pythonImage);
+    const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
+    this.#shelf = new Shelf(prelude, host, this.#python, (kind) => this.#count(kind));
+    this.#reserve = reserve;
+  }
+
+  /** Whether a call of this tool and tenant finds its isolate ready. */
+  isWarm(script: ToolScript, tenant: string): boolean {
+    const warm = this.#warm.get(`${script.key} ${tenant}`);
+    return warm !== undefined && !warm.retired;
+  }
+
+  /**
+   * The isolate for calls of this tool and tenant; one of its own where the call must have one, except where calls share
+   * the module's state. Throws where the bundle cannot be compiled.
+   */
+  get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
+    this.#shelf.noteUse();
+    if (script.isolation === "isolate") return this.#start(script);
+    if (own && script.isolation !== "shared") return this.#startForOne(script);
+    const key = `${script.key} ${tenant}`;
+    const warm = this.#warm.get(key);
+    if (warm !== undefined) {
+      this.#warm.delete(key);
+      if (!warm.retired) {
+        this.#warm.set(key, warm);
+        this.#latest = warm;
+        return warm;
+      }
+      if (warm.runs.size === 0) warm.dispose();
+    }
+    const fresh = this.#start(script);
+    this.#latest = fresh;
+    this.#warm.set(key, fresh);
+    this.#evict();
+    return fresh;
+  }
+
+  /** Drops the warm isolates of a tool that is gone; calls in flight end on theirs. */
+  forget(key: string): void {
+    this.#dropInspected(({ script }) => script.key === key);
+    for (const [warmKey, isolate] of this.#warm) {
+      if (!warmKey.startsWith(`${key} `)) continue;
+      this.#warm.delete(warmKey);
+      retire(isolate);
+    }
+  }
+
+  /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
+  scratch(script: ToolScript, hardened: boolean): Blank {
+    const { runtime, memoryMb } = script;
+    this.#shelf.noteUse();
+    const blank = this.#shelf.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
+    try {
+      blank.realm.load(compileTool(blank.isolate, script));
+      return blank;
+    } catch (error) {
+      if (!blank.isolate.isDisposed) blank.isolate.dispose();
+      throw error;
+    }
+  }
+
+  /**
+   * Keeps the isolate of an inspection that went well for the first tenant that calls the tool: to have evaluated the
+   * module in a realm that is frozen leaves no more behind than a call does.
+   */
+  keep(script: ToolScript, blank: Blank): void {
+    const isLarge = script.runtime !== "python" && heapBytesOf(blank.isolate) > INSPECTED_BYTES_MAX;
+    if (isLarge || !servesCalls(script)) return blank.isolate.dispose();
+    this.#reserve((this.#reservedMb += weightMb(script)));
+    this.#inspected.push({ script, blank, keptAtMs: performance.now() });
+    const [oldest] = this.#inspected;
+    if (this.#inspected.length > INSPECTED_MAX) this.#dropInspected((inspected) => inspected === oldest);
+  }
+
+  /** Drops isolates of inspections whose tool was not called soon after, and interpreters that nobody has called for long. */
+  dropStale(): void {
+    const nowMs = performance.now();
+    this.#dropInspected(({ keptAtMs }) => nowMs - keptAtMs > INSPECTED_MS);
+    for (const [key, isolate] of this.#warm) {
+      if (isolate.runtime !== "python" || nowMs - isolate.enteredAtMs <= PYTHON_IDLE_MS) continue;
+      this.#warm.delete(key);
+      retire(isolate);
+    }
+  }
+
+  #dropInspected(isDropped: (inspected: Inspected) => boolean): void {
+    for (const inspected of this.#inspected.filter(isDropped)) this.#takeOut(inspected).isolate.dispose();
+  }
+
+  /** An isolate of an inspection that is kept no longer. */
+  #takeOut(inspected: Inspected): Blank {
+    this.#inspected.splice(this.#inspected.indexOf(inspected), 1);
+    this.#reserve((this.#reservedMb -= weightMb(inspected.script)));
+    return inspected.blank;
+  }
+
+  /** Whether there is something to prepare. */
+  get isWanting(): boolean {
+    return this.#latest?.isWanting === true || this.#shelf.isWanting;
+  }
+
+  /** Prepares something, for when the worker has nothing to do; says whether there may be more to prepare. */
+  refill(): boolean {
+    return this.#latest?.prepare() === true || this.#shelf.refill();
+  }
+
+  counts(): { active: number; warm: number; blank: number } {
+    let active = 0;
+    let warm = 0;
+    for (const isolate of this.#live) {
+      if (isolate.runs.size > 0) active++;
+      else warm++;
+    }
+    return { active, warm, blank: this.#shelf.count };
+  }
+
+  /** Heap in bytes by tool. */
+  heaps(): { [tool: string]: number } {
+    const heaps: { [tool: string]: number } = Object.create(null) as { [tool: string]: number };
+    for (const isolate of this.#live) {
+      heaps[isolate.tool] = (heaps[isolate.tool] ?? 0) + isolate.heapBytes;
+    }
+    return heaps;
+  }
+
+  dispose(): void {
+    for (const isolate of this.#live) isolate.dispose();
+    for (const { blank } of this.#inspected) blank.isolate.dispose();
+    this.#shelf[Symbol.dispose]();
+    this.#python[Symbol.dispose]();
+  }
+
+  #start(script: ToolScript): ToolIsolate {
+    const { runtime, memoryMb } = script;
+    const blank = this.#takeInspected(script) ?? this.#shelf.take({ runtime, memoryMb, hardened: isHardened(script) });
+    try {
+      const isolate = new ToolIsolate(blank, script, (dead) => {
+        this.#live.delete(dead);
+        this.#reserve((this.#reservedMb -= weightMb(script)));
+      });
+      this.#live.add(isolate);
+      this.#reserve((this.#reservedMb += weightMb(script)));
+      this.#count("tool");
+      return isolate;
+    } catch (error) {
+      if (!blank.isolate.isDisposed) blank.isolate.dispose();
+      throw error;
+    }
+  }
+
+  /** An isolate that ends with its only call. */
+  #startForOne(script: ToolScript): ToolIsolate {
+    const isolate = this.#start(script);
+    isolate.retired = true;
+    return isolate;
+  }
+
+  #evict(): void {
+    let weight = 0;
+    for (const isolate of this.#warm.values()) weight += weightOf(isolate);
+    for (const [key, isolate] of this.#warm) {
+      // The last one was asked for right now.
+      if (weight <= this.#warmMax || this.#warm.size === 1) return;
+      weight -= weightOf(isolate);
+      this.#warm.delete(key);
+      retire(isolate);
+    }
+  }
+
+  #takeInspected(script: ToolScript): Blank | undefined {
+    if (!servesCalls(script)) return undefined;
+    const { runtime, text, memoryMb } = script;
+    const fitting = ({ script: known }: Inspected) =>
+      known.runtime === runtime && known.text === text && known.memoryMb === memoryMb;
+    const inspected = this.#inspected.find(fitting);
+    return inspected === undefined ? undefined : this.#takeOut(inspected);
+  }
+
+  #count(kind: string): void {
+    this.starts[kind] = (this.starts[kind] ?? 0) + 1;
+  }
+}
+
+/** Whether a module that was evaluated in its isolate before leaves there what a call does. */
+function servesCalls({ isolation }: ToolScript): boolean {
+  return isolation === "instance" || isolation === "shared";
+}
+
+function weightOf({ runtime }: ToolIsolate): number {
+  return runtime === "python" ? PYTHON_WEIGHT : 1;
+}
+
+/** What an isolate may come to: an interpreter has a heap of its own beside V8's, and a command its memory. */
+function weightMb({ runtime, memoryMb }: ToolScript): number {
+  switch (runtime) {
+    case "python":
+      return memoryMb + PYTHON_HEAP_MB;
+    case "wasi":
+      return 2 * memoryMb + WASI_LEFT_MB;
+    case "javascript":
+    case "native":
+      return memoryMb;
+    default:
+      return runtime satisfies never;
+  }
+}
+
+function retire(isolate: ToolIsolate): void {
+  isolate.retired = true;
+  if (isolate.runs.size === 0) isolate.dispose();
+}

@@ -1,0 +1,105 @@
+import { Socket } from "node:net";
+import { StringDecoder } from "node:string_decoder";
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { LineReader, MESSAGE_MAX } from "../../base/protocol/lines.ts";
+import type { ServeTask } from "./settings.ts";
+
+/** Whoever takes what comes over a link. */
+export interface LinkListener {
+  onLine(line: string): void;
+  /** All that has arrived is handled. */
+  onPause(): void;
+  /** Whether there is nothing to do but to wait for the host: then the thread may sleep without its event loop. */
+  readonly isIdle: boolean;
+}
+
+/** A worker's end of its link to the host. */
+export interface Link {
+  send(text: string): void;
+  receive(listener: LinkListener): void;
+  /** Resolves when the host has closed the link. */
+  readonly closed: Promise<void>;
+}
+
+export function openLink(link: ServeTask["link"]): Link {
+  switch (link.kind) {
+    case "pipe":
+      return pipeLink(link.fd);
+    case "port":
+      return portLink(link.port, new Int32Array(link.bell));
+  }
+}
+
+const READ_BYTES = 64 * 1024;
+
+/** A pipe that was inherited: it reaches this thread without a hop through the process's main thread. */
+function pipeLink(fd: number): Link {
+  const reader = new LineReader(MESSAGE_MAX);
+  const decoder = new StringDecoder("utf8");
+  let listener: LinkListener | null = null;
+  const onread = {
+    // One buffer for all reads: a stream of strings would make a new one for each.
+    buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+    callback: (length: number, buffer: Uint8Array) => {
+      reader.push(decoder.write(buffer.subarray(0, length)), (line) => listener?.onLine(line));
+      listener?.onPause();
+      return true;
+    },
+  };
+  const socket = new Socket({ fd, readable: true, writable: true, onread });
+  // An error is followed by `close`, which is all that matters here.
+  socket.on("error", () => undefined);
+  return {
+    send: (text) => void socket.write(text),
+    receive: (given) => {
+      listener = given;
+      socket.resume();
+    },
+    closed: new Promise((resolve) => void socket.on("close", () => resolve())),
+  };
+}
+
+/** How long a thread sleeps without its event loop at a time, in milliseconds: its timers wait as long at most. */
+const SLEEP_MS = 100;
+
+/**
+ * A message port. Waking an event loop takes longer than a short call does, so an idle thread waits for the bell
+ * instead, which the host rings with every message.
+ */
+function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link {
+  const reader = new LineReader(MESSAGE_MAX);
+  let isOpen = true;
+  let timer: NodeJS.Timeout | null = null;
+  const sleep = (listener: LinkListener): void => {
+    timer = null;
+    for (let isRung = false; isOpen && listener.isIdle;) {
+      const rung = Atomics.load(bell, 0);
+      const received = receiveMessageOnPort(port) as { readonly message: string } | undefined;
+      if (received !== undefined) take(listener, received.message);
+      // The bell without a message means that the port is closed, which only the event loop tells.
+      else if (isRung || Atomics.wait(bell, 0, rung, SLEEP_MS) === "timed-out") break;
+      isRung = received === undefined;
+    }
+    // Timers, too, need the event loop now and then.
+    if (isOpen && listener.isIdle) timer ??= setTimeout(sleep, 1, listener);
+  };
+  const take = (listener: LinkListener, text: string): void => {
+    reader.push(text, (line) => listener.onLine(line));
+    listener.onPause();
+  };
+  return {
+    send: (text) => port.postMessage(text),
+    receive: (listener) => {
+      port.on("message", (text: string) => {
+        take(listener, text);
+        sleep(listener);
+      });
+    },
+    closed: new Promise((resolve) => {
+      port.on("close", () => {
+        isOpen = false;
+        resolve();
+      });
+    }),
+  };
+}

@@ -1,0 +1,89 @@
+import { type ErrorCode, isErrorCode } from "../../base/errors.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+
+/**
+ * What a guest says of a call's end is read as hostile. In a realm that is not frozen a tool may have changed what
+ * writes it, and a line feed in it would be a message of its own to the host.
+ */
+export interface Outcome {
+  readonly ok: boolean;
+  /** One line of JSON. */
+  readonly payload: string;
+}
+
+/** The codes with which a call may end inside its realm. */
+const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "cancelled",
+  "capability_denied",
+  "capability_failed",
+  "capability_limit",
+  "cpu_limit",
+  "input_too_large",
+  "invalid_output",
+  "load_error",
+  "memory_limit",
+  "output_too_large",
+  "tool_error",
+]);
+
+const TEXT_MAX = 10_000;
+/** Longest failure that a guest writes, in characters: its message, its type and its stack, all of it escaped. */
+const FAILURE_MAX = 128 * 1024;
+
+/** `checked` has the output parsed once more: for realms that are not frozen. */
+export function readOutcome(said: string, outputMax: number, checked: boolean): Outcome {
+  const payload = said.slice(1);
+  // Lengths come first: a giant takes seconds to read, and outside a turn no watch would know whose they are.
+  if (said.startsWith("-")) return failed(payload.length > FAILURE_MAX ? TAMPERED : readFailure(payload));
+  if (said.startsWith("+") && payload.length > outputMax) {
+    return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
+  }
+  if (!said.startsWith("+") || !isOneLine(payload) || (checked && !isJson(payload))) return failed(TAMPERED);
+  return { ok: true, payload };
+}
+
+/** The same as one text, which fits among others into a message. */
+export function cleanOutcome(said: string, outputMax: number, checked: boolean): string {
+  const { ok, payload } = readOutcome(said, outputMax, checked);
+  return ok && !payload.includes("\t") ? `+${payload}` : `-${ok ? JSON.stringify(TAMPERED) : payload}`;
+}
+
+/** Whether a text is one line, as a message's last field has to be. */
+export function isOneLine(text: string): boolean {
+  return !text.includes("\n");
+}
+
+const TAMPERED: Failure = { code: "invalid_output", message: "the tool changed what writes its output" };
+
+function failed(failure: Failure): Outcome {
+  return { ok: false, payload: JSON.stringify(failure) };
+}
+
+function readFailure(payload: string): Failure {
+  const said = parse(payload);
+  if (typeof said !== "object" || said === null) return TAMPERED;
+  const { code, message, ...rest } = said as { [key: string]: unknown };
+  const [type, stack] = [text(rest["type"]), text(rest["stack"])];
+  return {
+    code: isErrorCode(code) && GUEST_CODES.has(code) ? code : "tool_error",
+    message: text(message) ?? "the tool failed without a message",
+    ...(type === undefined ? {} : { type }),
+    ...(stack === undefined ? {} : { stack }),
+  };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value.slice(0, TEXT_MAX) : undefined;
+}
+
+function isJson(payload: string): boolean {
+  return parse(payload) !== undefined;
+}
+
+function parse(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import type { Prelude } from "../../base/protocol/prelude.ts";
+import { seedOf } from "../../base/protocol/seed.ts";
+
+/**
+ * Pure functions that the worker computes for guests: they need no authority, and Node's own are the standard's.
+ * Each answers with a string, also where the arguments are wrong: nothing may be thrown into an isolate.
+ */
+
+const INPUT_MAX = 64 * 1024 * 1024;
+const NO_BASE = "\u0000";
+const HASHES: ReadonlyMap<string, string> = new Map([
+  ["SHA-1", "sha1"],
+  ["SHA-256", "sha256"],
+  ["SHA-384", "sha384"],
+  ["SHA-512", "sha512"],
+]);
+
+export function createPure(
+  entropyKey: string,
+  parts: Prelude["parts"],
+): (operation: string, a: string, b: string, c: string) => string {
+  const partTexts = new Map(Object.entries(parts));
+  return (operation, a, b, c) => {
+    try {
+      if (a.length + b.length + c.length > INPUT_MAX) return "";
+      switch (operation) {
+        case "url.parse":
+          return urlParts(b === NO_BASE ? new URL(a) : new URL(a, b));
+        case "url.update":
+          return updateUrl(a, b, c);
+        case "digest":
+          return digest(a, b);
+        case "entropy":
+          return seedOf(entropyKey, a);
+        case "part":
+          return partTexts.get(a) ?? "";
+        default:
+          return "";
+      }
+    } catch {
+      return "";
+    }
+  };
+}
+
+const SETTABLE = [
+  "href",
+  "protocol",
+  "username",
+  "password",
+  "host",
+  "hostname",
+  "port",
+  "pathname",
+  "search",
+  "hash",
+] as const;
+
+function updateUrl(href: string, part: string, value: string): string {
+  const url = new URL(href);
+  const name = SETTABLE.find((settable) => settable === part);
+  if (name === undefined) return "";
+  url[name] = value;
+  return urlParts(url);
+}
+
+function urlParts(url: URL): string {
+  return JSON.stringify([...SETTABLE.map((name) => url[name]), url.origin]);
+}
+
+function digest(algorithm: string, latin1: string): string {
+  const hash = HASHES.get(algorithm);
+  return hash === undefined ? "" : createHash(hash).update(latin1, "latin1").digest("latin1");
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import ivm from "isolated-vm";
+import type { PythonEngine } from "../../../guest/host.ts";
+import { compileScript, GuestRealm, type PreludeCode, type RealmHost } from "../guest-realm.ts";
+import { PYTHON_HEAP_MB } from "./heap.ts";
+import type { PythonImage, PythonSnapshot } from "./image.ts";
+
+const START_MS = 20_000;
+/** From nothing, on a machine that does much else. */
+const FIRST_START_MS = 100_000;
+const ENTROPY_BYTES = 4_096;
+
+/** What all interpreters of a worker are started from. */
+export interface InterpreterParts {
+  readonly image: PythonImage;
+  /** Compiled by somebody else, for as far as its memory may grow. */
+  readonly module: ivm.ExternalCopy<WebAssembly.Module>;
+  /** `null` to make one. */
+  readonly snapshot: PythonSnapshot | null;
+  readonly prelude: string;
+  readonly preludeCode: PreludeCode | undefined;
+  /** What V8 made of the engine's script. */
+  engineCode: PreludeCode | undefined;
+}
+
+/** An isolate with an interpreter that has started. */
+export interface StartedInterpreter {
+  readonly isolate: ivm.Isolate;
+  readonly realm: GuestRealm;
+}
+
+/** Starts an interpreter in an isolate of its own. Throws where that fails. */
+export function startInterpreter(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
+  const { image, snapshot } = parts;
+  const startMs = snapshot === null ? FIRST_START_MS : START_MS;
+  const isolate = new ivm.Isolate({ memoryLimit: PYTHON_HEAP_MB });
+  try {
+    const prelude = compileScript(isolate, "prelude", parts.prelude, parts.preludeCode);
+    const engine = compileScript(isolate, "python", image.engine, parts.engineCode);
+    const realm = GuestRealm.open(isolate, { prelude, engine }, host, false);
+    realm.callEngine<PythonEngine, "start">(
+      "start",
+      [
+        parts.module.copyInto(),
+        shared(image.library),
+        image.lock,
+        new ivm.ExternalCopy(Uint8Array.from(randomBytes(ENTROPY_BYTES)).buffer).copyInto({ release: true }),
+        image.modules,
+        snapshot === null ? null : shared(snapshot.bytes),
+        snapshot?.headerBytes ?? 0,
+        snapshot === null ? null : new ivm.ExternalCopy(snapshot.runs).copyInto({ release: true }),
+      ],
+      startMs,
+    );
+    const status = realm.callEngine<PythonEngine, "status">("status", [], startMs);
+    if (status !== "ready") throw new Error(`Python does not start: ${String(status) || "it waits for something"}`);
+    if (parts.engineCode === undefined) {
+      const again = isolate.compileScriptSync(image.engine, { filename: "glovebox:python", produceCachedData: true });
+      parts.engineCode = (again as { cachedData?: PreludeCode }).cachedData;
+    }
+    return { isolate, realm };
+  } catch (error) {
+    if (!isolate.isDisposed) isolate.dispose();
+    throw error;
+  }
+}
+
+/** Its memory, where it was started without a snapshot. */
+export function takeSnapshot({ realm }: StartedInterpreter): Uint8Array {
+  return realm.callEngine<PythonEngine, "snapshot">("snapshot", [], START_MS, { copy: true }) as Uint8Array;
+}
+
+/** Compiles the interpreter's module, which stays in the keeper's heap. */
+export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.Reference<WebAssembly.Module> {
+  const bytes = new ivm.ExternalCopy(Uint8Array.from(wasm).buffer).copyInto({ release: true, transferIn: true });
+  return keeper.evalClosureSync("return new WebAssembly.Module($0)", [bytes], {
+    result: { reference: true },
+  }) as ivm.Reference<WebAssembly.Module>;
+}
+
+/**
+ * The module on its way into an isolate. Whoever takes it gives it back at once: a process could not end by itself whose
+ * thread was ended while it held one.
+ */
+export function shareModule(
+  keeper: ivm.Context,
+  module: ivm.Reference<WebAssembly.Module>,
+): ivm.ExternalCopy<WebAssembly.Module> {
+  return keeper.evalClosureSync("return $0", [module.derefInto()], {
+    result: { externalCopy: true },
+  }) as ivm.ExternalCopy<WebAssembly.Module>;
+}
+
+function shared(buffer: SharedArrayBuffer): ivm.Copy<SharedArrayBuffer> {
+  return new ivm.ExternalCopy(buffer).copyInto({ release: true });
+}

@@ -1,0 +1,104 @@
+import ivm from "isolated-vm";
+import { limitMemory, PAGE_BYTES } from "../../../base/wasm/wasm-memory.ts";
+import type { PreludeCode, RealmHost } from "../guest-realm.ts";
+import type { Blank } from "../tool-isolate.ts";
+import { type PythonImage, type PythonSnapshot, readImage, readSnapshot } from "./image.ts";
+import {
+  compileModule,
+  type InterpreterParts,
+  shareModule,
+  type StartedInterpreter,
+  startInterpreter,
+} from "./interpreter.ts";
+
+const MIB = 1024 * 1024;
+/** Modules that differ in how far their memory may grow: each holds what V8 compiled. */
+const MODULES_MAX = 4;
+/** The isolate in which modules are compiled, in MiB. */
+const KEEPER_MB = 64;
+
+interface Loaded {
+  readonly image: PythonImage;
+  readonly snapshot: PythonSnapshot;
+  readonly keeper: ivm.Isolate;
+  readonly context: ivm.Context;
+  /** By how many MiB an interpreter may have. */
+  readonly modules: Map<number, ivm.Reference<WebAssembly.Module>>;
+}
+
+/** Python's interpreters of one worker: what they have in common, loaded when the first is made. */
+export class Python implements Disposable {
+  readonly #folder: string | null;
+  #loaded: Loaded | null = null;
+  #engineCode: PreludeCode | undefined;
+
+  constructor(folder: string | null) {
+    this.#folder = folder;
+  }
+
+  /** An isolate with an interpreter that no tool has used yet. Throws where there is none. */
+  createBlank(memoryMb: number, prelude: string, preludeCode: PreludeCode | undefined, host: RealmHost): Blank {
+    const loaded = (this.#loaded ??= this.#load());
+    const { image, snapshot } = loaded;
+    const engineCode = this.#engineCode;
+    const module = shareModule(loaded.context, moduleFor(loaded, memoryMb));
+    const parts: InterpreterParts = { image, snapshot, prelude, preludeCode, engineCode, module };
+    const started = startAndRelease(parts, host);
+    this.#engineCode = parts.engineCode;
+    const open = (): never => {
+      throw new Error("an interpreter is an isolate's");
+    };
+    return { ...started, open };
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#loaded === null) return;
+    for (const module of this.#loaded.modules.values()) module.release();
+    this.#loaded.keeper.dispose();
+    this.#loaded = null;
+  }
+
+  #load(): Loaded {
+    if (this.#folder === null) throw new Error("Python is not installed");
+    const [image, snapshot] = readBoth(this.#folder);
+    const keeper = new ivm.Isolate({ memoryLimit: KEEPER_MB });
+    return {
+      image,
+      snapshot,
+      keeper,
+      context: keeper.createContextSync(),
+      modules: new Map(),
+    };
+  }
+}
+
+function startAndRelease(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
+  try {
+    return startInterpreter(parts, host);
+  } finally {
+    parts.module.release();
+  }
+}
+
+/** What Node says of a file that is not there has its path in it. */
+function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
+  try {
+    return [readImage(folder), readSnapshot(folder)];
+  } catch {
+    throw new Error("Python's image cannot be read; it is made again when a tool is registered");
+  }
+}
+
+/** The least recently used is given up for another; interpreters that run keep theirs. */
+function moduleFor({ image, context, modules }: Loaded, memoryMb: number): ivm.Reference<WebAssembly.Module> {
+  const module =
+    modules.get(memoryMb) ?? compileModule(context, limitMemory(image.wasm, (memoryMb * MIB) / PAGE_BYTES));
+  modules.delete(memoryMb);
+  modules.set(memoryMb, module);
+  for (const [oldest, unused] of modules) {
+    if (modules.size <= MODULES_MAX) break;
+    modules.delete(oldest);
+    unused.release();
+  }
+  return module;
+}

@@ -1,0 +1,141 @@
+import type ivm from "isolated-vm";
+import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
+import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
+
+/** Served calls after which an isolate makes room for a new one. */
+const CALLS_MAX = 100_000;
+/** Share of its memory limit beyond which an isolate is not used again. */
+const HEAP_SHARE_MAX = 0.75;
+/** Turns longer than this are worth reading the heap's size after, in milliseconds. */
+const MEASURE_AFTER_MS = 1;
+const MEASURE_EVERY_CALLS = 64;
+const MIB = 1024 * 1024;
+
+/** An isolate with a realm that no call has used yet. */
+export interface Blank {
+  readonly isolate: ivm.Isolate;
+  readonly realm: GuestRealm;
+  /** Opens a further realm for a tool, which is not hardened. */
+  readonly open: (tool: LoadedTool) => GuestRealm;
+}
+
+/** What an isolate holds, in its heap and outside. */
+export function heapBytesOf(isolate: ivm.Isolate): number {
+  const { used_heap_size: used, externally_allocated_size: external } = isolate.getHeapStatisticsSync();
+  return used + external;
+}
+
+/** One isolate and the tool in it. It is never shared by two tools or two tenants. */
+export class ToolIsolate {
+  readonly tool: string;
+  readonly runtime: Runtime;
+  /** When a call came last. */
+  enteredAtMs = performance.now();
+  /** Whether its realm is frozen, so that what the guest says in there is the guest's own. */
+  readonly isHardened: boolean;
+  /** Numbers of the calls in flight. */
+  readonly runs = new Set<number>();
+  readonly #isolate: ivm.Isolate;
+  readonly #open: (tool: LoadedTool) => GuestRealm;
+  readonly #script: ToolScript;
+  readonly #loaded: LoadedTool;
+  #realm: GuestRealm | null;
+  /** At the `context` level, a realm for the next call. */
+  #next: GuestRealm | null;
+  readonly #onEnd: (isolate: ToolIsolate) => void;
+  #served = 0;
+  #measureAt = 0;
+  #ended = false;
+  heapBytes = 0;
+  /** What its interpreter holds beside V8's heap. */
+  #outsideBytes = 0;
+  readonly #heapMb: number;
+  /** No further calls: it is disposed when the last one ends. */
+  retired = false;
+
+  constructor(blank: Blank, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
+    this.#onEnd = onEnd;
+    this.tool = script.name;
+    this.runtime = script.runtime;
+    this.#heapMb = heapMbOf(script);
+    this.isHardened = isHardened(script);
+    this.#isolate = blank.isolate;
+    this.#open = blank.open;
+    this.#script = script;
+    this.#loaded = compileTool(blank.isolate, script);
+    blank.realm.load(this.#loaded);
+    this.#realm = script.isolation === "context" ? null : blank.realm;
+    this.#next = script.isolation === "context" ? blank.realm : null;
+  }
+
+  /** The realm for one more call, or for several under the number of the first: a new one at the `context` level. */
+  enter(run: number, count = 1): GuestRealm {
+    this.runs.add(run);
+    this.#served += count;
+    this.enteredAtMs = performance.now();
+    if (this.#realm !== null) return this.#realm;
+    const realm = this.#next ?? this.#open(this.#loaded);
+    this.#next = null;
+    return realm;
+  }
+
+  /** Whether the next call's realm could be opened ahead. */
+  get isWanting(): boolean {
+    return this.#realm === null && this.#next === null && !this.retired;
+  }
+
+  /** Opens the next call's realm ahead; says whether it did. */
+  prepare(): boolean {
+    if (!this.isWanting || this.dead) return false;
+    try {
+      this.#next = this.#open(this.#loaded);
+      return true;
+    } catch {
+      // There is no memory left in there.
+      this.retired = true;
+      return false;
+    }
+  }
+
+  leave(run: number, realm: GuestRealm): void {
+    this.runs.delete(run);
+    if (this.#ended) return;
+    if (realm !== this.#realm) realm[Symbol.dispose]();
+    if (this.#script.isolation === "isolate" || this.#served >= CALLS_MAX) this.retired = true;
+    if (this.retired && this.runs.size === 0) this.dispose();
+  }
+
+  /** Reads the heap's size if the last time is some calls ago, or if one was long: reading costs as much as a call. */
+  measure(cpuMs: number): void {
+    if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
+    this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
+    const heapBytes = heapBytesOf(this.#isolate);
+    this.heapBytes = heapBytes + this.#outsideBytes;
+    if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
+  }
+
+  /** Its interpreter's own memory has grown: it never becomes less. */
+  grow(bytes: number): void {
+    this.#outsideBytes = Math.max(0, Math.min(bytes, this.#script.memoryMb * MIB)) || 0;
+    if (this.#outsideBytes > this.#script.memoryMb * MIB * HEAP_SHARE_MAX) this.retired = true;
+  }
+
+  /** Disposed, by us or by V8 at the memory limit: asked for only where a turn failed, for asking is slow. */
+  get dead(): boolean {
+    return this.#isolate.isDisposed;
+  }
+
+  dispose(): void {
+    this.retired = true;
+    if (!this.dead) this.#isolate.dispose();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#onEnd(this);
+  }
+}
+
+/** What V8's heap may come to, in MiB: an interpreter has its tool's memory for itself. */
+function heapMbOf({ runtime, memoryMb }: ToolScript): number {
+  return runtime === "python" ? PYTHON_HEAP_MB : memoryMb;
+}

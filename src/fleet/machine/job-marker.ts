@@ -1,0 +1,49 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { answerOf } from "../../store/redis/answer.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
+
+/** How long one read waits. */
+const BLOCK_S = 2;
+const BLOCK_MS = BLOCK_S * 1_000;
+/** So much later nothing comes of it any more. */
+const LATE_MS = 1_000;
+const PAUSE_MS = 200;
+
+/**
+ * Waits for jobs: BullMQ marks in Redis that there may be some. Its worker would wait for the mark as well, but for ever where the node
+ * of a cluster that has it is replaced meanwhile.
+ */
+export class JobMarker implements AsyncDisposable {
+  readonly #connection: RedisConnection;
+  readonly #key: string;
+  #closing: Promise<void> | null = null;
+
+  /** A read that waits holds its connection, so that is one of its own. */
+  constructor(connection: RedisConnection, key: string) {
+    this.#connection = connection.another("marker", { resends: false });
+    this.#key = key;
+  }
+
+  /** Resolves when there may be a job, and after a while in any case. Never rejects. */
+  async wait(): Promise<void> {
+    if (this.#closing !== null || !(await this.#connection.ready(BLOCK_MS))) return;
+    const answer = await answerOf(
+      this.#connection,
+      (client) => client.bzpopmin(this.#key, BLOCK_S),
+      BLOCK_MS + LATE_MS,
+    );
+    // What is refused is refused at once.
+    if (answer === undefined && this.#closing === null) await delay(PAUSE_MS);
+  }
+
+  /** Ends what waits. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#connection.client.disconnect();
+    await this.#connection.close();
+  }
+}

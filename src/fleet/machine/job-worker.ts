@@ -1,0 +1,33 @@
+import { type Job as BullJob, type JobJson, Worker } from "bullmq";
+import { readText } from "../wire/fields.ts";
+
+/** The longest that a server of ours sends: what is longer lies beside it. */
+const DATA_MAX = 512 * 1024;
+
+/**
+ * BullMQ's worker, which takes of a job no more than what our servers put there. Everybody who can write to Redis can put a schedule
+ * beside it, or a parent, which BullMQ would follow, or what no memory has room for.
+ */
+export class JobWorker extends Worker {
+  /** The next job, if there is one. What its queue's limits were, if somebody has set any, is not remembered. */
+  pull(token: string): Promise<BullJob | undefined> {
+    return this.moveToActive(token, this.opts.name);
+  }
+
+  protected override createJob({ attemptsStarted, timestamp, stalledCounter, data }: JobJson, id: string): BullJob {
+    const ours = { id, name: "calls", opts: {}, progress: 0, attemptsMade: 0, failedReason: "", returnvalue: "" };
+    const job = super.createJob({ ...ours, attemptsStarted, timestamp, stalledCounter, data: "null" }, id);
+    job.data = readData(data);
+    return job;
+  }
+}
+
+/** `null` where it is nothing of ours: then the job is dropped. */
+function readData(data: string): unknown {
+  if (data.length > DATA_MAX) return null;
+  try {
+    return readText(data, "a job");
+  } catch {
+    return null;
+  }
+}

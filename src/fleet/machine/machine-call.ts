@@ -1,0 +1,294 @@
+import { ERRORS } from "../../base/errors.ts";
+import type { Answer, Ask, Job, Reply } from "../../executor/executor.ts";
+import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
+import type { ToolScript } from "../../base/protocol/script.ts";
+import type { Progress } from "../../base/result.ts";
+import type { Portable } from "../../broker/capabilities/capability.ts";
+import { type Delegate, NOT_DONE } from "./delegate.ts";
+import { writeReply } from "./fleet-reply.ts";
+import { HeardAnswers } from "./heard-answers.ts";
+import type { CallEnd, KeptCall } from "./keyed-calls.ts";
+import { LogLines } from "./log-lines.ts";
+
+/** What a call needs of the job that brought it to this machine. */
+export interface CallHost {
+  readonly id: string;
+  /** The how manieth start of it this is. */
+  readonly start: number;
+  /** Says something to the call's server. */
+  send(message: MachineMessage): void;
+  /** … something for which nobody waits. */
+  note(message: MachineMessage): void;
+  /** It waits for its server, and needs no slot; or no longer. */
+  onWait(isWaiting: boolean): void;
+  /** How long the executor refuses a tool's calls for a tenant. */
+  refusedForMs(tool: string, tenant: string): number;
+  /** Whether its server hears all that was said by now before it hears of another machine that has the call. */
+  isHeard(): Promise<boolean>;
+  /** Its server is gone, and it asks for something. */
+  onAlone(call: MachineCall): void;
+  /** `end`: what others may be told of it, if its server is lost before it has heard. */
+  onEnd(call: MachineCall, end: CallEnd | null): void;
+}
+
+/** A call as it comes to a machine. */
+export interface ComingCall {
+  readonly data: FleetCallData;
+  readonly script: ToolScript;
+  readonly limits: FleetLimits;
+  /** What its server says of earlier starts, where there were any. */
+  readonly resumption: Resumption | undefined;
+  /** Where its end may be left. */
+  readonly kept: KeptCall | null;
+  /** Who carries out here what it asks, where its server leaves that to machines. */
+  readonly delegate: Delegate | null;
+}
+
+interface OpenAsk {
+  readonly message: MachineMessage;
+  readonly resolve: (answer: Answer) => void;
+  /** How often it was looked at. */
+  looks: number;
+}
+
+/** A call of a server as this machine's executor takes it: what it asks, its server answers, or leaves to it. */
+export class MachineCall implements Job {
+  /** Its number here. */
+  readonly run: number;
+  readonly script: ToolScript;
+  readonly limits: FleetLimits;
+  readonly data: FleetCallData;
+  readonly isResumed: boolean;
+  readonly kept: KeptCall | null;
+  readonly #before: number;
+  readonly #host: CallHost;
+  readonly #heard: HeardAnswers;
+  #lines: LogLines | null = null;
+  readonly #delegate: Delegate | null;
+  /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
+  #untold: MachineMessage[] = [];
+  /** Asks that are not answered yet, by attempt and step. */
+  readonly #asks = new Map<string, OpenAsk>();
+  #isWaiting = false;
+  #isOrphan = false;
+  isOver = false;
+
+  constructor(run: number, { data, script, limits, resumption, kept, delegate }: ComingCall, host: CallHost) {
+    this.run = run;
+    this.script = script;
+    this.limits = limits;
+    this.data = data;
+    this.isResumed = resumption !== undefined;
+    this.#before = resumption?.attempts ?? 0;
+    this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
+    this.kept = kept;
+    this.#delegate = delegate;
+    this.#host = host;
+  }
+
+  get tenant(): string {
+    return this.data.tenant;
+  }
+
+  get callId(): string {
+    return this.data.callId;
+  }
+
+  get args(): string {
+    return this.data.args;
+  }
+
+  get command(): string | undefined {
+    return this.data.command;
+  }
+
+  get seed(): string {
+    return this.data.seed;
+  }
+
+  get nowMs(): number {
+    return this.data.nowMs;
+  }
+
+  get stream(): boolean {
+    return this.data.stream;
+  }
+
+  get waitMs(): number {
+    return this.limits.queueMs;
+  }
+
+  ask(asked: Ask): Promise<Answer> {
+    const { step, heard, capability } = asked;
+    const attempt = this.#before + asked.attempt;
+    const isNew = !this.#isOrphan && this.#heard.isNew(attempt, step);
+    const portable = isNew ? (this.#delegate?.take(asked) ?? null) : null;
+    this.#heard.noteAsk(step, heard);
+    const used = this.#delegate?.used(capability);
+    const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
+    const message = {
+      kind: "ask",
+      run: this.data.run,
+      start: this.#host.start,
+      job: this.#host.id,
+      ...asked,
+      attempt,
+      ...more,
+    } as const;
+    if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
+    else if (portable === null) this.#host.send(message);
+    else this.#noteDelegated(message);
+    const answer = new Promise<Answer>((resolve) => {
+      this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
+      this.#noteWait();
+    });
+    if (portable !== null) void this.#carryOut({ ...asked, attempt }, portable);
+    return answer;
+  }
+
+  /**
+   * The server hears of it before anything that comes of it, so that another machine does not take another way: of what is only
+   * read some time, of a write before it is done.
+   */
+  async #carryOut(ask: Ask, portable: Portable): Promise<void> {
+    const { step, attempt } = ask;
+    const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
+    if (this.isOver) return;
+    const done = mayBegin ? await this.#delegate?.carryOut(ask, portable) : NOT_DONE;
+    if (this.isOver || done === undefined) return;
+    const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
+    const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
+    const answer = done.answer === null ? null : JSON.stringify(done.answer);
+    const which = { run: this.data.run, start: this.#host.start, step, attempt };
+    const told = { kind: "told", ...which, ...done, ...when, answer } as const;
+    if (isAwaited) this.#noteDelegated(told);
+    else {
+      this.#untold.push(told);
+      this.#host.send(told);
+    }
+    if (done.answer !== null) this.#answer(attempt, step, done.answer);
+  }
+
+  /** Says something that goes with what comes next, and again with what has to be said again. */
+  #noteDelegated(message: MachineMessage): void {
+    this.#untold.push(message);
+    this.#host.note(message);
+  }
+
+  /** What its server says to something that it has asked. */
+  answer(attempt: number, step: number, answer: Answer): void {
+    if (answer.kind === "value") this.#delegate?.noteAnswer(answer.json);
+    // Mail keeps its order, so it has heard of all that was carried out before.
+    this.#untold = this.#untold.filter((said) => "step" in said && said.step > step);
+    this.#answer(attempt, step, answer);
+  }
+
+  #answer(attempt: number, step: number, answer: Answer): void {
+    const key = `${attempt} ${step}`;
+    const asked = this.#asks.get(key);
+    if (asked === undefined) return;
+    this.#asks.delete(key);
+    if (answer.kind !== "diverged") this.#heard.noteAnswer(attempt, step, answer.nowMs);
+    this.#noteWait();
+    asked.resolve(answer);
+  }
+
+  /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
+  repeatAsks(): void {
+    this.#lines?.look();
+    let isDue = false;
+    for (const asked of this.#asks.values()) {
+      const looks = ++asked.looks;
+      if (looks <= 1 || (looks & (looks - 1)) !== 0) continue;
+      // An ask is not heard before those that came before it.
+      if (!isDue) for (const said of this.#untold) this.#host.send(said);
+      isDue = true;
+      this.#host.send(asked.message);
+    }
+  }
+
+  plan(): string {
+    return this.#heard.plan();
+  }
+
+  onTimed(step: number, nowMs: number): void {
+    this.#heard.noteTime(step, nowMs);
+    this.#host.send({ kind: "timed", run: this.data.run, start: this.#host.start, step, nowMs });
+  }
+
+  onLog(line: string): void {
+    const { run } = this.data;
+    this.#lines ??= new LogLines((some) => this.#host.send({ kind: "log", run, start: this.#host.start, ...some }));
+    this.#lines.add(line);
+  }
+
+  /** Its server has so much of what it has written that more may be on its way. */
+  logged(): void {
+    this.#lines?.goOn();
+  }
+
+  onProgress({ progress, total, message }: Progress): void {
+    const payload = JSON.stringify([progress, total ?? null, message ?? null]);
+    this.#host.send({ kind: "progress", run: this.data.run, start: this.#host.start, payload });
+  }
+
+  onRestart(attempts: number): void {
+    // Nobody waits for what an earlier start has asked.
+    this.#asks.clear();
+    this.#untold = [];
+    this.#noteWait();
+    this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
+  }
+
+  settle(reply: Reply): void {
+    if (this.isOver) return;
+    // What still waits is in the reply as well, unless it was cut off.
+    if (reply.logs === "") this.#lines?.sendRest();
+    const told = writeReply(reply, () => this.#host.refusedForMs(this.script.name, this.tenant));
+    this.#host.send({ kind: "done", run: this.data.run, start: this.#host.start, reply: told });
+    this.#end(this.#endOf(reply));
+  }
+
+  /** Nobody wants to know any more what comes of it. */
+  end(): void {
+    this.#end(null);
+  }
+
+  /** Its server is gone. Answers whether it goes on: then its end is kept, and it may ask for nothing more. */
+  orphan(): boolean {
+    if (this.kept === null || this.#asks.size > 0) return false;
+    this.#isOrphan = true;
+    return true;
+  }
+
+  #end(end: CallEnd | null): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#delegate?.[Symbol.dispose]();
+    this.#asks.clear();
+    this.#noteWait();
+    this.#host.onEnd(this, end);
+  }
+
+  /** What others may be told of it: nothing where only its server could know which of its effects there were. */
+  #endOf(reply: Reply): CallEnd | null {
+    if (this.kept === null) return null;
+    const { outcome } = reply;
+    const { hasAsked } = this.#heard;
+    const attempts = this.#before + reply.attempts;
+    if (!outcome.ok && (attempts === 0 || ERRORS[outcome.failure.code].retryable))
+      return hasAsked ? null : { kind: "undone" };
+    // One that was started again may have asked for less than before, which only its journal shows.
+    if (this.#asks.size > 0 || (hasAsked && attempts > 1)) return null;
+    const { outputBytes } = this.limits;
+    const left = { callId: this.callId, tool: this.kept.mark, outputBytes, reply: { ...reply, attempts } };
+    return { kind: "left", left };
+  }
+
+  #noteWait(): void {
+    const isWaiting = this.#asks.size > 0;
+    if (isWaiting === this.#isWaiting) return;
+    this.#isWaiting = isWaiting;
+    this.#host.onWait(isWaiting);
+  }
+}

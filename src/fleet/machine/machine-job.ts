@@ -1,0 +1,281 @@
+import type { Job as BullJob } from "bullmq";
+import { valueIn } from "../../base/deadline.ts";
+import type { Executor } from "../../executor/executor.ts";
+import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../wire/messages.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import type { ToolScript } from "../../base/protocol/script.ts";
+import type { Broker } from "../../broker/broker.ts";
+import { Delegate } from "./delegate.ts";
+import { type CallHost, MachineCall } from "./machine-call.ts";
+import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
+import type { Puller } from "./puller.ts";
+import type { SharedStores } from "./shared-stores.ts";
+import type { Slots } from "./slots.ts";
+import type { ToolScripts } from "./tool-scripts.ts";
+
+/** How long a server may take to say what has to be known of a job that another machine had begun. */
+const RESUME_MS = 10_000;
+const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not get the tool's code" };
+
+/** What a job needs of its machine. */
+export interface JobHost {
+  readonly executor: Executor;
+  readonly scripts: ToolScripts;
+  readonly slots: Slots;
+  /** Where the machine knows the ledger. */
+  readonly keyed: KeyedCalls | undefined;
+  nextRun(): number;
+  /** One object for the same limits: only calls that have the same may go together. */
+  limits(limits: FleetLimits): FleetLimits;
+  send(server: string, message: MachineMessage): void;
+  /** … something that the server does not wait for. */
+  note(server: string, message: MachineMessage): void;
+  /** Carries out what servers leave to machines. */
+  readonly broker: Broker;
+  /** Which of it lies where servers keep it. */
+  readonly stores: SharedStores;
+  /** Whether all that was said by now is heard before any other machine that may take a job. */
+  isHeard(job: MachineJob): Promise<boolean>;
+  /** All of its calls have ended. */
+  onEnd(job: MachineJob): void;
+}
+
+/** A job as it was pulled. */
+export interface PulledJob {
+  readonly bull: BullJob;
+  readonly token: string;
+  readonly data: JobData;
+  readonly puller: Puller;
+}
+
+/** A job of BullMQ on the machine that has it: calls of one server that came together. */
+export class MachineJob implements CallHost {
+  readonly puller: Puller;
+  readonly server: string;
+  readonly start: number;
+  #bull: BullJob;
+  #token: string;
+  /** Whether it may begin only with what its server says of its calls. */
+  readonly #asksLeave: boolean;
+  readonly #data: JobData;
+  readonly #host: JobHost;
+  readonly #calls = new Map<number, MachineCall>();
+  readonly #cancelled = new Set<number>();
+  readonly #resumed = Promise.withResolvers<readonly Resumption[] | null>();
+  #waiting = 0;
+  #isBusy = true;
+  #isOver = false;
+  /** Whether its calls have been handed to the executor. */
+  #isBegun = false;
+  #hasEnded = false;
+  readonly #used: string[] = [];
+
+  constructor({ bull, token, data, puller }: PulledJob, host: JobHost) {
+    this.#bull = bull;
+    this.#token = token;
+    this.puller = puller;
+    this.server = data.server;
+    this.start = bull.attemptsStarted;
+    this.#data = data;
+    this.#asksLeave = this.start > 1 || data.isAgain === true;
+    this.#host = host;
+    host.slots.enter();
+  }
+
+  get id(): string {
+    return this.#bull.id ?? "";
+  }
+
+  get bull(): BullJob {
+    return this.#bull;
+  }
+
+  get token(): string {
+    return this.#token;
+  }
+
+  /**
+   * Goes on where its machine was given the same job once more, and nobody else can have begun it meanwhile: a Redis that was away
+   * has forgotten whose it was. Answers whether it does.
+   */
+  keep(bull: BullJob, token: string): boolean {
+    if (this.#isOver || bull.attemptsStarted > this.start + 1) return false;
+    this.#bull = bull;
+    this.#token = token;
+    return true;
+  }
+
+  /** What has no answer for long may have been lost on its way, or its answer. */
+  repeatAsks(): void {
+    for (const call of this.#calls.values()) call.repeatAsks();
+  }
+
+  /** What its calls are called by their server. */
+  get runs(): readonly number[] {
+    return this.#data.calls.map(({ run }) => run);
+  }
+
+  /** Runs its calls; each is answered by mail. Never rejects. */
+  async begin(): Promise<void> {
+    const taken: MachineMessage = { kind: "taken", job: this.id, start: this.start };
+    if (this.#asksLeave) this.send(taken);
+    else this.note(taken);
+    const resumptions = this.#asksLeave ? await this.#leave() : new Map<number, Resumption>();
+    const calls = this.#data.calls.filter(({ run }) => !this.#asksLeave || resumptions.has(run));
+    const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();
+    if (this.#isOver) return;
+    for (const data of calls) this.#start(data, scripts[data.script] ?? null, resumptions.get(data.run));
+    this.#isBegun = true;
+    this.#check();
+  }
+
+  /** Its server says which of its calls still are to be run. */
+  resume(calls: readonly Resumption[]): void {
+    this.#resumed.resolve(calls);
+    // A server that hears of a first start too late says the same.
+    if (!this.#asksLeave) for (const run of this.#calls.keys()) this.cancel(run);
+  }
+
+  call(run: number): MachineCall | undefined {
+    return this.#calls.get(run);
+  }
+
+  /** Nobody wants to know any more what comes of a call. */
+  cancel(run: number): void {
+    this.#cancelled.add(run);
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    call.end();
+    this.#host.executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
+  }
+
+  /** Ends all of it without a word: its server is gone, or another machine is to run it. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#resumed.resolve(null);
+    for (const run of this.#calls.keys()) this.cancel(run);
+    this.#check();
+  }
+
+  /** Its server is gone. Calls whose ends others may ask for go on, and those that never began are as if they had not been sent. */
+  orphan(): void {
+    if (this.#isBegun) {
+      for (const [run, call] of this.#calls) if (!call.orphan()) this.cancel(run);
+      return;
+    }
+    if (this.start === 1) {
+      for (const { ticket } of this.#data.calls) if (ticket !== undefined) this.#host.keyed?.release(ticket);
+    }
+    this.abandon();
+  }
+
+  send(message: MachineMessage): void {
+    this.#host.send(this.server, message);
+  }
+
+  note(message: MachineMessage): void {
+    this.#host.note(this.server, message);
+  }
+
+  onWait(isWaiting: boolean): void {
+    this.#waiting += isWaiting ? 1 : -1;
+    this.#check();
+  }
+
+  refusedForMs(tool: string, tenant: string): number {
+    return this.#host.executor.refusedForMs(tool, tenant);
+  }
+
+  isHeard(): Promise<boolean> {
+    return this.#host.isHeard(this);
+  }
+
+  onAlone({ data }: MachineCall): void {
+    this.cancel(data.run);
+  }
+
+  onEnd({ data, kept }: MachineCall, end: CallEnd | null): void {
+    if (kept !== null) this.#host.keyed?.end(kept, end);
+    this.#calls.delete(data.run);
+    this.#check();
+  }
+
+  async #leave(): Promise<ReadonlyMap<number, Resumption>> {
+    const calls = (await valueIn(RESUME_MS, this.#resumed.promise)) ?? [];
+    return new Map(calls.map((call) => [call.run, call]));
+  }
+
+  async #scripts(): Promise<readonly (ToolScript | null)[]> {
+    return Promise.all(
+      this.#data.scripts.map(async (travelled) => {
+        try {
+          const script = await this.#host.scripts.use(this.server, travelled);
+          this.#used.push(script.key);
+          // It may have been given up meanwhile, and then nobody else says that it is not used.
+          if (this.#hasEnded) this.#host.scripts.release(script.key);
+          return script;
+        } catch {
+          return null;
+        }
+      }),
+    );
+  }
+
+  #start(data: FleetCallData, script: ToolScript | null, resumption: Resumption | undefined): void {
+    if (this.#cancelled.has(data.run)) return;
+    const limits = this.#data.limits[data.limits];
+    const { ticket } = data;
+    const kept = ticket === undefined ? null : (this.#host.keyed?.begin(this.server, ticket) ?? null);
+    if (script === null || limits === undefined) {
+      if (kept !== null) this.#host.keyed?.end(kept, this.start === 1 ? { kind: "undone" } : null);
+      return this.#refuse(data.run, UNREADY);
+    }
+    const tool = { script, limits: this.#host.limits(limits) };
+    const delegate = resumption === undefined ? this.#delegate(data, script, tool.limits) : null;
+    const call = new MachineCall(this.#host.nextRun(), { data, ...tool, resumption, kept, delegate }, this);
+    this.#calls.set(data.run, call);
+    if (this.#data.isInspection !== true) return this.#host.executor.run(call);
+    const sinceMs = performance.now();
+    void this.#host.executor.inspect(script).then((inspection) => {
+      const wallMs = performance.now() - sinceMs;
+      const outcome = { ok: true, json: JSON.stringify(inspection) } as const;
+      call.settle({ outcome, cpuMs: 0, waitedMs: 0, wallMs, heapBytes: 0, attempts: 1, logs: "", dropped: 0 });
+    });
+  }
+
+  #delegate({ delegated, tenant, callId }: FleetCallData, script: ToolScript, limits: FleetLimits): Delegate | null {
+    const of = delegated && this.#data.delegations?.[delegated.of];
+    if (of === undefined) return null;
+    const delegation = { name: delegated?.name ?? "", ...of };
+    return new Delegate(
+      { tool: script.name, tenant, callId, limits, delegation },
+      this.#host.broker,
+      this.#host.stores,
+    );
+  }
+
+  #refuse(run: number, failure: Failure): void {
+    const nothing = { cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 0, logs: "", dropped: 0 };
+    const reply = { ok: false, payload: JSON.stringify(failure), ...nothing };
+    this.send({ kind: "done", run, start: this.start, reply });
+  }
+
+  /** Whether it needs a slot, and whether it is over. */
+  #check(): void {
+    const isOpen = !this.#isBegun || this.#calls.size > 0;
+    if (!isOpen || this.#isOver) return this.#end();
+    const isBusy = !this.#isBegun || this.#waiting < this.#calls.size;
+    if (isBusy === this.#isBusy) return;
+    this.#isBusy = isBusy;
+    this.#host.slots.change(isBusy);
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#isOver = true;
+    this.#host.slots.leave(this.#isBusy);
+    for (const key of this.#used) this.#host.scripts.release(key);
+    this.#host.onEnd(this);
+  }
+}

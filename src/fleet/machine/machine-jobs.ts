@@ -1,0 +1,242 @@
+import type { Job as BullJob } from "bullmq";
+import { setTimeout as delay } from "node:timers/promises";
+import { BoundedCache } from "../../base/bounded-cache.ts";
+import { within } from "../../base/deadline.ts";
+import type { Executor } from "../../executor/executor.ts";
+import type { Broker } from "../../broker/broker.ts";
+import type { Fleet } from "../wire/fleet.ts";
+import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
+import { wordsOf } from "../wire/damage.ts";
+import { readAnswer } from "../wire/read-message.ts";
+import { noteTaken, type Turn } from "../gate/turn.ts";
+import { readJob } from "./job-data.ts";
+import type { KeyedCalls } from "./keyed-calls.ts";
+import { MachineJob } from "./machine-job.ts";
+import type { MachineLogger } from "./machine-log.ts";
+import { Owners } from "./owners.ts";
+import type { Puller } from "./puller.ts";
+import type { SharedStores } from "./shared-stores.ts";
+import type { Slots } from "./slots.ts";
+import type { ToolScripts } from "./tool-scripts.ts";
+
+/** A job whose server cannot be seen is looked at again so often, and so many times, before it is dropped. */
+const UNSEEN_MS = 1_000;
+const UNSEEN_MAX = 10;
+const LIMITS_MAX = 1_000;
+/** How often asks that have no answer are looked at. */
+const ASKS_MS = 2_000;
+const SERVERS_MAX = 10_000;
+/** The fleet's order hears of jobs that are taken within so long together. */
+const TURNS_MS = 5;
+
+/** What the jobs of a machine need of it. */
+export interface JobsHost {
+  readonly fleet: Fleet;
+  readonly executor: Executor;
+  readonly scripts: ToolScripts;
+  readonly slots: Slots;
+  readonly keyed: KeyedCalls | undefined;
+  /** Carries out what servers leave to machines. */
+  readonly broker: Broker;
+  readonly stores: SharedStores;
+  /** Whether Redis has all that was said by now. */
+  delivered(): Promise<boolean>;
+  readonly logger: MachineLogger | undefined;
+  readonly protocols: readonly number[];
+  /** A job cannot be read, and is dropped. */
+  readonly onDamage: (why: string) => void;
+  readonly nextRun: () => number;
+  send(server: string, message: MachineMessage): void;
+  /** … something that the server does not wait for. */
+  note(server: string, message: MachineMessage): void;
+  /** So many calls have come. */
+  onTaken(calls: number): void;
+}
+
+/** The jobs that a machine has. */
+export class MachineJobs {
+  readonly #host: JobsHost;
+  readonly #owners: Owners;
+  /** By their ids, and by what their calls are called by their servers. */
+  readonly #jobs = new Map<string, MachineJob>();
+  readonly #calls = new Map<string, MachineJob>();
+  readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX);
+  /** What servers speak, as their jobs have said. */
+  readonly #protocols = new BoundedCache<number>(SERVERS_MAX);
+  readonly #idle = new Set<() => void>();
+  readonly #repeating = setInterval(() => this.#repeatAsks(), ASKS_MS);
+  #turns: Turn[] = [];
+  #isDraining = false;
+
+  constructor(host: JobsHost) {
+    this.#host = host;
+    this.#owners = new Owners(host.fleet.members, {
+      watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
+      onLook: (servers, there) => host.keyed?.look(servers, there),
+      onGone: (server) => this.#onGone(server),
+    });
+  }
+
+  /** Calls that have not ended. */
+  get calls(): number {
+    return this.#calls.size;
+  }
+
+  protocolOf(server: string): number {
+    return this.#protocols.get(server) ?? PROTOCOL;
+  }
+
+  /** Resolves when all jobs have ended, or `ms` are over: then other machines are given what is left. New ones are given back. */
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true;
+    if (this.#jobs.size > 0 && ms > 0) await within(ms, new Promise<void>((resolve) => this.#idle.add(resolve)));
+    await this.#giveBack();
+  }
+
+  close(): void {
+    this.#owners.close();
+    clearInterval(this.#repeating);
+  }
+
+  /** A job has come. Never rejects. */
+  async take(puller: Puller, bull: BullJob, token: string): Promise<void> {
+    const id = bull.id ?? "";
+    const { slots } = this.#host;
+    let data;
+    // It takes a slot while it is read as well: else more would be pulled meanwhile than there is room for.
+    slots.enter();
+    try {
+      data = await readJob(bull, this.#host.fleet.payloads, this.#host.protocols);
+    } catch (error) {
+      this.#host.onDamage(`a job was dropped: ${wordsOf(error)}`);
+      return puller.complete(bull, token);
+    } finally {
+      slots.leave(true);
+    }
+    const before = this.#jobs.get(id);
+    if (before?.keep(bull, token) === true) return;
+    this.#noteTurn(data.turn);
+    this.#protocols.set(data.server, data.v);
+    if (this.#isDraining) return void puller.giveBack(bull, token);
+    const job = new MachineJob(
+      { bull, token, data, puller },
+      {
+        ...this.#host,
+        send: (server, message) => this.#host.send(server, message),
+        note: (server, message) => this.#host.note(server, message),
+        limits: (limits) => this.#limits.getOrMake(JSON.stringify(limits), () => limits),
+        isHeard: async (one) => (await this.#host.delivered()) && (await one.puller.holds(one.bull, one.token)),
+        onEnd: (ended) => this.#onEnd(ended),
+      },
+    );
+    this.#jobs.set(id, job);
+    for (const { run } of data.calls) {
+      const key = `${data.server} ${run}`;
+      const other = this.#calls.get(key);
+      this.#calls.set(key, job);
+      // It was sent again in another job. The server could not tell one of the two from the other.
+      if (other !== before) other?.cancel(run);
+    }
+    // It was lost to us meanwhile, and has come back: who had it before has no say any more.
+    before?.abandon();
+    const isWanted = await this.#isWanted(data.server);
+    if (isWanted === null) return this.#leave(job);
+    if (!isWanted) {
+      this.#host.onDamage("a job was dropped: its server is gone");
+      return job.orphan();
+    }
+    this.#host.onTaken(data.calls.length);
+    await job.begin();
+  }
+
+  /** Takes what a server says. */
+  onMessage(server: string, message: ServerMessage): void {
+    switch (message.kind) {
+      case "resume":
+        return this.#jobOf(server, message)?.resume(message.calls);
+      case "answer": {
+        const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
+        return call?.answer(message.attempt, message.step, readAnswer(message.answer));
+      }
+      case "cancel":
+        return this.#jobOf(server, message)?.cancel(message.run);
+      case "logged":
+        return this.#jobOf(server, message)?.call(message.run)?.logged();
+      case "have":
+        return this.#host.scripts.onHave(message);
+    }
+  }
+
+  /** The job that a server means, unless that has been lost since, or has come once more. */
+  #jobOf(server: string, { job: id, start }: { readonly job: string; readonly start: number }): MachineJob | undefined {
+    const job = this.#jobs.get(id);
+    return job?.server === server && job.start === start ? job : undefined;
+  }
+
+  async #giveBack(): Promise<void> {
+    const jobs = [...this.#jobs.values()];
+    this.#jobs.clear();
+    await Promise.all(
+      jobs.map((job) => {
+        job.abandon();
+        return job.puller.giveBack(job.bull, job.token);
+      }),
+    );
+  }
+
+  /** Whether a server is there whose job has come; `null` where nobody can say. */
+  async #isWanted(server: string): Promise<boolean | null> {
+    let isThere: boolean | null = null;
+    for (let looked = 0; looked < UNSEEN_MAX; looked++) {
+      isThere = await this.#owners.isThere(server);
+      if (isThere === true) return true;
+      // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
+      if (this.#owners.isGone(server)) return false;
+      await delay(UNSEEN_MS);
+    }
+    if (isThere === false) this.#owners.noteGone(server);
+    return isThere;
+  }
+
+  /** Lets another machine have a job that this one knows too little of. */
+  #leave(job: MachineJob): void {
+    this.#jobs.delete(job.id);
+    job.abandon();
+    void job.puller.giveBack(job.bull, job.token);
+  }
+
+  #onEnd(job: MachineJob): void {
+    for (const run of job.runs) {
+      const key = `${job.server} ${run}`;
+      if (this.#calls.get(key) === job) this.#calls.delete(key);
+    }
+    if (this.#jobs.get(job.id) !== job) return;
+    this.#jobs.delete(job.id);
+    // What it has said goes before the word that it is done.
+    setImmediate(() => job.puller.complete(job.bull, job.token));
+    if (this.#jobs.size > 0) return;
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
+  }
+
+  #onGone(server: string): void {
+    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled that nobody else may ask for");
+    this.#host.keyed?.onGone(server);
+    for (const job of this.#jobs.values()) if (job.server === server) job.orphan();
+  }
+
+  #repeatAsks(): void {
+    if (!this.#host.fleet.connection.isReady) return;
+    for (const job of this.#jobs.values()) job.repeatAsks();
+  }
+
+  #noteTurn(turn: Turn): void {
+    if (this.#turns.length === 0) {
+      setTimeout(
+        () => void noteTaken(this.#host.fleet.connection, this.#host.fleet.keys, this.#turns.splice(0)),
+        TURNS_MS,
+      );
+    }
+    this.#turns.push(turn);
+  }
+}

@@ -1,0 +1,40 @@
+import { Counter, Registry } from "prom-client";
+import type { TellExecutorEvent } from "../../executor/executor.ts";
+import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
+import { gaugesOf } from "../../base/gauges.ts";
+import type { MachineStats } from "./machine-stats.ts";
+
+/** Prometheus metrics of one worker machine. Those of its executor have the names that they have in an engine. */
+export class MachineMetrics {
+  readonly registry: Registry;
+  readonly tell: TellExecutorEvent;
+  readonly #jobs: Counter;
+  readonly #calls: Counter;
+
+  constructor(stats: () => MachineStats, registry = new Registry()) {
+    this.registry = registry;
+    this.tell = new ExecutorMetrics(registry, () => stats().executor).tell;
+    const gauge = gaugesOf(registry, stats);
+    gauge("machine_slots", "Jobs that may run at once.", ({ slots }) => slots);
+    gauge(
+      "machine_busy_slots",
+      "Jobs that run, without those that wait for their server.",
+      ({ busySlots }) => busySlots,
+    );
+    gauge("machine_calls_in_flight", "Calls that the machine has.", ({ calls }) => calls);
+    gauge("machine_redis_up", "Whether Redis is reached.", ({ isRedisUp }) => Number(isRedisUp));
+    const counter = (name: string, help: string) =>
+      new Counter({ name: `glovebox_${name}`, help, registers: [registry] });
+    this.#jobs = counter("machine_jobs_total", "Jobs that were taken.");
+    this.#calls = counter("machine_calls_total", "Calls that came with them.");
+  }
+
+  noteJob(calls: number): void {
+    this.#jobs.inc();
+    this.#calls.inc(calls);
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+}

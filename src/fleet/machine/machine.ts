@@ -1,0 +1,256 @@
+import { randomBytes } from "node:crypto";
+import type { Registry } from "prom-client";
+import { within } from "../../base/deadline.ts";
+import { ProcessExecutor } from "../../executor/process/process-executor.ts";
+import type { Executor, ResolvedIsolateOptions } from "../../executor/executor.ts";
+import { Fleet, type FleetOptions } from "../wire/fleet.ts";
+import { DamageReport } from "../wire/damage.ts";
+import { Inbox } from "../wire/inbox.ts";
+import { Outbox } from "../wire/mailbox.ts";
+import { Presence } from "../wire/members.ts";
+import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../wire/messages.ts";
+import { readServerMessage } from "../wire/read-message.ts";
+import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
+import { TextReader } from "../texts/texts.ts";
+import type { RedisLedgerOptions } from "../../store/calls/ledger.ts";
+import { RedisLedger } from "../../store/calls/redis-ledger.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
+import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
+import { KeyedCalls } from "./keyed-calls.ts";
+import { ForeignServers } from "./foreign-servers.ts";
+import type { Broker } from "../../broker/broker.ts";
+import { createDelegateBroker, type DelegateOptions } from "./delegate.ts";
+import { machineInfo } from "./machine-info.ts";
+import { MachineJobs } from "./machine-jobs.ts";
+import { MachineMetrics } from "./machine-metrics.ts";
+import { type MachineStats, problemOf } from "./machine-stats.ts";
+import { logMachine, type MachineLogger } from "./machine-log.ts";
+import { Puller, type PullerOptions } from "./puller.ts";
+import { SharedStores } from "./shared-stores.ts";
+import { Slots } from "./slots.ts";
+import { ToolScripts } from "./tool-scripts.ts";
+
+/** How long a machine waits for its Redis when it starts. */
+const REDIS_MS = 30_000;
+const CLOSE_MS = 5_000;
+/** How long a write of a tool may wait until its server is certain to know of it. */
+const HEARD_MS = 2_000;
+
+export interface MachineOptions extends FleetOptions {
+  /** Jobs that run at once. */
+  readonly slots: number;
+  /** Isolate threads. */
+  readonly workers: number;
+  readonly executor: ResolvedIsolateOptions;
+  /** Where code lies that is too large for Redis: see `ExecutorOptions.store`. */
+  readonly store?: string | undefined;
+  /**
+   * The ledger of the servers' calls with keys: with it such calls of a server that is lost come to their ends. What room there is in it
+   * its servers say.
+   */
+  readonly ledger?: RedisLedgerOptions | undefined;
+  /** What it needs to carry out itself what servers leave to machines. */
+  readonly delegate?: DelegateOptions | undefined;
+  /** Where the machine's metrics are registered. Default: a registry of its own. */
+  readonly registry?: Registry;
+  readonly logger?: MachineLogger | undefined;
+  /** Which versions of the fleet's protocol it takes. Default: all that it understands. */
+  readonly protocols?: readonly number[];
+}
+
+/** A worker machine of a fleet. Made by `startMachine`. */
+export interface Machine extends AsyncDisposable {
+  stats(): MachineStats;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  /** Takes no more jobs; resolves when those it has have ended, or `ms` are over: then other machines are given what is left. */
+  drain(ms: number): Promise<void>;
+  /** Ends at once: what it has is given back. Leaves no process, thread or connection behind. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a worker machine: its executor, and then its work for the fleet. Rejects with a `GloveboxError`, `executor_lost`, where either
+ * cannot be used; with a `TypeError` where an option is wrong.
+ */
+export async function startMachine(options: MachineOptions): Promise<Machine> {
+  return FleetMachine.start(options, await bundlePrelude());
+}
+
+/** Runs calls of a fleet's servers in a `process` executor of its own. */
+class FleetMachine implements Machine {
+  readonly #fleet: Fleet;
+  readonly #executor: Executor;
+  readonly #slots: Slots;
+  readonly #broker: Broker;
+  readonly #outbox: Outbox<MachineMessage>;
+  readonly #inbox: Inbox<ServerMessage>;
+  readonly #presence: Presence;
+  readonly #keyed: KeyedCalls | undefined;
+  readonly #foreign: ForeignServers;
+  readonly #jobs: MachineJobs;
+  readonly #pullers: readonly Puller[];
+  readonly #metrics: MachineMetrics;
+  #lastRun = 0;
+  #beats = 0;
+  #isDraining = false;
+  #closing: Promise<void> | null = null;
+
+  private constructor(
+    options: MachineOptions,
+    executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor,
+  ) {
+    const fleet = new Fleet(options, "machine");
+    const { connection, bulk, keys, seal, payloads, id } = fleet;
+    this.#fleet = fleet;
+    this.#slots = new Slots(options.slots);
+    this.#broker = createDelegateBroker(options.delegate ?? {});
+    this.#metrics = new MachineMetrics(() => this.stats(), options.registry);
+    const log = logMachine(options.logger);
+    this.#executor = executorOf(
+      (...told) => {
+        this.#metrics.tell(...told);
+        log(...told);
+      },
+      () => ++this.#lastRun,
+    );
+    const protocols = options.protocols ?? UNDERSTOOD;
+    const damage = new DamageReport((told) =>
+      options.logger?.warn(told, "something came from the fleet that cannot be read"),
+    );
+    const mail = { connection, keys, payloads, id };
+    this.#outbox = new Outbox({ ...mail, protocolOf: (server) => this.#jobs.protocolOf(server) });
+    this.#inbox = new Inbox({
+      ...mail,
+      protocols,
+      read: readServerMessage,
+      onMessage: (from, message) => this.#jobs.onMessage(from, message),
+      onDamage: (why) => damage.note(why),
+    });
+    this.#foreign = new ForeignServers(fleet.members, (why) => damage.note(why));
+    this.#presence = new Presence(fleet.members, "machine", id, () =>
+      machineInfo(this.stats(), protocols, ++this.#beats),
+    );
+    const store =
+      options.store === undefined
+        ? undefined
+        : openTextStore(options.store, { credentials: readBucketCredentials(process.env) });
+    const scripts = new ToolScripts({
+      texts: new TextReader({ connection: bulk, keys, seal, store }),
+      send: (server, message) => this.#outbox.send(server, message),
+      onForget: (key) => this.#executor.forget(key),
+    });
+    const { ledger, logger } = options;
+    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger);
+    this.#jobs = new MachineJobs({
+      fleet,
+      executor: this.#executor,
+      scripts,
+      slots: this.#slots,
+      keyed: this.#keyed,
+      broker: this.#broker,
+      stores: new SharedStores(logger),
+      delivered: () => this.#outbox.delivered(HEARD_MS),
+      logger,
+      protocols,
+      onDamage: (why) => damage.note(why),
+      nextRun: () => ++this.#lastRun,
+      send: (server, message) => this.#outbox.send(server, message),
+      note: (server, message) => this.#outbox.note(server, message),
+      onTaken: (calls) => this.#metrics.noteJob(calls),
+    });
+    this.#pullers = protocols.map((protocol) => {
+      const onJob: PullerOptions["onJob"] = (job, token) => void this.#jobs.take(puller, job, token);
+      const puller: Puller = new Puller({ fleet, protocol, slots: this.#slots, onJob });
+      return puller;
+    });
+  }
+
+  static async start(options: MachineOptions, prelude: Prelude): Promise<FleetMachine> {
+    const { workers, executor } = options;
+    const machine = new FleetMachine(
+      options,
+      (tell, nextRun) =>
+        new ProcessExecutor({
+          warmIsolates: executor.warmIsolates,
+          rssMaxMb: executor.rssMb,
+          spare: executor.spare,
+          recycle: executor.recycle,
+          sandbox: executor.sandbox,
+          workers,
+          prelude,
+          entropyKey: randomBytes(32).toString("hex"),
+          nextRun,
+          tell,
+        }),
+    );
+    try {
+      await machine.#begin();
+      return machine;
+    } catch (error) {
+      await machine.close();
+      throw error;
+    }
+  }
+
+  stats(): MachineStats {
+    const executor = this.#executor.stats();
+    const isRedisUp = this.#fleet.weakest.isReady;
+    return {
+      id: this.#fleet.id,
+      isReady: executor.ready && isRedisUp && !this.#isDraining,
+      isDraining: this.#isDraining,
+      isRedisUp,
+      problem: problemOf(this.#fleet.weakest, executor),
+      slots: this.#slots.size,
+      busySlots: this.#slots.busy,
+      calls: this.#jobs.calls,
+      executor,
+    };
+  }
+
+  metrics(): Promise<string> {
+    return this.#metrics.text();
+  }
+
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true;
+    for (const puller of this.#pullers) puller.stop();
+    await this.#presence.say();
+    await this.#jobs.drain(ms);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #begin(): Promise<void> {
+    await this.#executor.start();
+    await this.#fleet.reach(REDIS_MS);
+    this.#inbox.start();
+    for (const puller of this.#pullers) puller.start();
+    await this.#presence.start();
+    this.#foreign.start();
+  }
+
+  async #close(): Promise<void> {
+    await this.drain(0);
+    this.#jobs.close();
+    this.#foreign.close();
+    this.#outbox.close();
+    // What waits for a Redis that is away would hold up all that follows.
+    if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());
+    const closing = [this.#inbox.close(), this.#presence.close()];
+    if (this.#keyed !== undefined) closing.push(this.#keyed.close());
+    await within(CLOSE_MS, Promise.allSettled(closing));
+    await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
+    await this.#executor.close();
+    await this.#broker.close();
+    await within(CLOSE_MS, this.#fleet.close());
+  }
+}

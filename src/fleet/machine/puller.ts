@@ -1,0 +1,164 @@
+import type { Job as BullJob } from "bullmq";
+import { setTimeout as delay } from "node:timers/promises";
+import { valueIn, within } from "../../base/deadline.ts";
+import type { Fleet } from "../wire/fleet.ts";
+import { QueueKeeper } from "../wire/queue-keeper.ts";
+import { answerOf } from "../../store/redis/answer.ts";
+import { packedOf } from "./job-data.ts";
+import { JobLocks, LOCK_MS } from "./job-locks.ts";
+import { JobMarker } from "./job-marker.ts";
+import { JobWorker } from "./job-worker.ts";
+import type { Slots } from "./slots.ts";
+
+const RENEW_MS = 1_500;
+const STALLED_MS = 2_000;
+/** How often a job may be taken up from a lost machine; its server gives up on it before. */
+const STALLED_MAX = 100;
+const PAUSE_MS = 200;
+const CLOSE_MS = 3_000;
+const HOLDS_MS = 1_000;
+/** How often a machine with more open jobs than it should have looks for those that they wait for. */
+const ROOM_MS = 100;
+
+export interface PullerOptions {
+  readonly fleet: Fleet;
+  readonly protocol: number;
+  readonly slots: Slots;
+  readonly onJob: (job: BullJob, token: string) => void;
+}
+
+/** Takes jobs from the fleet's queue, as many as there are slots for, and holds on to those that this machine has. */
+export class Puller {
+  readonly #options: PullerOptions;
+  readonly #worker: JobWorker;
+  readonly #locks: JobLocks;
+  readonly #marker: JobMarker;
+  /** The tokens of the jobs that are ours, by their ids. */
+  readonly #held = new Map<string, string>();
+  readonly #renewing: NodeJS.Timeout;
+  readonly #keeper: QueueKeeper;
+  #tokens = 0;
+  #isClosed = false;
+  #pulling: Promise<void> | null = null;
+
+  constructor(options: PullerOptions) {
+    const { fleet, protocol } = options;
+    this.#options = options;
+    // BullMQ's own loop has a fixed number of places; ours come back while calls wait for their server.
+    this.#worker = new JobWorker(fleet.queueOf(protocol), null, {
+      connection: fleet.connection.client,
+      prefix: fleet.keys.prefix,
+      name: fleet.id,
+      autorun: false,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_MS,
+      maxStalledCount: STALLED_MAX,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    });
+    // What is wrong with the connection is seen by whoever needs it.
+    this.#worker.on("error", () => undefined);
+    this.#locks = new JobLocks(fleet, protocol);
+    this.#marker = new JobMarker(fleet.connection, this.#worker.toKey("marker"));
+    this.#keeper = new QueueKeeper(fleet, protocol);
+    this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
+  }
+
+  start(): void {
+    this.#keeper.start();
+    this.#pulling ??= this.#pull();
+  }
+
+  /** A job's calls have ended, or are nobody's any more. */
+  complete(job: BullJob, token: string): void {
+    this.#letGo(job, token);
+    // Where another machine has it by now, it is that one's to complete.
+    job.moveToCompleted(null, token, false).then(
+      () => this.#dropSide(job),
+      () => undefined,
+    );
+  }
+
+  /** Whether a job still is this machine's: then it stays so for a while. */
+  async holds(job: BullJob, token: string): Promise<boolean> {
+    const lost = await valueIn(HOLDS_MS, this.#locks.extend([job.id ?? ""], [token]));
+    return lost?.length === 0;
+  }
+
+  /** Lets another machine have a job, at once. */
+  async giveBack(job: BullJob, token: string): Promise<void> {
+    this.#letGo(job, token);
+    // While Redis is away it cannot be said: another machine takes it when nobody renews its lock.
+    await answerOf(this.#options.fleet.connection, () => job.moveToWait(token), CLOSE_MS);
+  }
+
+  /** Takes no more jobs; those that it has stay its own. */
+  stop(): void {
+    this.#isClosed = true;
+    this.#options.slots.wake();
+    void this.#worker.pause(true).catch(() => undefined);
+    void this.#marker[Symbol.asyncDispose]();
+  }
+
+  async close(): Promise<void> {
+    this.stop();
+    clearInterval(this.#renewing);
+    await valueIn(CLOSE_MS, this.#worker.close(true));
+    // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
+    if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
+    await this.#marker[Symbol.asyncDispose]();
+    await this.#keeper.close();
+    await valueIn(CLOSE_MS, this.#locks.close());
+  }
+
+  async #pull(): Promise<void> {
+    const { slots, fleet } = this.#options;
+    this.#worker.startStalledCheckTimer().catch(() => undefined);
+    while (!this.#isClosed) {
+      if (!slots.hasRoom && !(slots.isCrowded && (await this.#isAwaited()))) {
+        await slots.room(ROOM_MS);
+        continue;
+      }
+      const token = `${fleet.id}:${++this.#tokens}`;
+      try {
+        const job = await this.#worker.pull(token);
+        if (job === undefined) await this.#marker.wait();
+        else this.#take(job, token);
+      } catch (error) {
+        // What BullMQ cannot read stalls until it is given up; whoever puts such jobs there shall not keep others waiting.
+        if (!(error instanceof SyntaxError)) await delay(PAUSE_MS);
+      }
+    }
+  }
+
+  /** Whether the next job is of calls on behalf of others, or was lost by its machine: nothing else has no place in the order. */
+  async #isAwaited(): Promise<boolean> {
+    const { connection } = this.#options.fleet;
+    const length = await answerOf(connection, (client) => client.llen(this.#worker.toKey("wait")), HOLDS_MS);
+    return length !== undefined && length > 0;
+  }
+
+  #take(job: BullJob, token: string): void {
+    this.#held.set(job.id ?? "", token);
+    // It came after all, and stays for the next machine.
+    if (this.#isClosed) return void this.giveBack(job, token);
+    this.#options.onJob(job, token);
+  }
+
+  /** Nobody will read what lies beside a job that is completed. */
+  #dropSide(job: BullJob): void {
+    const { connection, payloads } = this.#options.fleet;
+    const side = payloads.sideOf(packedOf(job) ?? "");
+    if (side !== null && connection.isReady) connection.client.unlink(side).catch(() => undefined);
+  }
+
+  /** What was lost and has come back has another token. */
+  #letGo({ id = "" }: BullJob, token: string): void {
+    if (this.#held.get(id) === token) this.#held.delete(id);
+  }
+
+  #renew(): void {
+    if (this.#held.size === 0 || !this.#options.fleet.pulse.isReady) return;
+    this.#locks.extend([...this.#held.keys()], [...this.#held.values()]).catch(() => undefined);
+  }
+}

@@ -1,0 +1,139 @@
+import { ConfigReader } from "../wire/config-seal.ts";
+import type { FleetScript, MachineMessage, ServerMessage } from "../wire/messages.ts";
+import { TextFailure } from "../texts/text-failure.ts";
+import type { TextReader, TextRef } from "../texts/texts.ts";
+import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
+
+/** Tools that are kept ready. */
+const SCRIPTS_MAX = 1_024;
+const ANSWER_MS = 10_000;
+/** How often a text is fetched that its server has published again: Redis may lose it more than once. */
+const TRIES_MAX = 4;
+
+export interface ToolScriptsOptions {
+  readonly texts: TextReader;
+  /** Says something to a server. */
+  readonly send: (server: string, message: MachineMessage) => void;
+  /** A tool is not used any more. */
+  readonly onForget: (key: string) => void;
+}
+
+interface Need {
+  readonly asked: Promise<Extract<ServerMessage, { readonly kind: "have" }>>;
+  readonly answer: (message: Extract<ServerMessage, { readonly kind: "have" }>) => void;
+}
+
+interface Kept {
+  readonly script: ToolScript;
+  uses: number;
+}
+
+/** The tools that a machine runs: their code by content, their config from the server that has it. */
+export class ToolScripts {
+  readonly #options: ToolScriptsOptions;
+  readonly #reader = new ConfigReader();
+  /** The one that was used longest ago comes first. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #fetching = new Map<string, Promise<ToolScript>>();
+  /** What servers were asked for, by what it is and by its script. */
+  readonly #needs = new Map<string, Need>();
+
+  constructor(options: ToolScriptsOptions) {
+    this.#options = options;
+  }
+
+  /** A tool, ready to run. Rejects where it cannot be had. `release` says that one of its calls has ended. */
+  async use(server: string, travelled: FleetScript): Promise<ToolScript> {
+    const known = this.#kept.get(travelled.key);
+    if (known !== undefined) {
+      known.uses++;
+      this.#kept.delete(travelled.key);
+      this.#kept.set(travelled.key, known);
+      return known.script;
+    }
+    let fetching = this.#fetching.get(travelled.key);
+    if (fetching === undefined) {
+      fetching = this.#fetch(server, travelled).finally(() => this.#fetching.delete(travelled.key));
+      this.#fetching.set(travelled.key, fetching);
+    }
+    const script = await fetching;
+    const kept = this.#kept.get(script.key) ?? { script, uses: 0 };
+    kept.uses++;
+    this.#kept.set(script.key, kept);
+    this.#makeRoom();
+    return kept.script;
+  }
+
+  release(key: string): void {
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) kept.uses--;
+  }
+
+  onHave(message: Extract<ServerMessage, { readonly kind: "have" }>): void {
+    const what = message.config === undefined ? "text" : "config";
+    this.#needs.get(`${what} ${message.script}`)?.answer(message);
+    // A server that has neither says it once, whatever it was asked for.
+    if (message.text === undefined && message.config === undefined) {
+      this.#needs.get(`config ${message.script}`)?.answer(message);
+    }
+  }
+
+  async #fetch(server: string, { text: ref, hasConfig, ...rest }: FleetScript): Promise<ToolScript> {
+    const [text, config] = await Promise.all([
+      this.#text(server, rest.key, ref),
+      hasConfig ? this.#config(server, rest.key) : NO_CONFIG,
+    ]);
+    return { ...rest, text, config };
+  }
+
+  async #text(server: string, key: string, ref: TextRef): Promise<string> {
+    let place = ref;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#options.texts.fetch(place);
+      } catch (error) {
+        const isMissed = error instanceof TextFailure && (error.kind === "missing" || error.kind === "damaged");
+        if (!isMissed || tries >= TRIES_MAX) throw error;
+        const { text } = await this.#need(server, key, "text");
+        if (text === undefined) throw error;
+        place = text;
+      }
+    }
+  }
+
+  async #config(server: string, key: string): Promise<string> {
+    const { config } = await this.#need(server, key, "config");
+    if (config === undefined) throw new Error("the server does not have the tool any more");
+    return this.#reader.open(config, key);
+  }
+
+  #need(server: string, script: string, what: "text" | "config"): Need["asked"] {
+    const known = this.#needs.get(`${what} ${script}`);
+    if (known !== undefined) return known.asked;
+    const { promise: asked, resolve, reject } = Promise.withResolvers<Awaited<Need["asked"]>>();
+    const end = (): void => {
+      clearTimeout(timer);
+      this.#needs.delete(`${what} ${script}`);
+    };
+    const timer = setTimeout(() => {
+      end();
+      reject(new Error("the server did not answer in time"));
+    }, ANSWER_MS);
+    const answer: Need["answer"] = (message) => {
+      end();
+      resolve(message);
+    };
+    this.#needs.set(`${what} ${script}`, { asked, answer });
+    this.#options.send(server, { kind: "need", script, what, publicKey: this.#reader.publicKey });
+    return asked;
+  }
+
+  #makeRoom(): void {
+    for (const [key, { uses }] of this.#kept) {
+      if (this.#kept.size <= SCRIPTS_MAX) return;
+      if (uses > 0) continue;
+      this.#kept.delete(key);
+      this.#options.onForget(key);
+    }
+  }
+}

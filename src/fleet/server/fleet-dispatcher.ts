@@ -1,0 +1,246 @@
+import type { MachineMessage, ServerMessage } from "../wire/messages.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import type { TellExecutorEvent } from "../../executor/executor.ts";
+import type { FleetCall } from "./fleet-call.ts";
+import type { FleetJob } from "./fleet-job.ts";
+
+/** How often a call loses its machine before the server gives up on it. */
+const LOSSES_MAX = 10;
+
+/** What a dispatcher needs of its executor. */
+export interface FleetDispatcherHost {
+  readonly tell: TellExecutorEvent;
+  send(machine: string, message: ServerMessage): void;
+  /** Brings a call to the fleet, which then says `onSent`. */
+  dispatch(call: FleetCall): void;
+  /** Calls have ended that the fleet had admitted. */
+  release(calls: readonly FleetCall[]): void;
+  /** A job is no longer wanted that no machine has. */
+  withdraw(job: FleetJob): void;
+  /** How long a call's turns took. */
+  notePace(call: FleetCall, cpuMs: number): void;
+  /** A machine refuses a tool's calls for a tenant. */
+  noteRefusal(call: FleetCall, refusedForMs: number): void;
+}
+
+/**
+ * The calls of one server that are with the fleet, and what machines say of them. Of the machines that have begun a job only the
+ * last one is heard: another may have been cut off, and go on with what is no longer its to do.
+ */
+export class FleetDispatcher {
+  readonly #host: FleetDispatcherHost;
+  readonly #calls = new Map<number, FleetCall>();
+  readonly #jobs = new Map<string, FleetJob>();
+
+  constructor(host: FleetDispatcherHost) {
+    this.#host = host;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  get jobs(): Iterable<FleetJob> {
+    return this.#jobs.values();
+  }
+
+  /** How many jobs no machine has. */
+  get waitingJobs(): number {
+    return this.#jobs.values().reduce((sum, job) => sum + Number(!job.isHeard), 0);
+  }
+
+  run(call: FleetCall): void {
+    this.#calls.set(call.run, call);
+    this.#host.dispatch(call);
+  }
+
+  onSent(job: FleetJob): void {
+    this.#jobs.set(job.id, job);
+    const size = this.#openCalls(job).filter(({ isInspection }) => !isInspection).length;
+    if (size > 0) this.#host.tell("dispatch:batch", { size });
+  }
+
+  /** Ends a call now; its machine is told, and what it still says is ignored. */
+  end(run: number, failure: Failure): void {
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    const job = call.carrier;
+    this.#forget(call);
+    if (job !== null && job.machine !== null) this.#cancel(job.machine, run, job.id, job.start);
+    call.fail(failure);
+  }
+
+  endAll(failure: Failure): void {
+    for (const run of this.#calls.keys().toArray()) this.end(run, failure);
+  }
+
+  endOverdue(nowMs: number): void {
+    for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
+  }
+
+  /** What is thrown is damage that the fleet's mail tells. */
+  onMessage(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" }>): void {
+    if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
+    const call = this.#calls.get(message.run);
+    const job = call?.carrier ?? null;
+    const isAsk = message.kind === "ask";
+    const isOurs = job?.machine === machine && job.start === message.start && (!isAsk || message.job === job.id);
+    if (call === undefined || !isOurs) {
+      // It does not know yet that the call is over, or another's.
+      if (isAsk) this.#cancel(machine, message.run, message.job, message.start);
+      return;
+    }
+    job.seenMs = performance.now();
+    this.#find(job);
+    switch (message.kind) {
+      case "ask":
+        return this.#onAsk(machine, call, message);
+      case "told":
+        return call.tell(message);
+      case "log":
+        call.log(message.at, message.lines);
+        if (message.isFull) this.#host.send(machine, { kind: "logged", run: call.run, job: job.id, start: job.start });
+        return;
+      case "progress":
+        return call.progress(message.payload);
+      case "timed":
+        return call.job.onTimed?.(message.step, message.nowMs);
+      case "restart":
+        this.#tellRestart(call, call.attempts);
+        return call.restart(message.attempts);
+      case "done":
+        return this.#onDone(call, message.reply);
+    }
+  }
+
+  /** A machine is gone. What it had, another takes up in a while. */
+  onLeave(machine: string): void {
+    const nowMs = performance.now();
+    for (const job of this.#jobs.values()) {
+      if (job.machine !== machine || job.isLost) continue;
+      job.isLost = true;
+      for (const call of this.#openCalls(job)) call.lose(nowMs);
+    }
+  }
+
+  /** A machine is there again that was only missed, and so may what it had. */
+  onJoin(machine: string): void {
+    for (const job of this.#jobs.values()) if (job.machine === machine) this.#find(job);
+  }
+
+  /** A job is no longer in Redis, and nobody has said what came of it: its calls go once more. */
+  sendAgain(job: FleetJob): void {
+    this.#jobs.delete(job.id);
+    for (const call of this.#openCalls(job)) {
+      call.carrier = null;
+      if (call.lose(performance.now()) >= LOSSES_MAX) {
+        const message = `the call was sent ${LOSSES_MAX} times, and was lost each time`;
+        this.end(call.run, { code: "executor_lost", message });
+      } else {
+        this.#host.release([call]);
+        this.#host.dispatch(call);
+      }
+    }
+  }
+
+  #find(job: FleetJob): void {
+    if (!job.isLost) return;
+    job.isLost = false;
+    const nowMs = performance.now();
+    for (const call of this.#openCalls(job)) call.giveTime(nowMs);
+  }
+
+  #onTaken(machine: string, id: string, start: number): void {
+    const job = this.#jobs.get(id);
+    if (job === undefined || start <= job.start) {
+      // All of its calls are over, or have been begun by another since.
+      if (job?.machine !== machine) this.#host.send(machine, { kind: "resume", job: id, start, calls: [] });
+      return;
+    }
+    const nowMs = performance.now();
+    const isFirst = job.start === 0;
+    const calls = this.#openCalls(job);
+    const before = job.machine;
+    if (before !== null && before !== machine) {
+      for (const call of calls) this.#cancel(before, call.run, id, job.start);
+    }
+    job.machine = machine;
+    job.start = start;
+    job.isLost = false;
+    job.seenMs = nowMs;
+    this.#tellTaken(job, calls, isFirst, nowMs);
+    for (const call of calls) {
+      const { attempts } = call;
+      if (attempts > 0) this.#tellRestart(call, attempts);
+      call.take(nowMs);
+      if (attempts > 0) call.job.onRestart?.(attempts);
+    }
+    if (start > 1 || job.isAgain) {
+      const resumptions = calls.map(({ resumption }) => resumption);
+      return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
+    }
+    // It has begun with all of them.
+    for (const run of job.runs) if (!this.#calls.has(run)) this.#cancel(machine, run, id, start);
+  }
+
+  #cancel(machine: string, run: number, job: string, start: number): void {
+    this.#host.send(machine, { kind: "cancel", run, job, start });
+  }
+
+  #tellTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {
+    const counted = calls.filter(({ isInspection }) => !isInspection);
+    const again = counted.filter(({ attempts }) => attempts > 0).length;
+    if (again > 0) this.#host.tell("fleet:resume", { size: again });
+    if (isFirst && counted.length > 0) {
+      this.#host.tell("fleet:taken", { size: counted.length, waitMs: nowMs - job.sentMs });
+    }
+  }
+
+  #tellRestart({ job, isInspection }: FleetCall, attempts: number): void {
+    if (isInspection) return;
+    this.#host.tell("call:restart", { callId: job.callId, tool: job.script.name, attempts });
+  }
+
+  #onAsk(machine: string, call: FleetCall, asked: Extract<MachineMessage, { readonly kind: "ask" }>): void {
+    const { run, step, attempt, start } = asked;
+    const job = call.carrier;
+    void call.ask(asked)?.then((answer) => {
+      if (call.hasHeard(asked)) return;
+      if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
+      this.#host.send(machine, { kind: "answer", run, step, attempt, answer: JSON.stringify(answer) });
+    });
+  }
+
+  #onDone(call: FleetCall, reply: Extract<MachineMessage, { readonly kind: "done" }>["reply"]): void {
+    if (!call.isInspection) this.#host.notePace(call, reply.cpuMs);
+    if (reply.refusedForMs !== undefined) this.#host.noteRefusal(call, reply.refusedForMs);
+    this.#forget(call);
+    if (call.carrier?.open.size === 0) call.carrier.isDone = true;
+    try {
+      call.finish(reply, performance.now());
+    } catch (error) {
+      call.fail({
+        code: "executor_crashed",
+        message: "the worker machine answered with something that cannot be read",
+      });
+      throw error;
+    }
+  }
+
+  #forget(call: FleetCall): void {
+    this.#calls.delete(call.run);
+    this.#host.release([call]);
+    const job = call.carrier;
+    if (job === null) return;
+    // Why it ended may depend on where it was, so it keeps its carrier.
+    job.open.delete(call.run);
+    if (job.open.size > 0) return;
+    this.#jobs.delete(job.id);
+    if (job.machine === null) this.#host.withdraw(job);
+  }
+
+  /** The calls that a job still has to bring. */
+  #openCalls(job: FleetJob): readonly FleetCall[] {
+    return Array.from(job.open).flatMap((run) => this.#calls.get(run) ?? []);
+  }
+}

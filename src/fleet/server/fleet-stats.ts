@@ -1,0 +1,69 @@
+import type { MachineInfo } from "../wire/messages.ts";
+import type { ExecutorStats } from "../../executor/executor.ts";
+import type { FleetStats, SeenMachine } from "../../executor/fleet-state.ts";
+import type { Roll } from "./roll.ts";
+
+/** Machines that are told one by one, and versions of the protocol of each. */
+const SEEN_MAX = 100;
+const PROTOCOLS_MAX = 8;
+
+/** What there is to know of a fleet's machines. */
+export function describeMachines(
+  roll: Roll,
+): Pick<FleetStats, "machines" | "slots" | "busySlots" | "seen" | "unlisted" | "unreadable"> {
+  const { serving, all } = roll;
+  const seen = [...all.values()].slice(0, SEEN_MAX).map((machine) => describeMachine(machine, roll));
+  return {
+    machines: serving.length,
+    slots: serving.reduce((sum, { slots }) => sum + slots, 0),
+    busySlots: serving.reduce((sum, { busySlots }) => sum + busySlots, 0),
+    seen,
+    unlisted: all.size - seen.length,
+    unreadable: roll.foreign,
+  };
+}
+
+function describeMachine(machine: MachineInfo, roll: Roll): SeenMachine {
+  const { id, host = null, slots, busySlots, protocols, isSandboxed } = machine;
+  return {
+    id,
+    host,
+    state: roll.stateOf(machine),
+    slots,
+    busySlots,
+    protocols: protocols.slice(0, PROTOCOLS_MAX),
+    isSandboxed,
+    silentMs: roll.silentMs(id),
+  };
+}
+
+/** Sums up what machines last said of themselves. */
+export function sumUpMachines(
+  machines: readonly MachineInfo[],
+): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes" | "rssBytes" | "quarantined" | "sandbox"> {
+  const isolates = { active: 0, warm: 0, blank: 0 };
+  const starts = new Map<string, number>();
+  const heapBytes = new Map<string, number>();
+  const quarantined = new Set<string>();
+  let [rssBytes, sandboxed] = [0, 0];
+  for (const machine of machines) {
+    isolates.active += machine.isolates.active;
+    isolates.warm += machine.isolates.warm;
+    isolates.blank += machine.isolates.blank;
+    rssBytes += machine.rssBytes;
+    if (machine.isSandboxed) sandboxed++;
+    for (const tool of machine.quarantined) quarantined.add(tool);
+    for (const [kind, count] of Object.entries(machine.starts)) starts.set(kind, (starts.get(kind) ?? 0) + count);
+    for (const [tool, bytes] of Object.entries(machine.heapBytes)) {
+      heapBytes.set(tool, (heapBytes.get(tool) ?? 0) + bytes);
+    }
+  }
+  const sandbox =
+    machines.length > 0 && sandboxed === machines.length
+      ? ({ kind: "bubblewrap" } as const)
+      : ({
+          kind: "off",
+          reason: `${machines.length - sandboxed} of ${machines.length} worker machines have none`,
+        } as const);
+  return { isolates, starts, heapBytes, rssBytes, quarantined: [...quarantined], sandbox };
+}

@@ -1,0 +1,59 @@
+import { isErrorCode, toolError } from "../../base/errors.ts";
+import { LEVELS } from "../gate/gate-script.ts";
+import { type Fields, isText, isTime, readText } from "../wire/fields.ts";
+import { isIsolation } from "../wire/read-job.ts";
+import { isObject } from "../../base/json.ts";
+import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
+import type { Answer, Job } from "../../executor/executor.ts";
+import { inspectionError } from "../../executor/dispatch/inspector.ts";
+
+/** What a machine takes for an inspection is its own to limit; this is how long it may take to get there, and to be made. */
+const LIMITS = {
+  cpuMs: 2_000,
+  wallMs: 15_000,
+  queueMs: 30_000,
+  outputBytes: 16 * 1024 * 1024,
+  logBytes: 0,
+  capabilityCalls: 0,
+  capabilityBytes: 0,
+};
+
+/** A module to be inspected, in the form of a call whose output is the inspection. */
+export function inspectionJob(run: number, script: ToolScript, resolve: (inspection: Inspection) => void): Job {
+  return {
+    run,
+    script,
+    tenant: "",
+    callId: "",
+    args: "null",
+    limits: LIMITS,
+    // Calls without a tenant are of the same one, and a server that starts is not to wait for all of them.
+    priority: LEVELS,
+    waitMs: LIMITS.queueMs,
+    stream: false,
+    ask: (): Promise<Answer> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),
+    onLog: () => undefined,
+    settle: ({ outcome }) => {
+      if (!outcome.ok) return resolve({ ok: false, error: inspectionError(outcome.failure) });
+      const inspection = readInspection(outcome.json);
+      resolve(inspection ?? { ok: false, error: toolError("executor_lost", "the worker machine gave no inspection") });
+    },
+  };
+}
+
+function readInspection(json: string): Inspection | null {
+  try {
+    const inspection = readText(json, "an inspection");
+    return isObject(inspection) && isInspection(inspection) ? inspection : null;
+  } catch {
+    return null;
+  }
+}
+
+function isInspection(found: Fields): found is Fields & Inspection {
+  const { ok, error, contract, described, spec, defaultExport, isolation, isolationReason, evaluationMs } = found;
+  if (ok === false) return isObject(error) && isErrorCode(error["code"]) && isText(error["message"]);
+  const isSaid = isText(described) && isText(spec) && isText(defaultExport) && isTime(evaluationMs);
+  const isReasoned = isolationReason === undefined || isText(isolationReason);
+  return ok === true && isSaid && isReasoned && isModuleContract(contract) && isIsolation(isolation);
+}

@@ -1,0 +1,67 @@
+import { answerOf } from "../../store/redis/answer.ts";
+import type { Fleet } from "../wire/fleet.ts";
+import type { FleetJob } from "./fleet-job.ts";
+
+/** A job of which nothing was heard for so long is looked for, and again after as long. */
+const SILENT_MS = 3_000;
+const LOOK_EVERY_MS = 1_000;
+const JOBS_MAX = 1_000;
+
+/**
+ * Looks for jobs of which nothing is heard. A Redis that was killed may have lost what it had not written yet: a job, or the
+ * letter that said how its calls ended. What is missing twice goes once more; the journal keeps its effects from being repeated.
+ */
+export class MissingJobs {
+  readonly #fleet: Fleet;
+  readonly #keyOf: (job: string) => string;
+  readonly #sendAgain: (job: FleetJob) => void;
+  readonly #readMs: () => number;
+  #lookedMs = 0;
+  #isLooking = false;
+  #isClosed = false;
+
+  /** `readMs`: until when all mail has been read. */
+  constructor(fleet: Fleet, keyOf: (job: string) => string, readMs: () => number, sendAgain: (job: FleetJob) => void) {
+    this.#readMs = readMs;
+    this.#fleet = fleet;
+    this.#keyOf = keyOf;
+    this.#sendAgain = sendAgain;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  look(jobs: Iterable<FleetJob>, nowMs: number): void {
+    if (nowMs - this.#lookedMs < LOOK_EVERY_MS) return;
+    this.#lookedMs = nowMs;
+    const silent: FleetJob[] = [];
+    for (const job of jobs) {
+      if (nowMs - job.seenMs >= SILENT_MS && silent.length < JOBS_MAX) silent.push(job);
+    }
+    if (silent.length > 0 && !this.#isLooking) void this.#find(silent);
+  }
+
+  async #find(jobs: readonly FleetJob[]): Promise<void> {
+    this.#isLooking = true;
+    const answers = await answerOf(this.#fleet.connection, (client) => {
+      const pipeline = client.pipeline();
+      for (const job of jobs) pipeline.exists(this.#keyOf(job.id));
+      return pipeline.exec();
+    });
+    this.#isLooking = false;
+    for (const [at, job] of jobs.entries()) {
+      // Where Redis is away, they are looked for when it is back.
+      const [error, count] = answers?.[at] ?? [new Error("no answer")];
+      if (error === null && !this.#isClosed) this.#note(job, count === 0);
+    }
+  }
+
+  #note(job: FleetJob, isMissing: boolean): void {
+    const nowMs = performance.now();
+    job.seenMs = nowMs;
+    // What its machine had said before it was first missing has been read since: a long letter may take a while.
+    if (isMissing && job.missingMs !== null && this.#readMs() > job.missingMs) return this.#sendAgain(job);
+    job.missingMs = isMissing ? (job.missingMs ?? nowMs) : null;
+  }
+}

@@ -1,0 +1,267 @@
+import { Queue } from "bullmq";
+import { setTimeout as delay } from "node:timers/promises";
+import { valueIn, within } from "../../base/deadline.ts";
+import type { ErrorCode } from "../../base/errors.ts";
+import { Fleet } from "../wire/fleet.ts";
+import { DamageReport } from "../wire/damage.ts";
+import { FleetGate } from "../gate/gate.ts";
+import { Inbox } from "../wire/inbox.ts";
+import { Outbox } from "../wire/mailbox.ts";
+import { foreignWords, Presence } from "../wire/members.ts";
+import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
+import { readMachineMessage } from "../wire/read-message.ts";
+import { QueueKeeper } from "../wire/queue-keeper.ts";
+import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
+import { moveWaiting, readTurn } from "../gate/turn.ts";
+import { TextPublisher } from "../texts/texts.ts";
+import { isObject } from "../../base/json.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, TellExecutorEvent } from "../../executor/executor.ts";
+import { Sweep } from "../../executor/dispatch/sweep.ts";
+import { FleetCall } from "./fleet-call.ts";
+import { FleetDispatcher } from "./fleet-dispatcher.ts";
+import { NO_MACHINE, problemOf } from "./fleet-problem.ts";
+import { describeMachines, sumUpMachines } from "./fleet-stats.ts";
+import { inspectionJob } from "./inspection-job.ts";
+import { MissingJobs } from "./missing-jobs.ts";
+import { Refusals } from "./refusals.ts";
+import { Roll } from "./roll.ts";
+import { FleetScripts } from "./scripts.ts";
+import { Sender } from "./sender.ts";
+
+/** How long a server waits for its fleet to have a machine when it starts. */
+const MACHINE_MS = 30_000;
+const LOOK_MS = 250;
+const RENEW_MS = 2_000;
+const EVENTS_MAX = 100;
+const CLOSE_MS = 2_000;
+
+export interface QueueOptions extends ResolvedFleetOptions {
+  readonly entropyKey: string;
+  readonly nextRun: () => number;
+  readonly tell: TellExecutorEvent;
+  /** Caps of the whole fleet; `Infinity` for none. */
+  readonly perTool: number;
+  readonly perTenant: number;
+  /** Which version of the fleet's protocol to speak. Default: the newest. */
+  readonly protocol?: number;
+}
+
+/**
+ * Isolates on other machines. This server keeps its calls, with their journals, limits and deadlines; BullMQ brings them to
+ * whichever worker machine has room; what machines say of them comes back as mail. A call whose machine is lost is taken up by
+ * another, and is a function of its journal there as it would be here.
+ */
+export class QueueExecutor implements Executor {
+  readonly kind = "queue";
+  readonly #options: QueueOptions;
+  readonly #fleet: Fleet;
+  readonly #queue: Queue<JobEnvelope>;
+  readonly #gate: FleetGate;
+  readonly #outbox: Outbox<ServerMessage>;
+  readonly #inbox: Inbox<MachineMessage>;
+  readonly #presence: Presence;
+  readonly #roll: Roll;
+  readonly #scripts: FleetScripts;
+  readonly #sender: Sender;
+  readonly #calls: FleetDispatcher;
+  readonly #missing: MissingJobs;
+  readonly #refusals = new Refusals();
+  readonly #sweep = new Sweep(() => this.#look());
+  readonly #keeper: QueueKeeper;
+  #renewing: NodeJS.Timeout | undefined;
+  #closed: Failure | null = null;
+
+  constructor(options: QueueOptions) {
+    const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, tell } = options;
+    this.#options = options;
+    this.#fleet = new Fleet(options, "server");
+    const { connection, bulk, keys, seal, payloads, id } = this.#fleet;
+    this.#queue = new Queue(this.#fleet.queueOf(protocol), {
+      connection: connection.client,
+      prefix: keys.prefix,
+      // Nobody listens to them.
+      streams: { events: { maxLen: EVENTS_MAX } },
+    });
+    this.#keeper = new QueueKeeper(this.#fleet, protocol);
+    // What is wrong with the connection is seen by whoever needs it.
+    this.#queue.on("error", () => undefined);
+    this.#gate = new FleetGate(connection, keys, {
+      server: id,
+      perTool,
+      perTenant,
+      onRoom: () => this.#sender.tryHeld(),
+      onMove: (base) =>
+        void moveWaiting(this.#queue, base, (job: unknown) => (isObject(job) ? readTurn(job["turn"]) : null)),
+    });
+    const damage = new DamageReport((told) => tell("fleet:damage", told));
+    const mail = { connection, keys, payloads, id };
+    this.#outbox = new Outbox({ ...mail, protocolOf: () => protocol });
+    this.#inbox = new Inbox({
+      ...mail,
+      protocols: [protocol],
+      read: readMachineMessage,
+      onMessage: (from, message) => this.#onMessage(from, message),
+      onDamage: (why) => damage.note(why),
+    });
+    this.#presence = new Presence(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
+    const credentials = readBucketCredentials(process.env);
+    const place = store === undefined ? undefined : openTextStore(store, { credentials });
+    const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
+    this.#scripts = new FleetScripts(texts);
+    this.#calls = new FleetDispatcher({
+      tell,
+      send: (machine, message) => this.#outbox.send(machine, message),
+      dispatch: (call) => this.#sender.add(call),
+      release: (calls) => this.#gate.release(calls.map(({ run }) => `${run}`)),
+      withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
+      notePace: (call, cpuMs) => this.#sender.pace(call).note(1, cpuMs),
+      noteRefusal: ({ job }, refusedForMs) => this.#refusals.note(job.script.name, job.tenant, refusedForMs),
+    });
+    this.#sender = new Sender({
+      server: id,
+      protocol,
+      entropyKey,
+      queue: this.#queue,
+      gate: this.#gate,
+      connection,
+      payloads,
+      scripts: this.#scripts,
+      onFail: ({ run }, failure) => this.#calls.end(run, failure),
+      onSent: (job) => this.#calls.onSent(job),
+    });
+    this.#missing = new MissingJobs(
+      this.#fleet,
+      (job) => this.#queue.toKey(job),
+      () => this.#inbox.readMs,
+      (job) => this.#calls.sendAgain(job),
+    );
+    this.#roll = new Roll(this.#fleet.members, protocol, {
+      onJoin: (machine) => {
+        tell("fleet:join", { machine });
+        this.#calls.onJoin(machine);
+      },
+      onLeave: (machine) => {
+        tell("fleet:leave", { machine });
+        this.#calls.onLeave(machine);
+      },
+      onForeign: (count) => damage.note(foreignWords(count, "machine")),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#fleet.reach(this.#options.lostMs);
+    await this.#presence.start();
+    this.#inbox.start();
+    this.#roll.start();
+    this.#keeper.start();
+    this.#renewing = setInterval(() => void this.#gate.renew(), RENEW_MS);
+    const untilMs = performance.now() + MACHINE_MS;
+    while (this.#closed === null && this.#roll.serving.length === 0) {
+      await this.#roll.look();
+      if (this.#roll.misfit !== null) throw this.#fleet.unusable(this.#roll.misfit);
+      if (performance.now() > untilMs) {
+        const why = problemOf(this.#fleet.weakest, this.#roll) ?? NO_MACHINE;
+        throw this.#fleet.unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
+      }
+      await delay(LOOK_MS);
+    }
+  }
+
+  run(job: Job): void {
+    this.#run(new FleetCall(job, performance.now()));
+  }
+
+  cancel(run: number, code: ErrorCode, message: string): void {
+    this.#calls.end(run, { code, message });
+  }
+
+  inspect(script: ToolScript): Promise<Inspection> {
+    return new Promise((resolve) => {
+      const job = inspectionJob(this.#options.nextRun(), script, resolve);
+      this.#run(new FleetCall(job, performance.now(), true));
+    });
+  }
+
+  forget(key: string): void {
+    this.#scripts.forget(key);
+  }
+
+  refusedForMs(tool: string, tenant: string): number {
+    return this.#refusals.forMs(tool, tenant);
+  }
+
+  stats(): ExecutorStats {
+    const { serving } = this.#roll;
+    const all = [...this.#roll.all.values()];
+    const isUp = this.#fleet.weakest.isReady;
+    return {
+      ...sumUpMachines(all),
+      ready: this.#closed === null && isUp && serving.length > 0,
+      spareReady: isUp && serving.length > 1,
+      fleet: {
+        ...describeMachines(this.#roll),
+        waitingJobs: this.#calls.waitingJobs,
+        isRedisUp: isUp,
+        problem: problemOf(this.#fleet.weakest, this.#roll),
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed !== null) return;
+    this.#closed = { code: "engine_closed", message: "the engine was closed before the call ended" };
+    this.#calls.endAll(this.#closed);
+    this.#sweep.stop();
+    clearInterval(this.#renewing);
+    this.#sender.close();
+    this.#roll.close();
+    this.#missing.close();
+    this.#outbox.close();
+    await within(
+      CLOSE_MS,
+      Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate[Symbol.asyncDispose]()]),
+    );
+    await this.#keeper.close();
+    await valueIn(CLOSE_MS, this.#queue.close());
+    await within(CLOSE_MS, this.#fleet.close());
+  }
+
+  #run(call: FleetCall): void {
+    const failure = this.#closed ?? this.#lost ?? this.#misfit;
+    if (failure !== null) return call.fail(failure);
+    this.#calls.run(call);
+    this.#sweep.keepOn();
+  }
+
+  /** Nothing comes of calls while Redis is away for so long, nor of those of a server that cannot say that it is there. */
+  get #lost(): Failure | null {
+    const { lostMs } = this.#options;
+    if (this.#fleet.weakest.lostForMs < lostMs) return null;
+    return { code: "executor_lost", message: `the fleet's Redis has not been reached for ${lostMs} ms` };
+  }
+
+  get #misfit(): Failure | null {
+    const { misfit } = this.#roll;
+    return misfit === null ? null : { code: "executor_lost", message: misfit };
+  }
+
+  #onMessage(from: string, message: MachineMessage): void {
+    if (message.kind !== "need") return this.#calls.onMessage(from, message);
+    this.#scripts.answer(message).then(
+      (answer) => this.#outbox.send(from, answer),
+      () => this.#outbox.send(from, { kind: "have", script: message.script }),
+    );
+  }
+
+  /** Ends what is overdue; says whether anything is left. */
+  #look(): boolean {
+    const nowMs = performance.now();
+    const lost = this.#lost;
+    if (lost !== null) this.#calls.endAll(lost);
+    this.#calls.endOverdue(nowMs);
+    this.#missing.look(this.#calls.jobs, nowMs);
+    return this.#calls.size > 0;
+  }
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { constants, type Stats } from "node:fs";
+import { lstat, open, opendir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { inTime } from "../../base/deadline.ts";
+import { TextFailure } from "./text-failure.ts";
+import { collect, fileNameOf, type TextPlace } from "./text-place.ts";
+
+const HOUR_MS = 3_600_000;
+/** A text in use is touched every half hour, so one that nobody has touched for so long is nobody's. */
+const KEPT_MS = 30 * 24 * HOUR_MS;
+const SWEPT_MAX = 10_000;
+const MODE = 0o600;
+/** A link or a pipe in a folder that others write to leads somewhere else, or never ends. */
+const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const TEXT = /^[0-9a-f]{64}\.text$/;
+const DRAFT = /^[0-9a-f]{64}\.text\.[0-9a-f-]{36}$/;
+
+/** Texts as files of a folder that servers and machines share: a mount of a file server, mostly. */
+export class Folder implements TextPlace {
+  readonly #path: string;
+  readonly #waitMs: number;
+  #sweptMs = Number.NEGATIVE_INFINITY;
+
+  constructor(path: string, waitMs: number) {
+    this.#path = path;
+    this.#waitMs = waitMs;
+  }
+
+  async keep(key: string): Promise<boolean> {
+    return (await this.#find(key, touch)) ?? false;
+  }
+
+  async get(key: string, bytesMax: number): Promise<string | null> {
+    return this.#find(key, (file) => read(file, bytesMax));
+  }
+
+  put(key: string, stored: string): Promise<void> {
+    return this.#ask(async () => {
+      await this.#write(fileNameOf(key), stored);
+      if (performance.now() - this.#sweptMs < HOUR_MS) return;
+      this.#sweptMs = performance.now();
+      // The text is there: what cannot be removed may stay for another hour.
+      await this.#sweep().catch(() => undefined);
+    });
+  }
+
+  #find<Answer>(key: string, use: (file: string) => Promise<Answer>): Promise<Answer | null> {
+    const file = join(this.#path, fileNameOf(key));
+    return this.#ask(async () => {
+      try {
+        return await use(file);
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return null;
+        throw error;
+      }
+    });
+  }
+
+  /** Under a name of its own first, so that nobody ever reads the half of a text. */
+  async #write(name: string, stored: string): Promise<void> {
+    const draft = join(this.#path, `${name}.${randomUUID()}`);
+    try {
+      await using file = await open(draft, "wx", MODE);
+      await file.writeFile(stored);
+      await file.datasync();
+      await rename(draft, join(this.#path, name));
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  /** Removes what nobody has used for long, and what a writer left that did not come to its end. */
+  async #sweep(): Promise<void> {
+    const nowMs = Date.now();
+    let count = 0;
+    for await (const { name } of await opendir(this.#path)) {
+      if ((count += 1) > SWEPT_MAX) return;
+      const keptMs = TEXT.test(name) ? KEPT_MS : DRAFT.test(name) ? HOUR_MS : Number.POSITIVE_INFINITY;
+      if (keptMs === Number.POSITIVE_INFINITY) continue;
+      const file = join(this.#path, name);
+      // Another server may sweep just now.
+      const state: Stats | null = await lstat(file).catch(() => null);
+      if (state?.isFile() === true && nowMs - state.mtimeMs > keptMs) await rm(file, { force: true });
+    }
+  }
+
+  /** A file server that is gone lets whoever asks it wait for ever. */
+  async #ask<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    try {
+      const late = () => new TextFailure("unreachable", "the folder of executor.store does not answer in time");
+      return await inTime(this.#waitMs, work(), late);
+    } catch (error) {
+      if (error instanceof TextFailure) throw error;
+      throw new TextFailure("unreachable", `the folder of executor.store cannot be used (${codeOf(error)})`);
+    }
+  }
+}
+
+async function touch(path: string): Promise<boolean> {
+  await using file = await open(path, READING);
+  if (!(await file.stat()).isFile()) return false;
+  const now = new Date();
+  await file.utimes(now, now);
+  return true;
+}
+
+async function read(path: string, bytesMax: number): Promise<string | null> {
+  await using file = await open(path, READING);
+  if (!(await file.stat()).isFile()) return null;
+  return await collect(file.createReadStream({ autoClose: false, end: bytesMax }), bytesMax);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+}

@@ -1,0 +1,78 @@
+import { hash } from "node:crypto";
+import { promisify } from "node:util";
+import { constants, zstdCompress, zstdDecompress } from "node:zlib";
+import { isObject } from "../../base/json.ts";
+import { isCount, isKey } from "../wire/fields.ts";
+import { TextFailure } from "./text-failure.ts";
+
+/** Which text is meant, and where it is. It says enough to find the text, to bound what is read and to verify it. */
+export interface TextRef {
+  /** The SHA-256 of the text in UTF-8, in hexadecimal digits. */
+  readonly hash: string;
+  /** How long the text is in UTF-8. */
+  readonly bytes: number;
+  readonly place: "redis" | "store";
+}
+
+/** Closes a text for one place, and opens it only there. Throws where it cannot be opened. */
+export interface TextSeal {
+  close(text: string, about: string): string;
+  open(sealed: string, about: string): string;
+}
+
+/** As large as a text may be: twice that is still a string in V8. */
+export const TEXT_BYTES_MAX = 256 * 1024 * 1024;
+
+/**
+ * zstd at its default level makes as little of JavaScript and of Base64 as deflate at its default does, in a quarter of the time.
+ */
+const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
+/** What no text becomes larger than: what cannot be compressed, twice in Base64. */
+const GROWTH = 2;
+const FRAME_BYTES = 4_096;
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+/** The name of a text, by what is in it. Rejects what UTF-8 cannot say, because what comes out must be what went in. */
+export function identify(text: string): Pick<TextRef, "hash" | "bytes"> {
+  if (!text.isWellFormed()) throw new TextFailure("damaged", "the tool's code has half of a character, and is no text");
+  const bytes = Buffer.byteLength(text);
+  if (bytes > TEXT_BYTES_MAX)
+    throw new TextFailure("too_large", `the tool's code is ${bytes} bytes, and may be ${TEXT_BYTES_MAX}`);
+  return { hash: hash("sha256", text), bytes };
+}
+
+/** A text as it is stored: compressed, then sealed for this key. */
+export async function pack(text: string, seal: TextSeal, key: string): Promise<string> {
+  const compressed = await compress(text, COMPRESSION);
+  return seal.close(compressed.toString("base64"), key);
+}
+
+/** The most that a text of so many bytes takes where it is stored. */
+export function storedBytesMax({ bytes }: TextRef): number {
+  return bytes * GROWTH + FRAME_BYTES;
+}
+
+/** Whether a reference is one: it comes from elsewhere, and names of files and keys are made of it. */
+export function isTextRef(ref: unknown): ref is TextRef {
+  if (!isObject(ref)) return false;
+  const { hash: name, bytes, place } = ref;
+  return (place === "redis" || place === "store") && isKey(name) && isCount(bytes) && bytes <= TEXT_BYTES_MAX;
+}
+
+/** The text that a reference names, out of what is stored. Rejects with `damaged` whatever is any other. */
+export async function unpack(stored: string, seal: TextSeal, key: string, ref: TextRef): Promise<string> {
+  const bytes = await decode(stored, seal, key, ref).catch(() => null);
+  if (bytes === null)
+    throw new TextFailure("damaged", "the tool's code cannot be read: it is damaged, or sealed with another secret");
+  if (hash("sha256", bytes) !== ref.hash)
+    throw new TextFailure("damaged", "what is kept as the tool's code is another text");
+  return bytes.toString();
+}
+
+async function decode(stored: string, seal: TextSeal, key: string, ref: TextRef): Promise<Buffer> {
+  const compressed = Buffer.from(seal.open(stored, key), "base64");
+  // Little can be made much of by compression, so no more comes out than the reference says.
+  return decompress(compressed, { maxOutputLength: Math.max(1, ref.bytes) });
+}

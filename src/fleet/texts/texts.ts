@@ -1,0 +1,219 @@
+import { BoundedCache } from "../../base/bounded-cache.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
+import type { FleetKeys } from "../wire/keys.ts";
+import { identify, isTextRef, pack, storedBytesMax, type TextRef, type TextSeal, unpack } from "./packing.ts";
+import { RedisTexts } from "./redis-texts.ts";
+import { TextFailure } from "./text-failure.ts";
+import type { TextPlace } from "./text-place.ts";
+
+export type { TextRef, TextSeal };
+
+/** Where tools' code is, for both sides of a fleet. */
+export interface TextsOptions {
+  /** Best one of its own: what else is sent on it waits behind a large text. */
+  readonly connection: RedisConnection;
+  readonly keys: FleetKeys;
+  readonly seal: TextSeal;
+  /** Where texts are that are too large for Redis: see `openTextStore`. Default: nowhere. */
+  readonly store?: TextPlace | undefined;
+  /** Longest wait for Redis. Default 10,000. */
+  readonly waitMs?: number | undefined;
+  /** For how long a text stays in Redis when nobody publishes it again. Default one hour. */
+  readonly ttlMs?: number | undefined;
+}
+
+export interface TextPublisherOptions extends TextsOptions {
+  /** The most that Redis is given as one text, as it is stored: compressed and sealed. Default 16 MiB. */
+  readonly codeMaxBytes?: number | undefined;
+}
+
+export interface TextReaderOptions extends TextsOptions {
+  /** The most that is kept in memory. Default 256 MiB. */
+  readonly cacheBytes?: number | undefined;
+}
+
+/** What a publisher knows of a text: that it is there, or that a machine could not use what is there. */
+type Known =
+  | { readonly kind: "published"; readonly ref: TextRef; readonly freshUntilMs: number; readonly untilMs: number }
+  | { readonly kind: "missing" | "damaged" };
+
+/** A text in a machine's memory, and how much of that it takes. */
+interface Kept {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+type Identity = Pick<TextRef, "hash" | "bytes">;
+
+const WAIT_DEFAULT_MS = 10_000;
+const TTL_DEFAULT_MS = 3_600_000;
+const MIB = 1024 * 1024;
+const CODE_MAX_DEFAULT_BYTES = 16 * MIB;
+const CACHE_DEFAULT_BYTES = 256 * MIB;
+const ENTRIES_MAX = 4_096;
+
+/** The places of a fleet's texts, and under which key each is in them. */
+class Places {
+  readonly #redis: TextPlace;
+  readonly #store: TextPlace | undefined;
+  readonly #keys: FleetKeys;
+
+  constructor(options: TextsOptions) {
+    const { connection, keys, store, waitMs = WAIT_DEFAULT_MS, ttlMs = TTL_DEFAULT_MS } = options;
+    this.#redis = new RedisTexts(connection, { waitMs, ttlMs });
+    this.#store = store;
+    this.#keys = keys;
+  }
+
+  keyOf({ hash }: Identity): string {
+    return this.#keys.of("text", hash);
+  }
+
+  of(place: TextRef["place"]): TextPlace | undefined {
+    switch (place) {
+      case "redis":
+        return this.#redis;
+      case "store":
+        return this.#store;
+    }
+  }
+}
+
+/** The server's side: puts tools' code where machines find it, each text once. */
+export class TextPublisher {
+  readonly #places: Places;
+  readonly #seal: TextSeal;
+  readonly #ttlMs: number;
+  readonly #codeMaxBytes: number;
+  /** By the text itself, so that a text of many megabytes is not digested for each call. */
+  readonly #identities = new BoundedCache<Identity>(ENTRIES_MAX, CACHE_DEFAULT_BYTES, ({ bytes }) => bytes);
+  readonly #known = new BoundedCache<Known>(ENTRIES_MAX);
+  readonly #publishing = new Map<string, Promise<TextRef>>();
+
+  constructor(options: TextPublisherOptions) {
+    this.#places = new Places(options);
+    this.#seal = options.seal;
+    this.#ttlMs = options.ttlMs ?? TTL_DEFAULT_MS;
+    this.#codeMaxBytes = options.codeMaxBytes ?? CODE_MAX_DEFAULT_BYTES;
+  }
+
+  /**
+   * Resolves when machines can fetch the text. It is sent once, and its time begins anew while it is used. Rejects with a
+   * `TextFailure`.
+   */
+  async publish(text: string): Promise<TextRef> {
+    const identity = this.#identities.getOrMake(text, () => identify(text));
+    const known = this.#known.get(identity.hash);
+    if (known?.kind !== "published" || performance.now() >= known.untilMs) return this.#once(identity, text);
+    // It is there for half of its time still, so no call waits, or fails, for the other half's sake: the next one tries again.
+    if (performance.now() >= known.freshUntilMs) this.#once(identity, text).catch(() => undefined);
+    return known.ref;
+  }
+
+  isPublished(hash: string): boolean {
+    const known = this.#known.get(hash);
+    return known?.kind === "published" && performance.now() < known.untilMs;
+  }
+
+  /**
+   * A machine did not find the text, or could not use what it found. When it is published next, it is sent again: where it is
+   * `missing` only if nobody else has, where it is `damaged` over what is there.
+   */
+  forget(hash: string, why: "missing" | "damaged" = "missing"): void {
+    this.#known.set(hash, { kind: why });
+  }
+
+  #once(identity: Identity, text: string): Promise<TextRef> {
+    const { hash } = identity;
+    const under = this.#publishing.get(hash);
+    if (under !== undefined) return under;
+    const publishing = this.#send(identity, text).finally(() => this.#publishing.delete(hash));
+    this.#publishing.set(hash, publishing);
+    return publishing;
+  }
+
+  async #send(identity: Identity, text: string): Promise<TextRef> {
+    const sinceMs = performance.now();
+    const known = this.#known.get(identity.hash);
+    const isDamaged = known?.kind === "damaged";
+    const likely = known?.kind === "published" ? known.ref.place : "redis";
+    const isThere = !isDamaged && (await this.#places.of(likely)?.keep(this.#places.keyOf(identity)));
+    const place = isThere === true ? likely : await this.#put(this.#places.keyOf(identity), text, isDamaged);
+    const ref: TextRef = { ...identity, place };
+    this.#known.set(identity.hash, {
+      kind: "published",
+      ref,
+      freshUntilMs: sinceMs + this.#ttlMs / 2,
+      untilMs: sinceMs + this.#ttlMs,
+    });
+    return ref;
+  }
+
+  async #put(key: string, text: string, isDamaged: boolean): Promise<TextRef["place"]> {
+    const stored = await pack(text, this.#seal, key);
+    const bytes = Buffer.byteLength(stored);
+    const place = bytes <= this.#codeMaxBytes ? "redis" : "store";
+    const target = this.#places.of(place);
+    if (target === undefined) throw new TextFailure("too_large", tooLargeWords(bytes, this.#codeMaxBytes));
+    const isThere = place === "store" && !isDamaged && (await target.keep(key));
+    if (!isThere) await target.put(key, stored);
+    return place;
+  }
+}
+
+/** A machine's side: fetches tools' code, each text once while there is room for it, and believes none before its digest. */
+export class TextReader {
+  readonly #places: Places;
+  readonly #seal: TextSeal;
+  readonly #texts: BoundedCache<Kept>;
+  readonly #cacheBytes: number;
+  readonly #fetching = new Map<string, Promise<string>>();
+
+  constructor(options: TextReaderOptions) {
+    this.#places = new Places(options);
+    this.#seal = options.seal;
+    this.#cacheBytes = options.cacheBytes ?? CACHE_DEFAULT_BYTES;
+    this.#texts = new BoundedCache(ENTRIES_MAX, this.#cacheBytes, ({ bytes }) => bytes);
+  }
+
+  /** The text that a reference names. Rejects with a `TextFailure`. */
+  async fetch(ref: TextRef): Promise<string> {
+    const kept = this.#texts.get(ref.hash);
+    if (kept !== undefined) return kept.text;
+    const under = this.#fetching.get(ref.hash);
+    if (under !== undefined) return under;
+    const fetching = this.#read(ref).finally(() => this.#fetching.delete(ref.hash));
+    this.#fetching.set(ref.hash, fetching);
+    return fetching;
+  }
+
+  async #read(ref: TextRef): Promise<string> {
+    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call names its tool's code by what is no reference");
+    const place = this.#places.of(ref.place);
+    if (place === undefined)
+      throw new TextFailure(
+        "unreachable",
+        "the tool's code is in a store, and this machine's executor.store names none",
+      );
+    const key = this.#places.keyOf(ref);
+    const stored = await place.get(key, storedBytesMax(ref));
+    if (stored === null) throw new TextFailure("missing", "the tool's code is not where its server put it");
+    const text = await unpack(stored, this.#seal, key, ref);
+    const bytes = weigh(text, ref);
+    // All others would go before it does.
+    if (bytes <= this.#cacheBytes) this.#texts.set(ref.hash, { text, bytes });
+    return text;
+  }
+}
+
+/** What V8 takes for a text: one byte for each unit where all are ASCII, and no more than two otherwise. */
+function weigh(text: string, { bytes }: TextRef): number {
+  return bytes === text.length ? bytes : 2 * text.length;
+}
+
+function tooLargeWords(bytes: number, codeMaxBytes: number): string {
+  return (
+    `the tool's code takes ${bytes} bytes, and Redis is given no more than ${codeMaxBytes}: ` +
+    "raise executor.codeMaxBytes, or name a folder or a bucket in executor.store"
+  );
+}

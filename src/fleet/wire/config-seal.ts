@@ -1,0 +1,47 @@
+import { createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
+import { Seal } from "../../store/redis/seal.ts";
+
+const KEY_BYTES = 32;
+
+/**
+ * A tool's config may hold keys of services, so it crosses Redis only sealed for the one machine that asked for it: X25519 with a
+ * key that is made for this once (as in ECIES). Whoever only reads what lies in Redis cannot open it. Whoever can write there could stand
+ * between the two: against that a fleet has its secret.
+ */
+export class ConfigReader {
+  readonly #privateKey: KeyObject;
+  /** As others are told of it. */
+  readonly publicKey: string;
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync("x25519");
+    this.#privateKey = privateKey;
+    this.publicKey = write(publicKey);
+  }
+
+  /** Throws where it was sealed for somebody else, or for another script. */
+  open(sealed: string, script: string): string {
+    const [ephemeral = "", text = ""] = sealed.split(" ");
+    return sealOf(this.#privateKey, read(ephemeral), script).open(text, script);
+  }
+}
+
+/** Seals a config for the holder of a public key. Throws where that is none. */
+export function sealConfig(config: string, publicKey: string, script: string): string {
+  const ephemeral = generateKeyPairSync("x25519");
+  const seal = sealOf(ephemeral.privateKey, read(publicKey), script);
+  return `${write(ephemeral.publicKey)} ${seal.close(config, script)}`;
+}
+
+function sealOf(privateKey: KeyObject, publicKey: KeyObject, script: string): Seal {
+  const shared = diffieHellman({ privateKey, publicKey });
+  return Seal.keyed(Buffer.from(hkdfSync("sha256", shared, "", `glovebox config ${script}`, KEY_BYTES)));
+}
+
+function write(key: KeyObject): string {
+  return key.export({ type: "spki", format: "der" }).toString("base64");
+}
+
+function read(text: string): KeyObject {
+  return createPublicKey({ key: Buffer.from(text, "base64"), type: "spki", format: "der" });
+}

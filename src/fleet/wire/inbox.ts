@@ -1,0 +1,166 @@
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { BoundedCache } from "../../base/bounded-cache.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
+import { replyOf } from "../../store/redis/reply.ts";
+import { wordsOf } from "./damage.ts";
+import { type Entry, entriesOf, idAfter, isWhole, LETTER_BYTES_MAX, TAKE, type Taken } from "./mail-script.ts";
+import type { MailOptions } from "./mailbox.ts";
+import type { Letter } from "./messages.ts";
+import { Numbers } from "./numbers.ts";
+import { readLetter } from "./read-message.ts";
+
+/** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
+const READS_MAX = 8;
+const BLOCK_MS = 2_000;
+/** So often it has to be certain that all is read that had come. */
+const READ_MS = 1_000;
+const PAUSE_MS = 200;
+/** An entry of a box that is so much later than now was put there by nobody who sends letters, and none could follow it. */
+const AHEAD_MS = 24 * 3_600_000;
+const BEGINNING = "0-0";
+/** Senders that are remembered. */
+const SENDERS_MAX = 10_000;
+
+export interface InboxOptions<Message> extends MailOptions {
+  readonly protocols: readonly number[];
+  /** Throws a `ProtocolError` where what somebody has said is none of the messages that come here. */
+  readonly read: (message: unknown) => Message;
+  /** Takes what somebody has said, in its order. What it throws is told as damage, and the next is read. */
+  readonly onMessage: (from: string, message: Message) => void;
+  /** A letter cannot be read: it was sealed with another secret, speaks another protocol, or is none. */
+  readonly onDamage: (why: string) => void;
+}
+
+/** Reads what is sent to one member of a fleet, as it comes. */
+export class Inbox<Message> {
+  readonly #options: InboxOptions<Message>;
+  /** A read that waits holds its connection. */
+  readonly #reader: RedisConnection;
+  readonly #numbers = new BoundedCache<Numbers>(SENDERS_MAX);
+  #last = BEGINNING;
+  #readMs = -Infinity;
+  /** Whether what waits is to be taken together, and what was read is to be taken away. */
+  #isTaking = true;
+  #reads = 0;
+  #isClosed = false;
+  #ended: Promise<void> | null = null;
+
+  constructor(options: InboxOptions<Message>) {
+    this.#options = options;
+    this.#reader = options.connection.another("inbox");
+  }
+
+  /** What had come by then has been read, by the clock of this process. */
+  get readMs(): number {
+    return this.#readMs;
+  }
+
+  start(): void {
+    this.#ended ??= this.#read();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    // A read that waits would hold up its end.
+    this.#reader.client.disconnect();
+    await Promise.all([this.#reader.close(), this.#ended]);
+    const { connection, keys, id } = this.#options;
+    // It is left to expire: what comes too late would make a new one, of which nobody has said when it does.
+    if (connection.isReady) connection.client.xtrim(keys.of("mail", id), "MAXLEN", 0).catch(() => undefined);
+  }
+
+  async #read(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        const askedMs = performance.now();
+        const { entries, areAll } = await this.#entries(askedMs);
+        // What lies beside a letter is asked for while the one before it is read: of all together there might be gigabytes.
+        let opening = this.#open(entries[0]);
+        for (const [at, { id, packed }] of entries.entries()) {
+          this.#last = id;
+          const letter = await opening;
+          opening = this.#open(entries[at + 1]);
+          if (letter !== null) this.#take(letter);
+          // What is due by the clock does not wait until all long ones are read.
+          if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
+        }
+        if (areAll) this.#readMs = askedMs;
+        this.#dropSides(entries);
+        // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
+        if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
+      } catch (error) {
+        // Redis is away, or this is the end; or what is in the place of the box is none.
+        if (replyOf(error) === "WRONGTYPE") await this.#clear();
+        // Together with others nothing is taken that is too long to be read.
+        this.#isTaking = true;
+        if (!this.#isClosed) await delay(PAUSE_MS);
+      }
+    }
+  }
+
+  /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
+  async #entries(askedMs: number): Promise<Taken> {
+    const { client } = this.#reader;
+    const { keys, id } = this.#options;
+    const box = keys.of("mail", id);
+    if (this.#isTaking) {
+      const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
+      this.#isTaking = there.length > 0;
+      this.#reads = 0;
+      if (this.#isTaking) return { entries: there, areAll: isWhole(there) };
+      this.#readMs = askedMs;
+    }
+    const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
+    const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
+    const next = Array.isArray(stream) ? entriesOf(stream[1]) : [];
+    this.#reads += next.length;
+    const isBehind = askedMs - this.#readMs > READ_MS;
+    this.#isTaking = this.#reads >= READS_MAX || isBehind || (this.#reads > 0 && next.length === 0);
+    return { entries: next, areAll: next.length === 0 };
+  }
+
+  /** A letter, or what is wrong with it. */
+  async #open(entry: Entry | undefined): Promise<Letter<unknown> | string | null> {
+    if (entry === undefined) return null;
+    const { packed } = entry;
+    const { keys, id, payloads, protocols } = this.#options;
+    if (packed.length > LETTER_BYTES_MAX) return "a letter that is too long";
+    try {
+      return readLetter(await payloads.unpack(packed, keys.of("mail", id)), protocols);
+    } catch (error) {
+      return wordsOf(error);
+    }
+  }
+
+  #take(letter: Letter<unknown> | string): void {
+    const { read, onMessage, onDamage } = this.#options;
+    if (typeof letter === "string") return onDamage(letter);
+    if (!this.#isNew(letter)) return;
+    for (const message of letter.messages) {
+      try {
+        onMessage(letter.from, read(message));
+      } catch (error) {
+        onDamage(wordsOf(error));
+      }
+    }
+  }
+
+  /** Long texts lie beside their letters, and nobody needs them any more. */
+  #dropSides(entries: readonly Entry[]): void {
+    const { connection, payloads } = this.#options;
+    const sides = entries.flatMap(({ packed }) => payloads.sideOf(packed) ?? []);
+    if (sides.length > 0 && connection.isReady) connection.client.unlink(sides).catch(() => undefined);
+  }
+
+  /** Whoever has sent something that was in it says it again, or is told that it was lost. */
+  async #clear(): Promise<void> {
+    this.#options.onDamage("an entry that bars the box for all that comes");
+    this.#last = BEGINNING;
+    const { keys, id } = this.#options;
+    await this.#reader.client.del(keys.of("mail", id)).catch(() => undefined);
+  }
+
+  #isNew({ from, seq }: Letter<unknown>): boolean {
+    return this.#numbers.getOrMake(from, () => new Numbers()).take(seq);
+  }
+}

@@ -1,0 +1,163 @@
+import { answerOf } from "../../store/redis/answer.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
+import type { Seal } from "../../store/redis/seal.ts";
+import type { FleetKeys } from "./keys.ts";
+import { isMember } from "./fields.ts";
+import type { MachineInfo } from "./messages.ts";
+import { readInfo } from "./read-info.ts";
+
+/** How often a member says that it is there, and how long that holds. */
+const BEAT_MS = 1_000;
+const SEEN_MS = 5_000;
+const LEFT_MS = 60_000;
+/** No member's clock is so far ahead of another's. */
+const AHEAD_MS = 3_600_000;
+const MEMBERS_MAX = 10_000;
+const INFO_MAX_BYTES = 64 * 1024;
+/** What members say is read of so many at once: it may be as much as fits into Redis. */
+const PAGE = 256;
+
+export type MemberKind = "server" | "machine";
+
+export interface MemberOptions {
+  readonly connection: RedisConnection;
+  readonly keys: FleetKeys;
+  readonly seal: Seal;
+}
+
+/** Says every second that a member of the fleet is there, and what there is to know of it. */
+export class Presence {
+  readonly #options: MemberOptions;
+  readonly #kind: MemberKind;
+  readonly #id: string;
+  readonly #info: () => string;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemberOptions, kind: MemberKind, id: string, info: () => string) {
+    this.#options = options;
+    this.#kind = kind;
+    this.#id = id;
+    this.#info = info;
+  }
+
+  /** Resolves when the fleet knows it, or Redis has not answered for a while. */
+  start(): Promise<void> {
+    this.#timer = setInterval(() => void this.say(), BEAT_MS);
+    return this.say();
+  }
+
+  /** Says it now, because something has changed. */
+  async say(): Promise<void> {
+    const { connection, keys, seal } = this.#options;
+    const key = keys.of(this.#kind, this.#id);
+    const list = keys.of(`${this.#kind}s`);
+    const nowMs = Date.now();
+    await answerOf(connection, (client) =>
+      client
+        .pipeline()
+        .set(key, seal.close(this.#info(), key), "PX", SEEN_MS)
+        .zadd(list, nowMs, this.#id)
+        .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
+        .zremrangebyscore(list, nowMs + AHEAD_MS, "+inf")
+        .pexpire(list, LEFT_MS)
+        .exec(),
+    );
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    const { connection, keys } = this.#options;
+    const list = keys.of(`${this.#kind}s`);
+    await answerOf(connection, (client) =>
+      client.pipeline().del(keys.of(this.#kind, this.#id)).zrem(list, this.#id).exec(),
+    );
+  }
+}
+
+/** Who is there, and how many there are that cannot be read: they have another secret, or are none. */
+export interface Machines {
+  readonly machines: ReadonlyMap<string, MachineInfo>;
+  readonly unreadable: number;
+}
+
+/** The machines that are there now, by their ids; `null` where Redis does not say. */
+export async function readMachines(options: MemberOptions): Promise<Machines | null> {
+  return readAll(options, async () => {
+    const machines = new Map<string, MachineInfo>();
+    const ids = await listOf(options, "machine");
+    let unreadable = 0;
+    await heard(options, "machine", ids, (id, text) => {
+      const info = text === null ? null : readInfo(text, id);
+      if (info === null) unreadable++;
+      else machines.set(id, info);
+    });
+    return { machines, unreadable };
+  });
+}
+
+/** Which of these servers are there; `null` where Redis does not say. */
+export async function readServers(options: MemberOptions, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
+  return readAll(options, async () => {
+    const there = new Set<string>();
+    await heard(options, "server", ids, (id, text) => {
+      if (text !== null) there.add(id);
+    });
+    return there;
+  });
+}
+
+/** How many servers are there that cannot be read; `null` where Redis does not say. */
+export async function countForeignServers(options: MemberOptions): Promise<number | null> {
+  return readAll(options, async () => {
+    let foreign = 0;
+    await heard(options, "server", await listOf(options, "server"), (_id, text) => {
+      if (text === null) foreign++;
+    });
+    return foreign;
+  });
+}
+
+/** What is wrong with so many of the other kind that are there and cannot be read. */
+export function foreignWords(count: number, kind: MemberKind): string {
+  const [they, we] = kind === "server" ? ["servers", "machine"] : ["worker machines", "server"];
+  return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
+}
+
+/** Those that have said last that they are there. */
+async function listOf({ connection, keys }: MemberOptions, kind: MemberKind): Promise<readonly string[]> {
+  const ids = await connection.client.zrange(keys.of(`${kind}s`), 0, `${MEMBERS_MAX - 1}`, "REV");
+  return ids.filter(isMember);
+}
+
+/** Tells what those say who are there: `null` where that cannot be opened. */
+async function heard(
+  { connection, keys, seal }: MemberOptions,
+  kind: MemberKind,
+  ids: readonly string[],
+  tell: (id: string, text: string | null) => void,
+): Promise<void> {
+  for (let at = 0; at < ids.length; at += PAGE) {
+    const page = ids.slice(at, at + PAGE);
+    const pipeline = connection.client.pipeline();
+    // One more than there may be shows that it is more.
+    for (const id of page) pipeline.getrange(keys.of(kind, id), 0, INFO_MAX_BYTES);
+    const answers = (await pipeline.exec()) ?? [];
+    for (const [index, id] of page.entries()) {
+      const sealed = answers[index]?.[1];
+      if (typeof sealed === "string" && sealed !== "") tell(id, opened(sealed, keys.of(kind, id), seal));
+    }
+  }
+}
+
+function opened(sealed: string, key: string, seal: Seal): string | null {
+  if (sealed.length > INFO_MAX_BYTES) return null;
+  try {
+    return seal.open(sealed, key);
+  } catch {
+    return null;
+  }
+}
+
+async function readAll<T>({ connection }: MemberOptions, read: () => Promise<T>): Promise<T | null> {
+  return (await answerOf(connection, read)) ?? null;
+}

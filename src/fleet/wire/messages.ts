@@ -1,0 +1,174 @@
+import type { Ask } from "../../base/protocol/ask.ts";
+import type { Delegated, DelegatedAnswer } from "../../base/protocol/delegation.ts";
+import type { RunLimits } from "../../base/protocol/messages.ts";
+import type { ToolScript } from "../../base/protocol/script.ts";
+import type { Ticket } from "../../base/ticket.ts";
+import type { TextRef } from "../texts/texts.ts";
+import type { Turn } from "../gate/turn.ts";
+
+/**
+ * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, mail brings all else. Each
+ * version of the protocol has a queue of its own, so no machine is given what it cannot read; mail says its version.
+ */
+export const PROTOCOL = 1;
+
+/** Versions that a machine understands, the newest first. */
+export const UNDERSTOOD: readonly number[] = [PROTOCOL];
+
+export function queueName(protocol: number): string {
+  return `calls-${protocol}`;
+}
+
+/** A tool as it travels: its code is elsewhere, by content, and its config is only told to those who ask for it. */
+export interface FleetScript extends Omit<ToolScript, "text" | "config"> {
+  /** Of all that the tool is: servers that have the same tool have one key for it. */
+  readonly key: string;
+  readonly text: TextRef;
+  readonly hasConfig: boolean;
+}
+
+/** What a machine enforces; the rest is the server's. */
+export interface FleetLimits extends RunLimits {
+  readonly wallMs: number;
+  readonly queueMs: number;
+}
+
+export interface FleetCallData {
+  /** Unique within its server. */
+  readonly run: number;
+  /** Of `scripts` and of `limits`. */
+  readonly script: number;
+  readonly limits: number;
+  readonly tenant: string;
+  readonly callId: string;
+  /** JSON. */
+  readonly args: string;
+  readonly command?: string;
+  readonly seed: string;
+  /** What the call's clock shows at its start: the same wherever and however often it starts. */
+  readonly nowMs: number;
+  readonly stream: boolean;
+  /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
+  readonly ticket?: Ticket;
+  /** What its machine may carry out itself, of `delegations`. */
+  readonly delegated?: { readonly name: string; readonly of: number };
+}
+
+/** The data of a job of BullMQ. */
+export interface JobEnvelope {
+  /** When it is due, for those who change the order and need not know what it is. */
+  readonly turn: Turn;
+  /** A `JobData`: see `Payloads`. */
+  readonly packed: string;
+}
+
+/** A job: calls that go together, or a module that is to be inspected. */
+export interface JobData {
+  readonly v: number;
+  readonly server: string;
+  readonly scripts: readonly FleetScript[];
+  readonly limits: readonly FleetLimits[];
+  readonly calls: readonly FleetCallData[];
+  readonly delegations?: readonly Delegated[];
+  /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
+  readonly isInspection?: boolean;
+  /** Whether some of its calls have been begun before in another job: its first start has to ask for leave as well. */
+  readonly isAgain?: boolean;
+}
+
+/** What has to be known of a call that another machine had begun. */
+export interface Resumption {
+  readonly run: number;
+  /** How often it was started. */
+  readonly attempts: number;
+  /** How many steps it had asked, and what it was answered: `PlannedAnswer[]` as JSON, or empty text. */
+  readonly asked: number;
+  readonly plan: string;
+}
+
+/** How a call ended on its machine: an executor's `Reply`, whose starts are the machine's own. */
+export interface FleetReply {
+  readonly ok: boolean;
+  /** The output's JSON, or a `Failure`'s. */
+  readonly payload: string;
+  readonly cpuMs: number;
+  readonly waitedMs: number;
+  readonly wallMs: number;
+  readonly heapBytes: number;
+  readonly attempts: number;
+  readonly logs: string;
+  readonly dropped: number;
+  readonly heard?: number;
+  /** How long the machine refuses the tool's calls. */
+  readonly refusedForMs?: number;
+}
+
+/** What is said of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
+interface Said {
+  readonly run: number;
+  readonly start: number;
+}
+
+export type MachineMessage =
+  /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
+  | { readonly kind: "taken"; readonly job: string; readonly start: number }
+  /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
+  | (Said & Ask & { readonly kind: "ask"; readonly job: string })
+  /** What came of something that it was to carry out; the answer is an `Answer` as JSON. */
+  | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
+  /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
+  | (Said & { readonly kind: "log"; readonly at: number; readonly lines: readonly string[]; readonly isFull?: true })
+  | (Said & { readonly kind: "progress"; readonly payload: string })
+  | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
+  | (Said & { readonly kind: "restart"; readonly attempts: number })
+  | (Said & { readonly kind: "done"; readonly reply: FleetReply })
+  /** It lacks a tool's code, which has expired or was lost, or its config, which is sealed for this key. */
+  | { readonly kind: "need"; readonly script: string; readonly what: "text" | "config"; readonly publicKey: string };
+
+export type ServerMessage =
+  /** Of a job that another machine had begun: the calls that have not ended meanwhile. */
+  | { readonly kind: "resume"; readonly job: string; readonly start: number; readonly calls: readonly Resumption[] }
+  | {
+      readonly kind: "answer";
+      readonly run: number;
+      readonly step: number;
+      readonly attempt: number;
+      /** An `Answer` as JSON. */
+      readonly answer: string;
+    }
+  /** Of this start of this job: the same call may have come to the machine once more. */
+  | (Said & { readonly kind: "cancel"; readonly job: string })
+  /** The lines have come that were the last for a while. */
+  | (Said & { readonly kind: "logged"; readonly job: string })
+  /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
+  | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
+
+/** What a machine says of itself. */
+export interface MachineInfo {
+  readonly id: string;
+  /** The versions of the protocol that it understands. */
+  readonly protocols: readonly number[];
+  readonly slots: number;
+  readonly busySlots: number;
+  readonly isReady: boolean;
+  readonly isDraining: boolean;
+  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
+  readonly starts: { readonly [kind: string]: number };
+  readonly heapBytes: { readonly [tool: string]: number };
+  readonly rssBytes: number;
+  readonly quarantined: readonly string[];
+  readonly isSandboxed: boolean;
+  /** The name of its system. */
+  readonly host?: string;
+  /** How often it has said this: so it can be seen when it did so last, whatever its clock shows. */
+  readonly beat?: number;
+}
+
+/** All that a sender says to one recipient in one turn of its event loop. */
+export interface Letter<Message> {
+  readonly v: number;
+  readonly from: string;
+  /** Counts the letters from this sender to this recipient: one that comes twice is read once. */
+  readonly seq: number;
+  readonly messages: readonly Message[];
+}

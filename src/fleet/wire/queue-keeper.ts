@@ -1,0 +1,40 @@
+import { answerOf } from "../../store/redis/answer.ts";
+import type { Fleet } from "./fleet.ts";
+
+/** What BullMQ keeps of a queue besides its jobs: lists of ids, counters, a few settings. It never lets them expire. */
+const PARTS = ["active", "events", "id", "marker", "meta", "pc", "prioritized", "stalled", "wait"] as const;
+/** How long they stay when there is no member of the fleet any more. */
+const TTL_MS = 3_600_000;
+const KEEP_MS = 10_000;
+
+/** Keeps a fleet's queue for as long as it has a member, so that nothing of it is left in Redis for good. */
+export class QueueKeeper {
+  readonly #fleet: Fleet;
+  readonly #queue: string;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(fleet: Fleet, protocol: number) {
+    this.#fleet = fleet;
+    this.#queue = fleet.queueOf(protocol);
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.#keep(), KEEP_MS);
+    void this.#keep();
+  }
+
+  /** Keeps what has come since for the last time. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#keep();
+  }
+
+  async #keep(): Promise<void> {
+    const { connection, keys } = this.#fleet;
+    await answerOf(connection, (client) => {
+      const pipeline = client.pipeline();
+      for (const part of PARTS) pipeline.pexpire(keys.of(this.#queue, part), TTL_MS);
+      return pipeline.exec();
+    });
+  }
+}

@@ -1,0 +1,111 @@
+import { describeExcess, isObject } from "../../base/json.ts";
+import { type Isolation, isModuleContract, RUNTIMES } from "../../base/protocol/script.ts";
+import { type Delegated, ON_MACHINES } from "../../base/protocol/delegation.ts";
+import { ProtocolError } from "../../base/protocol/wire.ts";
+import {
+  briefly,
+  type Fields,
+  isAmount,
+  isCount,
+  isKey,
+  isLine,
+  isListOf,
+  isMember,
+  isShort,
+  isStart,
+  isText,
+  isTime,
+  readText,
+} from "./fields.ts";
+import type { FleetCallData, FleetLimits, FleetScript, JobData } from "./messages.ts";
+import { isTextRef } from "../texts/packing.ts";
+
+const SEED = /^[0-9a-f]{1,128}$/i;
+/** Isolates larger than this are nobody's: V8 would refuse them only when they have filled. */
+const MEMORY_MAX_MB = 1_048_576;
+const ISOLATIONS: ReadonlySet<unknown> = new Set(["instance", "context", "isolate", "shared"]);
+const RUNTIME_NAMES: ReadonlySet<unknown> = new Set(RUNTIMES);
+
+/** What a job brings. Throws a `ProtocolError` with words for an operator. */
+export function readJobData(text: string, protocols: readonly number[]): JobData {
+  const data = readText(text, "a job");
+  if (!isObject(data)) throw new ProtocolError("a job that is none");
+  const { v } = data;
+  if (!isCount(v) || !protocols.includes(v)) {
+    throw new ProtocolError(`it speaks protocol ${briefly(v)}, and this machine understands ${protocols.join(", ")}`);
+  }
+  if (!isMember(data["server"])) throw new ProtocolError("it has no server");
+  if (!isJobData(data)) throw new ProtocolError("what it brings is no calls");
+  return data;
+}
+
+function isJobData(data: Fields): data is Fields & JobData {
+  const { scripts, limits, calls, isInspection, isAgain, delegations = [] } = data;
+  if (!isListOf(scripts, isScript) || !isListOf(limits, isLimits) || !isListOf(calls, isCall)) return false;
+  // A number twice would be two calls of which nobody could say which is meant.
+  if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
+  const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
+  if (!isListOf(delegations, isDelegation) || !calls.every((call) => isDelegated(call.delegated, delegations)))
+    return false;
+  return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
+}
+
+/** How much of a tool's world is new for each call. */
+export function isIsolation(value: unknown): value is Isolation {
+  return ISOLATIONS.has(value);
+}
+
+function isScript(script: Fields): script is Fields & FleetScript {
+  const { key, name, version, runtime, isolation, memoryMb, contract, text, hasConfig } = script;
+  const isNamed = isKey(key) && isText(name) && isText(version) && isTextRef(text);
+  const isKnown = RUNTIME_NAMES.has(runtime) && isIsolation(isolation);
+  const isContract = contract === null || isModuleContract(contract);
+  const isSized = isStart(memoryMb) && memoryMb <= MEMORY_MAX_MB;
+  return isNamed && isKnown && isContract && isSized && typeof hasConfig === "boolean";
+}
+
+function isLimits(limits: Fields): limits is Fields & FleetLimits {
+  const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs } = limits;
+  return [cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs].every(isAmount);
+}
+
+function isCall(call: Fields): call is Fields & FleetCallData {
+  const { run, script, limits, tenant, callId, args, command, seed, nowMs, stream, ticket } = call;
+  const isPlaced = isCount(run) && isCount(script) && isCount(limits) && isTime(nowMs) && typeof stream === "boolean";
+  const isNamed = isText(tenant) && isText(callId) && (command === undefined || isText(command));
+  if (ticket !== undefined && !(isObject(ticket) && isTicket(ticket))) return false;
+  return isPlaced && isNamed && typeof seed === "string" && SEED.test(seed) && isArgs(args);
+}
+
+function isTicket({ digest, holder, tool }: Fields): boolean {
+  return isShort(digest) && isShort(holder) && isText(tool);
+}
+
+/** What machines may carry out: lists of what those say who grant it, and ids of stores, by the names of capabilities. */
+function isDelegation(delegation: Fields): delegation is Fields & Delegated {
+  const { grants, stores } = delegation;
+  return isByCapability(grants, Array.isArray) && isByCapability(stores, isShort);
+}
+
+function isByCapability(values: unknown, is: (value: unknown) => boolean): boolean {
+  if (!isObject(values)) return false;
+  return Object.entries(values).every(([name, value]) => ON_MACHINES.some((one) => one === name) && is(value));
+}
+
+function isDelegated(delegated: unknown, delegations: readonly unknown[]): boolean {
+  if (delegated === undefined) return true;
+  if (!isObject(delegated)) return false;
+  const { name, of } = delegated;
+  return isShort(name) && isCount(of) && of < delegations.length;
+}
+
+/** Whether arguments are JSON, and nothing more: calls that go together are one text on their way into their isolate. */
+function isArgs(args: unknown): args is string {
+  if (!isLine(args) || describeExcess(args) !== null) return false;
+  try {
+    JSON.parse(args);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,188 @@
+import { isErrorCode } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
+import type { Answer } from "../../base/protocol/ask.ts";
+import type { PlannedAnswer } from "../../base/protocol/messages.ts";
+import { ProtocolError } from "../../base/protocol/wire.ts";
+import {
+  briefly,
+  type Fields,
+  isCount,
+  isKey,
+  isLine,
+  isListOf,
+  isMember,
+  isShort,
+  isStart,
+  isText,
+  isTime,
+  readText,
+} from "./fields.ts";
+import type { FleetReply, Letter, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
+import { isTextRef } from "../texts/packing.ts";
+
+/*
+ * What the members of a fleet say to each other, checked field by field before anybody acts on it: whoever can write to Redis, and a
+ * peer of another version or that is broken, must not be able to end a process. Checked by hand, because each call crosses here twice.
+ */
+
+/** A letter; its messages are read one by one. Throws a `ProtocolError`. */
+export function readLetter(text: string, protocols: readonly number[]): Letter<unknown> {
+  const letter = readText(text, "a letter");
+  if (!isObject(letter)) throw new ProtocolError("a letter that is none");
+  const { v, from, seq, messages } = letter;
+  if (!isCount(v) || !protocols.includes(v)) {
+    throw new ProtocolError(`a letter of protocol ${briefly(v)}, and this one understands ${protocols.join(", ")}`);
+  }
+  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("a letter that is none");
+  return { v, from, seq, messages };
+}
+
+/** What a machine says. Throws a `ProtocolError`. */
+export function readMachineMessage(message: unknown): MachineMessage {
+  if (isObject(message) && isMachineMessage(message)) return message;
+  throw new ProtocolError("a message of a machine that is none");
+}
+
+/** What a server says. Throws a `ProtocolError`. */
+export function readServerMessage(message: unknown): ServerMessage {
+  if (isObject(message) && isServerMessage(message)) return message;
+  throw new ProtocolError("a message of a server that is none");
+}
+
+/** An `Answer`, as `answer` carries it. Throws a `ProtocolError`. */
+export function readAnswer(text: string): Answer {
+  const answer = readText(text, "an answer");
+  if (isObject(answer) && isAnswer(answer)) return answer;
+  throw new ProtocolError("an answer that is none");
+}
+
+/** A resumption's plan. Throws a `ProtocolError`. */
+export function readPlan(text: string): readonly PlannedAnswer[] {
+  const plan = text === "" ? [] : readText(text, "a plan");
+  if (Array.isArray(plan) && plan.every(isPlannedAnswer)) return plan;
+  throw new ProtocolError("a plan that is none");
+}
+
+/** The lines of a reply's `logs`, each as `log` carries it. Throws a `ProtocolError`. */
+export function readLines(logs: string): readonly string[] {
+  const lines = logs === "" ? [] : readText(logs, "a log");
+  if (Array.isArray(lines) && lines.every(isLogLine)) return lines.map((line) => JSON.stringify(line));
+  throw new ProtocolError("a log that is none");
+}
+
+function isMachineMessage(message: Fields): message is Fields & MachineMessage {
+  if (message["kind"] === "taken") return isShort(message["job"]) && isStart(message["start"]);
+  if (message["kind"] === "need") {
+    const { script, what, publicKey } = message;
+    return isKey(script) && (what === "text" || what === "config") && isShort(publicKey);
+  }
+  if (!isCount(message["run"]) || !isStart(message["start"])) return false;
+  switch (message["kind"]) {
+    case "ask": {
+      const { job, step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
+      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
+      const isMarked = (isDelegated === undefined || isDelegated === true) && isUsed(used);
+      return isShort(job) && isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
+    }
+    case "told": {
+      const { step, attempt, heard, answer, outcome, durationMs, used, refused } = message;
+      const isPlaced = isStart(step) && isStart(attempt) && (heard === undefined || isCount(heard));
+      const isSaid = (answer === null || isText(answer)) && OUTCOMES.has(outcome) && isTime(durationMs);
+      return isPlaced && isSaid && isUsed(used) && (refused === undefined || (isObject(refused) && isRefused(refused)));
+    }
+    case "log": {
+      const { at, lines, isFull } = message;
+      const isMarked = isFull === undefined || isFull === true;
+      return isCount(at) && Array.isArray(lines) && lines.every(isText) && isMarked;
+    }
+    case "progress":
+      return isText(message["payload"]);
+    case "timed":
+      return isStart(message["step"]) && isTime(message["nowMs"]);
+    case "restart":
+      return isCount(message["attempts"]);
+    case "done":
+      return isObject(message["reply"]) && isReply(message["reply"]);
+    default:
+      return false;
+  }
+}
+
+/** What came of something that a machine carried out. */
+const OUTCOMES: ReadonlySet<unknown> = new Set(["ok", "denied", "failed", "limit"]);
+/** Numbers of what a capability bounds by itself. */
+const USED_MAX = 16;
+
+function isUsed(used: unknown): boolean {
+  return used === undefined || (Array.isArray(used) && used.length <= USED_MAX && used.every(isCount));
+}
+
+function isRefused({ asked, granted, remedy }: Fields): boolean {
+  return isText(asked) && isText(granted) && isText(remedy);
+}
+
+function isReply(reply: Fields): reply is Fields & FleetReply {
+  const { ok, payload, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard, refusedForMs } = reply;
+  const isUsed = isTime(cpuMs) && isTime(waitedMs) && isTime(wallMs) && isTime(heapBytes);
+  const isCounted = isCount(attempts) && isCount(dropped) && (heard === undefined || isCount(heard));
+  const isSaid = typeof ok === "boolean" && isText(payload) && isText(logs);
+  return isUsed && isCounted && isSaid && (refusedForMs === undefined || isTime(refusedForMs));
+}
+
+function isServerMessage(message: Fields): message is Fields & ServerMessage {
+  switch (message["kind"]) {
+    case "answer": {
+      const { run, step, attempt, answer } = message;
+      return isCount(run) && isStart(step) && isStart(attempt) && isText(answer);
+    }
+    case "cancel":
+    case "logged":
+      return isCount(message["run"]) && isShort(message["job"]) && isStart(message["start"]);
+    case "resume":
+      return isShort(message["job"]) && isStart(message["start"]) && isListOf(message["calls"], isResumption);
+    case "have": {
+      const { script, text, config } = message;
+      return isKey(script) && (text === undefined || isTextRef(text)) && (config === undefined || isText(config));
+    }
+    default:
+      return false;
+  }
+}
+
+function isResumption(call: Fields): call is Fields & Resumption {
+  return isCount(call["run"]) && isCount(call["attempts"]) && isCount(call["asked"]) && isPlan(call["plan"]);
+}
+
+function isPlan(plan: unknown): boolean {
+  try {
+    return isText(plan) && readPlan(plan).length >= 0;
+  } catch {
+    return false;
+  }
+}
+
+function isAnswer(answer: Fields): answer is Fields & Answer {
+  switch (answer["kind"]) {
+    case "value":
+      return isTime(answer["nowMs"]) && isLine(answer["json"]);
+    case "failure":
+      return isTime(answer["nowMs"]) && isObject(answer["failure"]) && isFailure(answer["failure"]);
+    case "diverged":
+      return isText(answer["message"]);
+    default:
+      return false;
+  }
+}
+
+function isFailure({ code, message, type, stack }: Fields): boolean {
+  const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
+  return isErrorCode(code) && isText(message) && isNamed;
+}
+
+function isLogLine(line: unknown): boolean {
+  return Array.isArray(line) && line.length === 2 && line.every(isText);
+}
+
+function isPlannedAnswer(planned: unknown): planned is PlannedAnswer {
+  return Array.isArray(planned) && planned.length === 2 && isCount(planned[0]) && isTime(planned[1]);
+}

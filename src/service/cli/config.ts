@@ -1,0 +1,79 @@
+import { Command } from "commander";
+import type { Configuration, Source } from "../config/configuration.ts";
+import type { EffectiveValue } from "../config/effective.ts";
+import { SETTINGS } from "../config/names.ts";
+import { readSettings } from "./open-engine.ts";
+import { print, printJson } from "./output.ts";
+
+interface Options {
+  readonly config?: string;
+  readonly json?: true;
+}
+
+/** `glovebox config`: what the configuration comes to, and whose word each value is. */
+export function configCommand(): Command {
+  const command = new Command("config").description("show, or check, the configuration that commands use here");
+  const add = (name: string, description: string) => command.command(name).description(description);
+  withFile(add("print", "show every value that is in force, and where it comes from"))
+    .option("--json", "as JSON")
+    .action(printSettings);
+  withFile(add("check", "say whether the configuration can be used")).action(check);
+  add("names", "list every setting, and its variable in the environment").action(printNames);
+  return command;
+}
+
+function withFile(command: Command): Command {
+  return command.option(
+    "--config <file>",
+    "configuration (default: glovebox.config.yaml or .json, where there is one)",
+  );
+}
+
+async function printSettings({ config, json }: Options): Promise<void> {
+  const values = await checked(await readSettings(config));
+  if (json === true) return printJson(values);
+  const [settings, shown] = [values.map(({ setting }) => setting), values.map(({ value }) => JSON.stringify(value))];
+  const widths = [settings, shown].map((texts) => Math.max(...texts.map((text) => Math.min(text.length, 40))));
+  for (const [at, { setting, source }] of values.entries()) {
+    print(`${setting.padEnd(widths[0] ?? 0)}  ${(shown[at] ?? "").padEnd(widths[1] ?? 0)}  ${describe(source)}`);
+  }
+}
+
+async function check({ config }: Options): Promise<void> {
+  const settings = await readSettings(config);
+  await checked(settings);
+  print(
+    settings.file === undefined
+      ? "there is no configuration here, and none is needed"
+      : "the configuration can be used",
+  );
+}
+
+function printNames(): void {
+  const width = Math.max(...SETTINGS.map(({ path }) => path.join(".").length));
+  for (const { path, variable } of SETTINGS) print(`${path.join(".").padEnd(width)}  ${variable}`);
+}
+
+/** The values in force, once neither the engine nor what knows the service's keys has anything against them. */
+async function checked(settings: Configuration): Promise<readonly EffectiveValue[]> {
+  const { checkOptions, orUsage } = await import("./open-engine.ts");
+  await orUsage(checkOptions(settings.values));
+  const { ServiceKeys } = await import("./service-keys.ts");
+  new ServiceKeys(settings.values, process.env);
+  const { effectiveValues } = await import("../config/effective.ts");
+  return effectiveValues(settings);
+}
+
+function describe(source: Source): string {
+  switch (source.kind) {
+    case "file":
+      return `${source.file}:${source.line}`;
+    case "variable":
+    case "flag":
+      return source.name;
+    case "default":
+      return "default";
+    default:
+      return source satisfies never;
+  }
+}

@@ -1,0 +1,78 @@
+import { Command } from "commander";
+import type { Explanation } from "../../engine/explanation.ts";
+import type { Finding } from "../../broker/findings.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { explainWorkflow } from "./explain-workflow.ts";
+import { openEngine, readConfig } from "./open-engine.ts";
+import { isWorkflow } from "./open-workflow.ts";
+import { print, printJson } from "./output.ts";
+
+interface Options {
+  readonly tenant: string;
+  readonly tools?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+
+/** `glovebox explain`: what a tool may do, and whose word that is. */
+export function explainCommand(): Command {
+  return new Command("explain")
+    .description("show what a tool is granted, and within which limits; or what of a workflow can be run")
+    .argument(
+      "[tool]",
+      "name of a tool, or a workflow's YAML file (default: what all tools, and the policy, say in vain)",
+    )
+    .option("--tenant <name>", "the tenant whose calls are meant", "")
+    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--json", "as JSON")
+    .action(explain);
+}
+
+async function explain(name: string | undefined, { tenant, json, ...sources }: Options): Promise<void> {
+  if (name !== undefined && isWorkflow(name)) return explainWorkflow(name, json === true, sources);
+  const config = await readConfig(sources.config);
+  await using engine = await openEngine(sources, config, {
+    workers: 1,
+    executor: { kind: "process", spare: false },
+  });
+  if (name === undefined) {
+    const findings = engine.lint();
+    if (findings.length > 0) process.exitCode = EXIT.FAILED;
+    if (json === true) return printJson(findings);
+    for (const line of section("in vain", findings.map(rowOf), "nothing")) print(line);
+    return;
+  }
+  const explanation = engine.explain(name, { tenant });
+  if (explanation === undefined) throw new CliError(EXIT.USAGE, `there is no tool "${name}"`);
+  if (json === true) return printJson(explanation);
+  for (const line of lines(explanation)) print(line);
+}
+
+function lines({ tool, tenant, isolation, grants, limits, findings }: Explanation): string[] {
+  const granted = grants.map(({ capability, granted: what, from, onMachines }): Row => [
+    capability,
+    onMachines === true ? `${what}, on worker machines as well` : what,
+    from,
+  ]);
+  const limited = limits.map(({ limit, value, from }): Row => [limit, String(value), from]);
+  return [
+    `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}`,
+    ...section("granted", granted, "nothing"),
+    ...section("limits", limited, "none"),
+    ...section("asks in vain for", findings.map(rowOf), "nothing"),
+  ];
+}
+
+type Row = readonly [first: string, second: string, third: string];
+
+function rowOf({ tool, pointer, reason, remediation }: Finding & { readonly tool?: string | null }): Row {
+  return [`${tool ?? ""}${pointer}`, reason, remediation];
+}
+
+/** A headline, and rows of three. */
+function section(title: string, rows: readonly Row[], none: string): string[] {
+  if (rows.length === 0) return [`${title}: ${none}`];
+  const width = Math.max(...rows.map(([first]) => first.length));
+  return [`${title}:`, ...rows.map(([first, second, third]) => `  ${first.padEnd(width)}  ${second}  (${third})`)];
+}

@@ -1,0 +1,45 @@
+import { Command, Option } from "commander";
+import { openEngine, readConfig } from "./open-engine.ts";
+import { say } from "./output.ts";
+import { LOG_LEVELS } from "../config/schema.ts";
+
+interface Options {
+  readonly tools?: string;
+  readonly config?: string;
+  readonly logLevel: string;
+}
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+const DRAIN_MS = 2_000;
+
+/** `glovebox mcp`: the tools of a folder for a client that started this process. Stdout is the protocol's alone. */
+export function mcpCommand(): Command {
+  return new Command("mcp")
+    .description("serve the tools of a folder to a client of the Model Context Protocol, over stdin and stdout")
+    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .addOption(
+      new Option("--log-level <level>", "what is logged, as JSON lines on stderr").choices(LOG_LEVELS).default("warn"),
+    )
+    .action(serve);
+}
+
+async function serve({ logLevel, ...sources }: Options, command: Command): Promise<void> {
+  const config = await readConfig(sources.config);
+  const { pino } = await import("pino");
+  const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
+  const engine = await openEngine(sources, config, { logger });
+  const { serveMcp } = await import("../mcp/stdio.ts");
+  const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
+  const connection = serveMcp(engine, identity, ({ message }) => say(`glovebox: ${message}`));
+  await Promise.race([connection.closed, aSignal()]);
+  await connection.close();
+  await engine.close({ drainMs: DRAIN_MS });
+}
+
+/** Resolves when whoever started this process wants it to end. */
+function aSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of SIGNALS) process.once(signal, () => resolve());
+  });
+}

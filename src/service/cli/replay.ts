@@ -1,0 +1,75 @@
+import { readFile, stat } from "node:fs/promises";
+import { Command } from "commander";
+import type { Recording } from "../../engine/replay/recording.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { print, printJson, say } from "./output.ts";
+
+const FILE_MAX_BYTES = 512 * 1024 * 1024;
+
+const INSPECT = "127.0.0.1:9229";
+
+interface Options {
+  readonly result?: true;
+  readonly inspect?: string | true;
+}
+
+/** `glovebox replay`: a recorded call once more, without the world. */
+export function replayCommand(): Command {
+  return new Command("replay")
+    .description("run a recorded call again, offline, and say whether its result is the recorded one")
+    .argument("<file>", "recording, as `run --record FILE` writes it")
+    .option("--result", "print the whole result instead of its output")
+    .option(
+      "--inspect [address]",
+      "wait for a debugger at this address, and run the call under it (default: 127.0.0.1:9229); the tool then runs " +
+        "outside of an isolate, behind a V8 context and Node's permissions only: debug only what you would run yourself",
+    )
+    .action(replay);
+}
+
+async function replay(file: string, options: Options): Promise<void> {
+  const recording = await read(file);
+  if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
+  const { requireReplayable } = await import("../../engine/replay/recording.ts");
+  orRefuse(file, () => requireReplayable(recording));
+  const { replayCall } = await import("../../engine/replay/replay-call.ts");
+  const { result, isSame } = await replayCall(recording);
+  for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
+  if (options.result === true) printJson(result);
+  else if (result.success) printJson(result.output);
+  if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
+  say(isSame ? "glovebox: the result is the recorded one" : "glovebox: the result is not the recorded one");
+  process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
+}
+
+/** Outside of any isolate, so that a debugger can see it. */
+async function inspect(recording: Recording, address: string): Promise<void> {
+  const { debugCall } = await import("../../engine/replay/debug/debug-call.ts");
+  const { ok, payload } = await debugCall(recording, {
+    inspect: address,
+    onNotice: (text) => say(text.trimEnd()),
+    onLog: (level, message) => say(`[${level}] ${message}`),
+  });
+  if (ok) print(payload);
+  else say(`glovebox: ${payload}`);
+  process.exitCode = ok ? EXIT.OK : EXIT.FAILED;
+}
+
+async function read(file: string): Promise<Recording> {
+  const found = await stat(file).catch(() => {
+    throw new CliError(EXIT.USAGE, `there is no file ${file}`);
+  });
+  if (found.size > FILE_MAX_BYTES) throw new CliError(EXIT.INVALID, `${file} has more than ${FILE_MAX_BYTES} bytes`);
+  const text = await readFile(file, "utf8");
+  const { readRecording } = await import("../../engine/replay/recording.ts");
+  return orRefuse(file, () => readRecording(text));
+}
+
+/** A recording that cannot be used is the caller's. */
+function orRefuse<T>(file: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    throw new CliError(EXIT.INVALID, `${file}: ${error instanceof Error ? error.message : "it cannot be read"}`);
+  }
+}

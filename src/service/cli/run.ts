@@ -1,0 +1,132 @@
+import { stat, writeFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { Command } from "commander";
+import type { Engine } from "../../engine/engine.ts";
+import type { ErrorCode } from "../../base/errors.ts";
+import type { Progress, ToolResult } from "../../base/result.ts";
+import { isObject } from "../../base/json.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readConfig } from "./open-engine.ts";
+import { isWorkflow } from "./open-workflow.ts";
+import { printJson, say } from "./output.ts";
+import { runWorkflow } from "./run-workflow.ts";
+
+interface Options {
+  readonly input?: string;
+  readonly tools?: string;
+  readonly config?: string;
+  readonly record?: string;
+  readonly result?: true;
+  readonly force?: true;
+  readonly var?: readonly string[];
+}
+
+/** A tool to run, and the engine that has it. */
+interface Opened extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly name: string;
+}
+
+const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
+const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
+const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
+const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
+
+/** `glovebox run`: one call, its output on stdout, its console on stderr; or a workflow. */
+export function runCommand(): Command {
+  return new Command("run")
+    .description("run a tool once, or a workflow")
+    .argument("<tool>", "name of a tool, or path of its module; or a workflow's YAML file")
+    .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin")
+    .option("--tools <dir>", "folder of tools to find the name in (default: the configuration's, else the samples)")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--record <file>", "write all that the call depends on to a file, for `glovebox replay`")
+    .option("--result", "print the whole result instead of its output")
+    .option("--force", "let the workflow's artifacts replace files")
+    .option("--var <name=value>", "a variable for the workflow's templates; may be given again", collect)
+    .action(run);
+}
+
+function collect(one: string, before: readonly string[] = []): readonly string[] {
+  return [...before, one];
+}
+
+async function run(tool: string, options: Options): Promise<void> {
+  const { input, record, force, var: variables, ...shared } = options;
+  if (isWorkflow(tool)) {
+    if (input !== undefined || record !== undefined) throw new CliError(EXIT.USAGE, NO_TOOL);
+    return runWorkflow(tool, {
+      ...shared,
+      ...(force === undefined ? {} : { force }),
+      ...(variables === undefined ? {} : { var: variables }),
+    });
+  }
+  if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
+  if (input === undefined)
+    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (add --help for all that there is)");
+  await runTool(tool, input, options);
+}
+
+async function runTool(tool: string, input: string, options: Options): Promise<void> {
+  const args = await readInput(input);
+  await using opened = await open(tool, options);
+  const { engine, name } = opened;
+  const result = await engine.execute(
+    { name, arguments: args },
+    {
+      record: options.record !== undefined,
+      onLog: ({ level, message }) => say(`[${level}] ${message}`),
+      onProgress: (progress) => say(describeProgress(progress)),
+    },
+  );
+  const { recording, ...metadata } = result.metadata;
+  report({ ...result, metadata }, options.result === true);
+  // What was refused never ran, and has no recording.
+  if (options.record === undefined || recording === undefined) return;
+  // It holds what the tool was given and what it was answered: nobody else's business.
+  await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
+}
+
+/** `[3 of 5] copying` */
+function describeProgress({ progress, total, message }: Progress): string {
+  return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
+}
+
+function report(result: ToolResult, whole: boolean): void {
+  const { success, output, error } = result;
+  if (whole) printJson(result);
+  else if (success) printJson(output);
+  if (error === null) return;
+  process.exitCode = INVALID_INPUT.includes(error.code) ? EXIT.INVALID : EXIT.FAILED;
+  if (!whole) say(`glovebox: ${error.code}: ${error.type}: ${error.message}`);
+}
+
+async function readInput(input: string): Promise<Record<string, unknown>> {
+  const json = input === "-" ? await text(process.stdin) : input;
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new CliError(EXIT.INVALID, "the input is not JSON");
+  }
+  if (!isObject(value)) throw new CliError(EXIT.INVALID, 'the input is not an object such as {"a":1,"b":2}');
+  return value;
+}
+
+async function open(tool: string, { tools, config }: Options): Promise<Opened> {
+  const isPath = tools === undefined && (/[\\/]|\.(?:[jt]s|mjs|zip|tar\.gz|tgz)$/.test(tool) || tool === ".");
+  const engine = await openEngine({ tools: isPath ? tool : tools }, await readConfig(config), ENGINE);
+  const names = engine.list().map(({ name }) => name);
+  const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
+  if (name !== undefined) return { engine, name, [Symbol.asyncDispose]: () => engine.close() };
+  await engine.close();
+  const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
+  throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
+}
+
+async function notAmong(names: readonly string[], tool: string): Promise<string> {
+  // A file beside which somebody stands is taken for a name unless it is written as a path.
+  const isFile = await stat(tool).then(Boolean, () => false);
+  const hint = isFile ? `; write ./${tool} for the one that is here` : "";
+  return `there is no tool "${tool}" among ${names.join(", ")}${hint}`;
+}

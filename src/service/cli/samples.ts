@@ -1,0 +1,61 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Policy } from "../../broker/policy.ts";
+import { type CustomCapability, defineCapability } from "../../broker/capabilities/custom.ts";
+
+/**
+ * The host's side of the sample tools: where they are, and what they are granted. Commands use it when no other
+ * folder is named.
+ */
+
+const FOLDER = fileURLToPath(new URL("../../../fixtures/tools", import.meta.url));
+
+/** The folder of the sample tools; nothing where the package was installed without them. */
+export function sampleTools(): string | undefined {
+  return existsSync(FOLDER) ? FOLDER : undefined;
+}
+
+/** What one euro was worth on the day, for a demonstration that needs no network. */
+const DATE = "2026-01-02";
+const PER_EURO: ReadonlyMap<string, number> = new Map([
+  ["EUR", 1],
+  ["USD", 1.25],
+  ["GBP", 0.8],
+  ["CHF", 0.95],
+  ["JPY", 160],
+]);
+
+const CURRENCY = { enum: [...PER_EURO.keys()] };
+
+/** The capability `exchange`, of which the tool `convert-currency` asks the rate of two currencies. */
+export const sampleCapabilities: readonly CustomCapability[] = [
+  defineCapability({
+    name: "exchange",
+    methods: {
+      rate: {
+        input: {
+          type: "object",
+          properties: { from: CURRENCY, to: CURRENCY },
+          required: ["from", "to"],
+          additionalProperties: false,
+        },
+        output: {
+          type: "object",
+          properties: { rate: { type: "number", exclusiveMinimum: 0 }, date: { type: "string" } },
+          required: ["rate", "date"],
+          additionalProperties: false,
+        },
+        handler: ({ from, to }: { from: string; to: string }) => ({ rate: perEuro(to) / perEuro(from), date: DATE }),
+      },
+    },
+  }),
+];
+
+/** Grants `exchange` to the one tool that needs it. */
+export const samplePolicy: Policy = { rules: [{ tools: ["convert-currency"], allow: { exchange: true } }] };
+
+function perEuro(currency: string): number {
+  const rate = PER_EURO.get(currency);
+  if (rate === undefined) throw new RangeError(`there is no rate for ${currency}`);
+  return rate;
+}

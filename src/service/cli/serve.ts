@@ -1,0 +1,155 @@
+import path from "node:path";
+import { isatty } from "node:tty";
+import { Command } from "commander";
+import type { Configuration } from "../config/configuration.ts";
+import { SERVICE_DEFAULTS } from "../config/effective.ts";
+import type { Config } from "../config/schema.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../engine/options.ts";
+import { StoreError } from "../../base/store-error.ts";
+import type { Server } from "../http/server.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readSettings, withSamples } from "./open-engine.ts";
+import { print, say } from "./output.ts";
+import { Reload } from "./reload.ts";
+import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
+import type { Keys } from "../access/keys.ts";
+import { ServiceManager, takeSocket } from "./service-manager.ts";
+import { addSettingFlags, readFlags } from "./setting-flags.ts";
+import { StopSignals } from "./stop-signals.ts";
+
+interface Options {
+  readonly config?: string;
+  readonly watch?: true;
+}
+
+const FLAGS = [
+  { flags: "--tools <dir>", setting: "tools", otherwise: "the configuration's, else the samples" },
+  { flags: "--host <address>", setting: "host", otherwise: SERVICE_DEFAULTS.host },
+  { flags: "--port <number>", setting: "port", otherwise: SERVICE_DEFAULTS.port },
+  { flags: "--workers <number>", setting: "workers", otherwise: WORKERS_DEFAULT },
+  { flags: "--executor <kind>", setting: "executor/kind", otherwise: "process" },
+  { flags: "--sandbox <mode>", setting: "executor/sandbox", otherwise: "auto" },
+  { flags: "--drain-ms <number>", setting: "drainMs", otherwise: SERVICE_DEFAULTS.drainMs },
+  { flags: "--drain-delay-ms <number>", setting: "drainDelayMs", otherwise: SERVICE_DEFAULTS.drainDelayMs },
+  { flags: "--assets <dir>", setting: "assets/path" },
+  { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
+  { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
+];
+
+/** `glovebox serve`: tools over HTTP. */
+export function serveCommand(): Command {
+  const command = new Command("serve")
+    .description("serve the tools of a folder over HTTP")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .option("--watch", "reload when the configuration or a tool changes on disk");
+  return addSettingFlags(command, FLAGS).action((options: Options) => serve(options, command));
+}
+
+async function serve(options: Options, command: Command): Promise<void> {
+  const fd = takeSocket(process.env);
+  const flags = readFlags(command, FLAGS);
+  // What a reload finds there again, though keys are taken out of the process's own environment.
+  const environment = { ...process.env };
+  const { values, file } = await readSettings(options.config, flags, environment);
+  const keys = new ServiceKeys(values, environment);
+  if (keys.keys.size === 0 && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
+  // Before any tool is there that might be allowed to see the environment.
+  forgetKeys(process.env, values);
+  // A file that has gone is no reason to serve what it has not said.
+  const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
+  const { pino } = await import("pino");
+  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
+  const server = await listen(engine, values, keys.keys, fd);
+  const manager = new ServiceManager(process.env);
+  const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
+  const reloadNow = async (): Promise<void> => {
+    await manager.reloading();
+    await reload.run();
+    await manager.ready(`listening on ${server.url}`);
+  };
+  const watching = options.watch === true ? await watch(values, file, reloadNow) : null;
+  onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
+  warn(engine, keys.keys);
+  print(`glovebox listening on ${server.url}`);
+  void manager.ready(`listening on ${server.url}`);
+}
+
+/** Who calls a service again does so after its restart as well. */
+function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOptions {
+  if (idempotency?.url !== undefined) return idempotency;
+  return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };
+}
+
+async function listen(engine: Engine, values: Config, keys: Keys, fd: number | undefined): Promise<Server> {
+  const { createServer } = await import("../http/server.ts");
+  const { host, port } = { ...SERVICE_DEFAULTS, ...values };
+  const { drainMs = SERVICE_DEFAULTS.drainMs, drainDelayMs = SERVICE_DEFAULTS.drainDelayMs } = values;
+  const { bodyBytes, reusePort, assets } = values;
+  try {
+    return await createServer(engine, {
+      ...(fd === undefined ? { host, port } : { fd }),
+      drainMs,
+      keys,
+      ...(values.hosts === undefined ? {} : { hosts: values.hosts }),
+      ...(values.publicUrl === undefined ? {} : { publicUrl: values.publicUrl }),
+      ...(values.origins === undefined ? {} : { origins: values.origins }),
+      drainDelayMs,
+      ...(bodyBytes === undefined ? {} : { bodyBytes }),
+      ...(reusePort === undefined ? {} : { reusePort }),
+      ...(assets === undefined ? {} : { assets }),
+    });
+  } catch (error) {
+    await engine.close({ drainMs: 0 });
+    if (error instanceof StoreError || error instanceof TypeError) throw new CliError(EXIT.USAGE, error.message);
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    const where = fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`;
+    throw new CliError(EXIT.USAGE, `cannot listen on ${where}: ${code}`);
+  }
+}
+
+async function watch(values: Config, file: string | undefined, reload: () => Promise<void>): Promise<Disposable> {
+  const { watchPlaces } = await import("./watch.ts");
+  const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? tool : tool.path));
+  return watchPlaces([...(file === undefined ? [] : [file]), ...tools], () => void reload());
+}
+
+function warn(engine: Engine, keys: Keys): void {
+  if (keys.size === 0) {
+    say("glovebox: there are no keys: only this machine reaches the server, and whoever is on it may use it");
+  }
+  const { kind, sandbox } = engine.stats().executor;
+  if (kind !== "process") return;
+  if (sandbox.kind !== "off") return say(`glovebox: executors run inside ${sandbox.kind}`);
+  say(`glovebox: executors run without a sandbox of the operating system: ${sandbox.reason}`);
+}
+
+/** SIGTERM and SIGINT stop, a second one at once; SIGHUP reloads, and stops where it says that the terminal has gone. */
+function onSignals(server: Server, manager: ServiceManager, reload: () => Promise<void>, onStop: () => void): void {
+  const wasTerminal = isatty(2);
+  const signals = new StopSignals(() => {
+    onStop();
+    void manager.stopping();
+    void stop(server, manager).finally(() => {
+      signals[Symbol.dispose]();
+      process.removeAllListeners("SIGHUP");
+    });
+  });
+  process.on("SIGHUP", () => {
+    if (wasTerminal && !isatty(2)) signals.take("SIGHUP");
+    else if (!signals.hasBegun) void reload();
+  });
+}
+
+/** With the server closed nothing keeps this process, but for the listeners of signals. */
+async function stop(server: Server, manager: ServiceManager): Promise<void> {
+  try {
+    await server.close();
+    process.exitCode = EXIT.OK;
+  } catch (error) {
+    say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
+    process.exitCode = EXIT.FAILED;
+  }
+  manager[Symbol.dispose]();
+}

@@ -1,0 +1,184 @@
+import type { JsonSchema } from "../../base/json.ts";
+import { compileSchema } from "../../base/schema/schema.ts";
+import type { StatsSnapshot } from "../http/sampler.ts";
+import { CliError, EXIT } from "./exit.ts";
+
+/** What `GET /v1/stats` answers; of a server of another version, as far as it is shown. */
+export type Snapshot = StatsSnapshot;
+
+/** What one tool's calls came to in the last second. */
+export type ToolLine = Snapshot["tools"][number];
+
+/** A server whose snapshots are asked for. */
+export interface StatsServer {
+  readonly url: URL;
+  readonly key: string | undefined;
+}
+
+const ANSWERS_WITHIN_MS = 10_000;
+/** Snapshots come each second. */
+const SILENCE_MS = 10_000;
+const SNAPSHOT_MAX_CHARS = 1024 * 1024;
+
+const NUMBER = { type: "number" };
+const TEXT = { type: "string" };
+const BOOLEAN = { type: "boolean" };
+const MILLISECONDS = { type: ["number", "null"] };
+
+/** An object that has all of these, may have the others, and whatever else later servers say. */
+function all(properties: Record<string, JsonSchema>, others: Record<string, JsonSchema> = {}): JsonSchema {
+  return { type: "object", properties: { ...properties, ...others }, required: Object.keys(properties) };
+}
+
+const MACHINE = all({
+  id: TEXT,
+  host: { type: ["string", "null"] },
+  state: TEXT,
+  slots: NUMBER,
+  busySlots: NUMBER,
+  protocols: { type: "array", items: NUMBER },
+  isSandboxed: BOOLEAN,
+  silentMs: NUMBER,
+});
+
+const FLEET = all({
+  machines: NUMBER,
+  slots: NUMBER,
+  busySlots: NUMBER,
+  waitingJobs: NUMBER,
+  isRedisUp: BOOLEAN,
+  problem: { type: ["string", "null"] },
+  seen: { type: "array", items: MACHINE },
+  unlisted: NUMBER,
+  unreadable: NUMBER,
+});
+
+const SNAPSHOT = all({
+  time: TEXT,
+  uptimeMs: NUMBER,
+  state: TEXT,
+  calls: all({
+    perSecond: NUMBER,
+    errorsPerSecond: NUMBER,
+    p50Ms: MILLISECONDS,
+    p95Ms: MILLISECONDS,
+    p99Ms: MILLISECONDS,
+  }),
+  queued: NUMBER,
+  running: NUMBER,
+  executor: all(
+    { kind: TEXT, ready: BOOLEAN, spareReady: BOOLEAN, rssBytes: NUMBER, sandbox: all({ kind: TEXT }) },
+    { fleet: FLEET },
+  ),
+  isolates: all({ active: NUMBER, warm: NUMBER, blank: NUMBER }),
+  restarts: NUMBER,
+  quarantined: { type: "array", items: TEXT },
+  tools: {
+    type: "array",
+    items: all({
+      name: TEXT,
+      callsPerSecond: NUMBER,
+      errorsPerSecond: NUMBER,
+      cpuMsPerSecond: NUMBER,
+      p99Ms: MILLISECONDS,
+    }),
+  },
+  http: all({ connections: NUMBER, streams: NUMBER }),
+});
+
+/** Asks for one snapshot. Rejects with a `CliError` where there is none to be had. */
+export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
+  const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+  const response = await request(server, "application/json", signal);
+  let text = "";
+  for await (const part of textOf(response)) text = within(text + part);
+  return parseSnapshot(text);
+}
+
+/**
+ * Gives a snapshot each second until `signal` is aborted, or the server ends. Throws a `CliError` where there are none
+ * to be had, and where they cease to come.
+ */
+export async function* followSnapshots(server: StatsServer, signal: AbortSignal): AsyncGenerator<Snapshot> {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  try {
+    const response = await request(server, "text/event-stream", AbortSignal.any([signal, silence.signal]));
+    let text = "";
+    for await (const part of textOf(response)) {
+      const events = within(text + part).split("\n\n");
+      text = events.pop() ?? "";
+      // Whoever was away for a while wants to see what is now.
+      const latest = events.findLast((event) => event.startsWith("data:"));
+      if (latest === undefined) continue;
+      timer.refresh();
+      yield parseSnapshot(latest.slice("data:".length));
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function request({ url, key }: StatsServer, accept: string, signal: AbortSignal): Promise<Response> {
+  const headers = { accept, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
+  const response = await fetch(new URL("v1/stats", url), { headers, signal, redirect: "error" }).catch(
+    (error: unknown) => {
+      throw new CliError(EXIT.FAILED, `${url.origin} cannot be reached: ${reasonOf(error)}`);
+    },
+  );
+  if (response.ok) return response;
+  await response.body?.cancel();
+  throw new CliError(EXIT.FAILED, `${url.origin} answers with ${response.status}${advice(response.status)}`);
+}
+
+function advice(status: number): string {
+  switch (status) {
+    case 401:
+    case 403:
+      return ": it wants a key with the role metrics; --key-env NAME says which variable holds one";
+    case 404:
+      return ": it tells no stats";
+    default:
+      return "";
+  }
+}
+
+/** What is known of a request that got no answer, in the system's words. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const { cause } = error;
+  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
+  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
+}
+
+async function* textOf({ body }: Response): AsyncGenerator<string> {
+  if (body === null) return;
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of body as ReadableStream<Uint8Array<ArrayBuffer>>)
+      yield decoder.decode(bytes, { stream: true });
+  } catch (error) {
+    throw new CliError(EXIT.FAILED, `the connection was lost: ${reasonOf(error)}`);
+  }
+}
+
+function within(text: string): string {
+  if (text.length <= SNAPSHOT_MAX_CHARS) return text;
+  throw new CliError(EXIT.FAILED, "the server's answer is too long for a snapshot");
+}
+
+const check = compileSchema(SNAPSHOT, "outputSchema");
+
+function parseSnapshot(text: string): Snapshot {
+  const value = parseJson(text);
+  if (check.check(value).length > 0) throw new CliError(EXIT.FAILED, "the server's answer is no snapshot");
+  return value as Snapshot;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { Command } from "commander";
+import type { Override } from "../config/configuration.ts";
+import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS } from "../config/effective.ts";
+import type { Config } from "../config/schema.ts";
+import type { MachineOptions } from "../../fleet/machine/machine.ts";
+import { FLEET_DEFAULT, resolveOptions, WORKERS_DEFAULT } from "../../engine/options.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
+import { forgetKeys } from "./service-keys.ts";
+import { addSettingFlags, readFlags } from "./setting-flags.ts";
+import { runWorker, type WorkerServiceOptions } from "./worker-service.ts";
+
+interface Options {
+  readonly config?: string;
+}
+
+const { slotsPerWorker, host, port, drainMs } = MACHINE_DEFAULTS;
+
+const FLAGS = [
+  { flags: "--redis <url>", setting: "executor/url" },
+  { flags: "--fleet <name>", setting: "executor/fleet", otherwise: FLEET_DEFAULT },
+  { flags: "--slots <number>", setting: "machine/slots", otherwise: `${slotsPerWorker} for each isolate thread` },
+  { flags: "--workers <number>", setting: "workers", otherwise: WORKERS_DEFAULT },
+  { flags: "--sandbox <mode>", setting: "executor/sandbox", otherwise: "auto" },
+  { flags: "--host <address>", setting: "machine/host", otherwise: host },
+  { flags: "--port <number>", setting: "machine/port", otherwise: port },
+  { flags: "--drain-ms <number>", setting: "machine/drainMs", otherwise: drainMs },
+  { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
+];
+
+/** Servers and machines may have one configuration, in which a server may also say that it runs calls itself. */
+const IN_A_FLEET: Override = {
+  path: ["executor", "kind"],
+  value: "queue",
+  source: { kind: "flag", name: "glovebox worker" },
+};
+
+/** `glovebox worker`: runs calls of agent servers that share a Redis with it. */
+export function workerCommand(): Command {
+  const command = new Command("worker")
+    .description("run the calls of a fleet's servers on this machine; its secret is in GLOVEBOX_FLEET_SECRET")
+    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)");
+  return addSettingFlags(command, FLAGS).action((options: Options) => work(options, command));
+}
+
+async function work({ config }: Options, command: Command): Promise<void> {
+  const { values } = await readSettings(config, [IN_A_FLEET, ...readFlags(command, FLAGS)]);
+  const { machine, service } = await orUsage(decide(values));
+  // What this process starts has no use for it.
+  forgetKeys(process.env, values);
+  const { pino } = await import("pino");
+  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const { startMachine } = await import("../../fleet/machine/machine.ts");
+  await runWorker(() => orUsage(startMachine({ ...machine, logger })), service);
+}
+
+/** All that a machine needs to know. Rejects as `createEngine` does. */
+async function decide(
+  values: Config,
+): Promise<{ readonly machine: MachineOptions; readonly service: WorkerServiceOptions }> {
+  if (values.executor === undefined || typeof values.executor === "string" || values.executor.url === undefined)
+    throw new CliError(
+      EXIT.USAGE,
+      "say where the fleet's Redis is: --redis URL, GLOVEBOX_EXECUTOR__URL or executor.url",
+    );
+  const { executor, workers, idempotency, fetch, kv } = resolveOptions(engineOptions(values));
+  if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
+  const { slots, ...door } = machineSettings(values.machine, workers);
+  const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox } = executor;
+  const ledger = idempotency.kind === "redis" ? idempotency : undefined;
+  const isolates = { warmIsolates, rssMb, spare, recycle, sandbox };
+  // What servers keep in a file is not for machines.
+  const delegate = { fetch, kv: "url" in kv ? kv : undefined };
+  return {
+    machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates, delegate },
+    service: { fleet, ...door },
+  };
+}

@@ -1,0 +1,83 @@
+import { readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { isObject } from "../../base/json.ts";
+import type { Position, YamlText } from "../../base/yaml-text.ts";
+import { ConfigError } from "./config-error.ts";
+import { CONFIG_SCHEMA, HIDDEN, URLS } from "./schema.ts";
+
+/** The names under which a configuration is looked for, in this order. */
+const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
+
+const FILE_MAX_BYTES = 1024 * 1024;
+/** Longer lines are not shown. */
+const EXCERPT_MAX = 160;
+/** Where secrets may stand. */
+const SECRET_PARTS: readonly string[] = [...HIDDEN, ...URLS].map((place) => place.slice(0, place.indexOf("/")));
+/** What may be shown: of what has no such name nobody knows what it is. */
+const SHOWN_PARTS = new Set(Object.keys(CONFIG_SCHEMA.properties ?? {}).filter((name) => !SECRET_PARTS.includes(name)));
+
+/** A configuration's file as it was read. */
+export interface ConfigFile {
+  /** As messages name it: without its folder. */
+  readonly shown: string;
+  /** The folder that its paths start from. */
+  readonly folder: string;
+  readonly value: unknown;
+  readonly positionOf: YamlText["positionOf"];
+  /** Names a place, and shows its line where no secret can stand in it. */
+  readonly pointOut: (position: Position, problem: string) => string;
+}
+
+/** The configuration of a folder, where there is one. */
+export async function findConfig(folder: string): Promise<string | undefined> {
+  for (const name of CONFIG_NAMES) {
+    const file = path.join(folder, name);
+    if ((await stat(file).catch(() => null))?.isFile() === true) return file;
+  }
+  return undefined;
+}
+
+/** Reads a file of YAML or JSON. Rejects with a `ConfigError`. */
+export async function readConfigFile(file: string): Promise<ConfigFile> {
+  const shown = path.basename(file);
+  const { size } = await stat(file).catch(() => {
+    throw new ConfigError(`${shown}: there is no such file`);
+  });
+  if (size > FILE_MAX_BYTES) throw new ConfigError(`${shown}: it has more than ${FILE_MAX_BYTES} bytes`);
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new ConfigError(`${shown}: it cannot be read: ${error.code}`);
+  });
+  const { readYamlText, YamlError } = await import("../../base/yaml-text.ts");
+  try {
+    const read = readYamlText(text);
+    const pointOut = (position: Position, problem: string) => {
+      const place = `${shown}:${position.line}:${position.column}: ${problem}`;
+      return isSecret(read, position.line) ? place : place + excerpt(text, position);
+    };
+    const folder = path.dirname(path.resolve(file));
+    return { shown, folder, value: read.value ?? {}, positionOf: read.positionOf, pointOut };
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    const { message, position } = error;
+    // What the parser could not read may be anything, secrets as well: of it only the place is told.
+    if (position === undefined) throw new ConfigError(`${shown}: ${message}`);
+    const [problem] = message.split(/: |\\/);
+    throw new ConfigError(`${shown}:${position.line}:${position.column}: ${problem}`);
+  }
+}
+
+function isSecret({ value, positionOf, lastLineOf }: YamlText, line: number): boolean {
+  if (!isObject(value)) return true;
+  return Object.keys(value).some((part) => {
+    const last = lastLineOf([part]) ?? 0;
+    return !SHOWN_PARTS.has(part) && positionOf([part], "key").line <= line && line <= last;
+  });
+}
+
+/** The line with a mark below its place. */
+function excerpt(text: string, { line, column }: Position): string {
+  const shown = text.split(/\r?\n/, line)[line - 1] ?? "";
+  if (shown.trim() === "" || shown.length > EXCERPT_MAX) return "";
+  const margin = `${line} | `;
+  return `\n  ${margin}${shown}\n  ${" ".repeat(margin.length + column - 1)}^`;
+}

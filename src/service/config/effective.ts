@@ -1,0 +1,79 @@
+import { isObject } from "../../base/json.ts";
+import { resolveOptions } from "../../engine/options.ts";
+import type { Configuration, Source } from "./configuration.ts";
+import { type Config, HIDDEN, URLS } from "./schema.ts";
+
+/** One value that is in force, and whose word it is. */
+export interface EffectiveValue {
+  /** `limits.wallMs` */
+  readonly setting: string;
+  readonly value: unknown;
+  readonly source: Source;
+}
+
+/** What the service does where nobody says anything. */
+export const SERVICE_DEFAULTS = {
+  host: "127.0.0.1",
+  port: 8_080,
+  drainMs: 5_000,
+  drainDelayMs: 0,
+  logLevel: "warn",
+} as const satisfies Config;
+
+/** What a worker machine does where nobody says anything. */
+export const MACHINE_DEFAULTS = {
+  slotsPerWorker: 8,
+  host: "127.0.0.1",
+  port: 9_464,
+  drainMs: 30_000,
+} as const;
+
+const SHOWN_INSTEAD = "(not shown)";
+
+/** All that is in force, setting by setting, with nothing that may be a secret. Throws as `createEngine` does. */
+export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
+  const { executor, workers, limits, maxLimits, queue, kv, stateDir } = resolveOptions(values);
+  const machine = machineSettings(values.machine, workers);
+  const decided = { executor, workers, machine, limits, maxLimits, queue, kv, stateDir };
+  return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({
+    setting: path.join("."),
+    value: isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,
+    source: sourceOf(path),
+  }));
+}
+
+/** What a worker machine does, with everything decided. */
+export function machineSettings(
+  given: Config["machine"] = {},
+  workers: number,
+): Required<NonNullable<Config["machine"]>> {
+  const { slotsPerWorker, ...defaults } = MACHINE_DEFAULTS;
+  return { slots: workers * slotsPerWorker, ...defaults, ...given };
+}
+
+/** The parts of a value that have none themselves; of a list, its items. */
+function leaves(value: unknown, path: readonly string[]): readonly (readonly [readonly string[], unknown])[] {
+  // What has no bound is not written in JSON.
+  if (value === undefined || value === Number.POSITIVE_INFINITY) return [];
+  if (isHidden(path)) return [[path, value]];
+  const isSection = isObject(value) && !path.includes("rules");
+  const isList = Array.isArray(value) && path.length <= 2;
+  if (!isSection && !isList) return [[path, value]];
+  return Object.entries(value).flatMap(([name, part]) => leaves(part, [...path, name]));
+}
+
+function isHidden(path: readonly string[]): boolean {
+  return isOneOf(HIDDEN, path);
+}
+
+function isOneOf(places: readonly string[], path: readonly string[]): boolean {
+  return places.some((place) => {
+    const names = place.split("/");
+    return names.length === path.length && names.every((name, at) => name === "*" || name === path[at]);
+  });
+}
+
+/** A URL without what stands in it before its hosts. */
+function withoutPassword(url: unknown): unknown {
+  return typeof url === "string" ? url.replace(/:\/\/.*@/s, "://…@") : url;
+}

@@ -1,0 +1,111 @@
+import type { Role } from "../../access/caller.ts";
+import { json, refusals, type ApiAnswer, type RouteDescription } from "./route-description.ts";
+import { type ApiSchema, SCHEMAS } from "./schemas.ts";
+
+/** A route with what is to be said of it. */
+export interface DescribedRoute {
+  readonly method: string;
+  /** As the router has it: `/v1/tools/:name`. */
+  readonly url: string;
+  readonly role: Role | "anybody";
+  readonly description: RouteDescription;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Of the API, and not of the package that serves it. */
+const VERSION = "1.0.0";
+
+const TAGS = {
+  calls: "Running tools.",
+  tools: "Which tools there are.",
+  packages: "Packages of tools.",
+  watching: "For those who watch the server.",
+  protocols: "Other protocols.",
+} as const satisfies Readonly<Record<RouteDescription["tag"], string>>;
+
+/** What every route that asks for a key may answer. */
+const KEYED: Readonly<Record<number, ApiAnswer>> = {
+  ...refusals({ 401: "No key, or none that the server knows.", 403: "The key's roles do not have this one." }),
+  429: { ...json("Too many requests.", SCHEMAS.ToolResult), headers: { "Retry-After": "Seconds." } },
+};
+const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Something went wrong inside.", SCHEMAS.PlainError) };
+
+/** The schemas that have names, so that they are referred to wherever they stand. */
+const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
+
+/** The description of an API as OpenAPI 3.1 has it. */
+export function openApiDocument(routes: readonly DescribedRoute[]): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routes) (paths[pathOf(route.url)] ??= {})[route.method.toLowerCase()] = operationOf(route);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Glovebox",
+      version: VERSION,
+      description: "Runs tools nobody has to trust.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: Object.fromEntries(
+        Object.entries(SCHEMAS).map(([name, schema]) => [name, withReferences(schema, name)]),
+      ),
+      securitySchemes: { key: { type: "http", scheme: "bearer", description: "A server without keys asks for none." } },
+    },
+  };
+}
+
+function operationOf({ role, description: said }: DescribedRoute): Json {
+  const answers = { ...ANY, ...(role === "anybody" ? {} : KEYED), ...said.answers };
+  return {
+    operationId: said.id,
+    tags: [said.tag],
+    summary: said.summary,
+    ...(said.description === undefined ? {} : { description: said.description }),
+    parameters: [
+      ...parametersOf(said.params ?? {}, "path"),
+      ...parametersOf(said.query ?? {}, "query"),
+      ...parametersOf(said.headers ?? {}, "header"),
+    ],
+    ...(said.body === undefined ? {} : { requestBody: { required: true, content: withReferences(said.body) } }),
+    responses: Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer)])),
+    security: role === "anybody" ? [] : [{ key: [] }, {}],
+    "x-role": role,
+    ...(said.events === undefined ? {} : { "x-events": withReferences(said.events) }),
+  };
+}
+
+function parametersOf(named: Readonly<Record<string, string>>, place: "path" | "query" | "header"): readonly Json[] {
+  const required = place === "path";
+  const schema = { type: "string" };
+  return Object.entries(named).map(([name, description]) => ({ name, in: place, required, description, schema }));
+}
+
+function responseOf({ description, content, headers }: ApiAnswer): Json {
+  const described = Object.entries(headers ?? {}).map(([name, text]) => [
+    name,
+    { description: text, schema: { type: "string" } },
+  ]);
+  return {
+    description,
+    ...(headers === undefined ? {} : { headers: Object.fromEntries(described) }),
+    ...(content === undefined ? {} : { content: withReferences(content) }),
+  };
+}
+
+/** Puts references in the place of schemas that have names, but for the one that is `self`. */
+function withReferences(value: unknown, self?: string): unknown {
+  const name = nameOf.get(value);
+  if (name !== undefined && name !== self) return { $ref: `#/components/schemas/${name}` };
+  if (Array.isArray(value)) return value.map((one) => withReferences(one));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value as ApiSchema).map(([key, one]) => [key, withReferences(one)]));
+}
+
+/** `/v1/tools/:name` as OpenAPI writes it. */
+function pathOf(url: string): string {
+  return url.replaceAll(/:(\w+)/g, "{$1}");
+}

@@ -1,0 +1,90 @@
+import { fastify, type FastifyError, type FastifyInstance } from "fastify";
+import { describeExcess } from "../../base/json.ts";
+import { sendError, sendExpectation, sendNotFound, sendOverBudget } from "./answers.ts";
+import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
+import { type Access, addAccess } from "./access.ts";
+import { answerClientError } from "./client-error.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
+import { addDrain } from "./drain.ts";
+import { addTraffic, type Traffic } from "./traffic.ts";
+import { refuseNameless } from "./nameless.ts";
+import { limitPipelining } from "./pipelining.ts";
+import { SILENCE_MS } from "./unread.ts";
+
+/** How often connections are looked at whose requests take too long. */
+const LOOK_EVERY_MS = 5_000;
+const HEAD_MAX_BYTES = 16 * 1024;
+/** Longer than any that fits into a request's first line: names that no tool can have are answered like unknown ones. */
+const NAME_LENGTH_MAX = 65_536;
+
+/** What an app has besides its routes. */
+export interface AppOptions {
+  readonly limits?: ConnectionLimits;
+  /** What the bodies of all requests under way may have together. */
+  readonly bodiesBytes?: number;
+  /** Where its requests are counted. Default: nowhere. */
+  readonly traffic?: Traffic;
+}
+
+/** An app without routes: who is let in, how requests are read, for how long, and what is answered where there is nothing. */
+export function createApp(
+  bodyBytes: number,
+  access: Access,
+  { limits = CONNECTION_LIMITS, bodiesBytes = BODIES_BYTES_DEFAULT, traffic }: AppOptions = {},
+): FastifyInstance {
+  const { headersMs, requestMs, keepAliveMs, unreadMs, maxConnections } = limits;
+  const app = fastify({
+    bodyLimit: bodyBytes,
+    connectionTimeout: SILENCE_MS,
+    requestTimeout: requestMs,
+    keepAliveTimeout: keepAliveMs,
+    http: {
+      // Answered in the form of a result, which Node would not do.
+      requireHostHeader: false,
+      headersTimeout: headersMs,
+      maxHeaderSize: HEAD_MAX_BYTES,
+      connectionsCheckingInterval: Math.min(LOOK_EVERY_MS, headersMs, requestMs),
+    },
+    clientErrorHandler: (error, socket) =>
+      answerClientError(error, socket, (status) => traffic?.countNowhere("", status)),
+    // Keys such as __proto__ are data like others: `JSON.parse` makes them a body's own, nothing here copies by
+    // assignment, and on their way into the isolate they are text again.
+    onProtoPoisoning: "ignore",
+    onConstructorPoisoning: "ignore",
+    // While the server closes, the engine says so itself, in the form of a result.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: NAME_LENGTH_MAX },
+    // No hooks are run for these.
+    frameworkErrors: (error, { method }, reply) => {
+      traffic?.countNowhere(method, 400);
+      void sendError(reply, error, bodyBytes);
+    },
+  });
+  // A body of nothing but brackets would hold this thread for seconds, and take thirty times its size.
+  const readJson = app.getDefaultJsonParser("ignore", "ignore");
+  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (describeExcess(body) === null) return void readJson(request, body, done);
+    done(Object.assign(new Error("the body has too many values, or too deep ones"), { statusCode: 400 }));
+  });
+  // A page of another site may send text without asking, JSON it may not.
+  app.removeContentTypeParser("text/plain");
+  app.decorate("unreadMs", unreadMs);
+  if (traffic !== undefined) addTraffic(app, traffic);
+  limitConnections(app.server, maxConnections, (change) => {
+    if (traffic !== undefined) traffic.connections += change;
+  });
+  app.server.on("checkExpectation", ({ method = "" }, response) => {
+    traffic?.countNowhere(method, 417);
+    sendExpectation(response);
+  });
+  addDrain(app);
+  limitPipelining(app);
+  refuseNameless(app);
+  addAccess(app, access);
+  limitBodies(app, bodiesBytes, bodyBytes);
+  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  app.setErrorHandler((error: FastifyError, _request, reply) =>
+    error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),
+  );
+  return app;
+}

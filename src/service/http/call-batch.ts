@@ -1,0 +1,54 @@
+import type { FastifyReply } from "fastify";
+import { toolError } from "../../base/errors.ts";
+import { MAX_LIMITS } from "../../base/limits.ts";
+import { failure, type ToolResult } from "../../base/result.ts";
+import { refusal, sendJsonText, writeResult } from "./answers.ts";
+import type { ParsedBatch, ParsedCall } from "./call-body.ts";
+import { type CallListeners, listenersFor } from "./call-events.ts";
+import { EventStream } from "./event-stream.ts";
+
+/** UTF-16 units that the results of a batch may have together: as many as a single one, at most. */
+const RESULTS_MAX = MAX_LIMITS.outputBytes;
+
+type Run = (parsed: ParsedCall, listeners: CallListeners) => Promise<ToolResult>;
+
+/** Answers a batch at once when all of its calls have ended: their results, in the order of the calls. */
+export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
+  const results = new ResultTexts();
+  const texts = await Promise.all(calls.map(async (call) => results.write(await runOne(call, run, {}))));
+  return sendJsonText(reply, 200, `{"results":[${texts.join(",")}]}`);
+}
+
+/** Answers a batch with the events of its calls, and their results as they come. Each says which call's it is. */
+export async function streamBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
+  const stream = new EventStream(reply);
+  const results = new ResultTexts();
+  let left = calls.length;
+  const runInto = async (call: ParsedCall | string, index: number): Promise<void> => {
+    const listeners = listenersFor((event, data) => stream.send(event, JSON.stringify({ index, ...data })));
+    const data = `{"index":${index},"result":${results.write(await runOne(call, run, listeners))}}`;
+    if (--left > 0) stream.keep("result", data);
+    else stream.end("result", data);
+  };
+  await Promise.all(calls.map(runInto));
+  return reply;
+}
+
+async function runOne(call: ParsedCall | string, run: Run, listeners: CallListeners): Promise<ToolResult> {
+  return typeof call === "string" ? refusal("invalid_arguments", call) : run(call, listeners);
+}
+
+/** Writes the results of a batch. Each tool keeps to its limit, but all of them together could still fill the memory. */
+class ResultTexts {
+  #length = 0;
+
+  write(result: ToolResult): string {
+    const { text } = writeResult(result);
+    if (this.#length + text.length <= RESULTS_MAX) {
+      this.#length += text.length;
+      return text;
+    }
+    const message = `the results of a batch have at most ${RESULTS_MAX} characters together; make it smaller`;
+    return writeResult(failure(toolError("output_too_large", message), { ...result.metadata, logs: [] })).text;
+  }
+}

@@ -1,0 +1,76 @@
+import { isObject } from "../../base/json.ts";
+import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
+import type { ExecuteOptions } from "../../engine/execute-options.ts";
+import type { Limits } from "../../base/limits.ts";
+import type { ToolCall } from "../../base/result.ts";
+
+/** A call as its body asks for it. */
+export interface ParsedCall {
+  readonly call: ToolCall;
+  readonly options: ExecuteOptions;
+}
+
+const TENANT_MAX = 256;
+const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
+
+/** Calls as the body of a batch asks for them; in the place of one that is none, what is wrong with it. */
+export type ParsedBatch = readonly (ParsedCall | string)[];
+
+/**
+ * Reads the body of `POST /v1/execute`; answers what is wrong with it where it is none. Only the form is checked that
+ * the engine's types promise: what the values mean, the engine says.
+ */
+export function parseCall(body: unknown): ParsedCall | string {
+  if (!isObject(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
+  const { id, name, arguments: args, command } = body;
+  if (typeof name !== "string") return "a call's name is a string";
+  const options = parseOptions(body["options"] ?? {});
+  // The id and the arguments go to the engine as they came: it refuses those that are none in its own words.
+  const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
+  const call = { ...said, name, arguments: args } as ToolCall;
+  return typeof options === "string" ? options : { call, options };
+}
+
+/**
+ * Reads the body of `POST /v1/execute/batch`; answers what is wrong with it where it is none. What is wrong with one of
+ * its calls is that call's. The batch's options are those of all calls, and a call's own go before them.
+ */
+export function parseBatch(body: unknown, callsMax: number): ParsedBatch | string {
+  if (!isObject(body)) return 'the body is not an object such as {"calls":[{"name":"add","arguments":{"a":1,"b":2}}]}';
+  const unknown = Object.keys(body).find((name) => name !== "calls" && name !== "options");
+  if (unknown !== undefined) return `${unknown.slice(0, 64)} is nothing that a batch has; there are calls, options`;
+  const { calls } = body;
+  if (!Array.isArray(calls) || calls.length === 0 || calls.length > callsMax) {
+    return `a batch's calls are a list of 1 to ${callsMax} calls`;
+  }
+  const options = parseOptions(body["options"] ?? {});
+  if (typeof options === "string") return options;
+  if (options.idempotencyKey !== undefined) return "options.idempotencyKey is a call's own: a batch has none";
+  return calls.map((each: unknown) => {
+    const parsed = parseCall(each);
+    return typeof parsed === "string" ? parsed : { call: parsed.call, options: { ...options, ...parsed.options } };
+  });
+}
+
+function parseOptions(options: unknown): ExecuteOptions | string {
+  if (!isObject(options)) return "a call's options are an object";
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;
+  const { tenant, priority, limits, capabilities, idempotencyKey, retries } = options;
+  if (tenant !== undefined && (typeof tenant !== "string" || tenant.length > TENANT_MAX)) {
+    return `options.tenant is a string of at most ${TENANT_MAX} characters`;
+  }
+  if (priority !== undefined && typeof priority !== "number") return "options.priority is a number";
+  if (limits !== undefined && !isObject(limits)) return "options.limits is an object of numbers";
+  if (capabilities !== undefined && !isObject(capabilities)) return "options.capabilities is an object";
+  if (idempotencyKey !== undefined && typeof idempotencyKey !== "string") return "options.idempotencyKey is a string";
+  if (retries !== undefined && typeof retries !== "number") return "options.retries is a number";
+  return {
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(retries === undefined ? {} : { retries }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(limits === undefined ? {} : { limits: limits as Partial<Limits> }),
+    ...(capabilities === undefined ? {} : { capabilities: capabilities as CapabilityRequest }),
+  };
+}

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Engine } from "../../engine/engine.ts";
+import { GloveboxError } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
+import type { ToolDefinition, ToolInfo } from "../../tool/definition.ts";
+import { compileSchema, type Validator } from "../../base/schema/schema.ts";
+import { describeViolations } from "../../base/schema/violation.ts";
+import { DELETE_TOOL, PUT_TOOL } from "./api/tool-routes.ts";
+import { SCHEMAS } from "./api/schemas.ts";
+import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
+import { callerOf, type Door } from "./door.ts";
+
+/** What names files: those of a server are not for its clients to name. */
+const FILES: readonly string[] = ["entry", "path", "record"];
+
+interface ToolRoute {
+  readonly Params: { readonly name: string };
+}
+
+/** Why nothing is done. The status is that of the code where there is none. */
+interface Refused {
+  readonly status?: number;
+  readonly message: string;
+  readonly details?: unknown;
+}
+
+const NOT_AMONG = "the tool is not among those that the key may use";
+const UNDER_WAY: Refused = {
+  status: 409,
+  message: "another registration of this tool is under way; try again when it has ended",
+};
+
+let definitions: Validator | undefined;
+
+/** Adds the routes by which administrators put tools in and take them out. */
+export function addToolAdmin(app: FastifyInstance, { engine, gate }: Door): void {
+  const underWay = new Set<string>();
+
+  app.put<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: PUT_TOOL } }, async (request, reply) => {
+    const { name } = request.params;
+    if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
+    const definition = readDefinition(request.body, name);
+    if ("message" in definition) return refuse(reply, definition, name);
+    const before = engine.get(name);
+    const obstacle = underWay.has(name) ? UNDER_WAY : findObstacle(request, before);
+    if (obstacle !== null) return refuse(reply, obstacle, name);
+    underWay.add(name);
+    const registered = await register(engine, definition).finally(() => underWay.delete(name));
+    if (registered instanceof GloveboxError) return sendFailure(reply, registered, name);
+    return sendJson(reply.header("etag", etagOf(registered)), before === undefined ? 201 : 200, registered);
+  });
+
+  app.delete<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: DELETE_TOOL } }, async (request, reply) => {
+    const { name } = request.params;
+    if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
+    const obstacle = findObstacle(request, engine.get(name));
+    if (obstacle !== null) return refuse(reply, obstacle, name);
+    return (await engine.unregister(name)) ? reply.code(204).send() : sendUnregistered(reply, name);
+  });
+}
+
+function refuse(reply: FastifyReply, { status, message, details }: Refused, tool: string): FastifyReply {
+  return sendRefusal(reply, "invalid_arguments", message, {
+    ...(status === undefined ? {} : { status }),
+    tool,
+    details,
+  });
+}
+
+/** Names what is told of a tool: other once anything of that is other. */
+export function etagOf(info: ToolInfo): string {
+  return `"${createHash("sha256").update(JSON.stringify(info)).digest("base64url")}"`;
+}
+
+/** Whether a header such as `If-None-Match` names an etag, or any. */
+export function namesEtag(header: string, etag: string): boolean {
+  return header.split(",").some((one) => [etag, `W/${etag}`, "*"].includes(one.trim()));
+}
+
+/** What a body defines, or what is wrong with it. */
+function readDefinition(body: unknown, name: string): ToolDefinition | Refused {
+  if (!isObject(body)) return { message: "the body is not an object with the name, description and source of a tool" };
+  const file = FILES.find((one) => Object.hasOwn(body, one));
+  if (file !== undefined) {
+    return {
+      message: `${file} would name a file of the server, which no client can; send the module's text as source`,
+    };
+  }
+  definitions ??= compileSchema(SCHEMAS.ToolDefinition, "inputSchema");
+  const violations = definitions.check(body);
+  if (violations.length > 0) return { message: describeViolations(violations), details: { violations } };
+  if (body["name"] !== name) return { message: "the name in the body is not the one in the address" };
+  // The schema is what the type says.
+  return body as unknown as ToolDefinition;
+}
+
+/** What the client says of the version that is there, by the rules of HTTP: where that is not so, nothing happens. */
+function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): Refused | null {
+  const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
+  const etag = info === undefined ? null : etagOf(info);
+  if (ifMatch !== undefined && (etag === null || !namesEtag(ifMatch, etag))) {
+    return { status: 412, message: "the tool is not, or no longer, the one that If-Match names" };
+  }
+  if (ifNoneMatch !== undefined && etag !== null && namesEtag(ifNoneMatch, etag)) {
+    return { status: 412, message: "there is such a tool already, and If-None-Match asks for none" };
+  }
+  return null;
+}
+
+async function register(engine: Engine, definition: ToolDefinition): Promise<ToolInfo | GloveboxError> {
+  try {
+    return await engine.register(definition);
+  } catch (error) {
+    if (error instanceof GloveboxError) return error;
+    throw error;
+  }
+}
+
+function sendFailure(reply: FastifyReply, { code, message, details }: GloveboxError, tool: string): FastifyReply {
+  return sendRefusal(reply, code, message, { tool, details, ...(code === "load_error" ? { status: 422 } : {}) });
+}

@@ -1,0 +1,118 @@
+import type { FastifyInstance } from "fastify";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { registerTallies, Tally } from "../../base/tally.ts";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** What comes and goes; there only where somebody counts it. */
+    traffic?: Traffic;
+  }
+  interface FastifyContextConfig {
+    meter?: RouteMeter;
+  }
+}
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** What has no route: addresses at which there is nothing, and what is not HTTP. Addresses themselves are no labels. */
+const NOWHERE = "other";
+/** The client went away before its answer was complete. */
+const GONE = 499;
+
+/** Servers of one engine are counted as one. */
+const known = new WeakMap<Registry, Traffic>();
+
+/** The requests of one route. What goes into the counter waits here for the next scrape. */
+export class RouteMeter {
+  readonly duration = new Tally(SECONDS);
+  readonly #counts = new Map<string, Map<number, number>>();
+
+  count(method: string, status: number): void {
+    let statuses = this.#counts.get(method);
+    if (statuses === undefined) this.#counts.set(method, (statuses = new Map()));
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  }
+
+  /** What was counted since it was last asked for. */
+  *take(): Generator<readonly [method: string, status: number, count: number]> {
+    for (const [method, statuses] of this.#counts) {
+      for (const [status, count] of statuses) if (count > 0) yield [method, status, count];
+      statuses.clear();
+    }
+  }
+}
+
+/** What comes to an engine's servers and goes, for Prometheus. */
+export class Traffic {
+  connections = 0;
+  streams = 0;
+  readonly #routes = new Map<string, RouteMeter>();
+
+  /** The one whose metrics are in a registry. */
+  static of(registry: Registry): Traffic {
+    let traffic = known.get(registry);
+    if (traffic === undefined) known.set(registry, (traffic = new Traffic(registry)));
+    return traffic;
+  }
+
+  private constructor(registry: Registry) {
+    const registers = [registry];
+    const requests = new Counter({
+      name: "glovebox_http_requests_total",
+      help: "Requests by route, method and status; 499 where the client went away.",
+      labelNames: ["route", "method", "status"],
+      registers,
+      collect: () => {
+        for (const [route, meter] of this.#routes) {
+          for (const [method, status, count] of meter.take()) requests.inc({ route, method, status }, count);
+        }
+      },
+    });
+    const duration = {
+      name: "glovebox_http_request_duration_seconds",
+      help: "Time from a request's head to its answer's end.",
+    };
+    registerTallies(registry, duration, () => [...this.#routes].map(([route, meter]) => [{ route }, meter.duration]));
+    const gauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name: `glovebox_http_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    gauge("connections", "Connections that are open.", () => this.connections);
+    gauge("streams", "Answers under way that are streams of events.", () => this.streams);
+  }
+
+  /** The meter of a route, as the router has it. */
+  route(url: string): RouteMeter {
+    let meter = this.#routes.get(url);
+    if (meter === undefined) this.#routes.set(url, (meter = new RouteMeter()));
+    return meter;
+  }
+
+  /** Counts what never came to a route: what could not be read as a request has no method either. */
+  countNowhere(method: string, status: number): void {
+    this.route(NOWHERE).count(method, status);
+  }
+}
+
+/** Counts the requests of an app's routes: those that are added after it. */
+export function addTraffic(app: FastifyInstance, traffic: Traffic): void {
+  app.decorate("traffic", traffic);
+  app.addHook("onRoute", (route) => {
+    route.config = { ...route.config, meter: traffic.route(route.url) };
+  });
+  const nowhere = traffic.route(NOWHERE);
+  app.addHook("onRequest", (request, reply, next) => {
+    const startMs = performance.now();
+    const { raw } = reply;
+    const meter = request.routeOptions.config.meter ?? nowhere;
+    raw.once("close", () => {
+      meter.count(request.method, raw.writableFinished ? raw.statusCode : GONE);
+      meter.duration.observe((performance.now() - startMs) / 1e3);
+    });
+    next();
+  });
+}

@@ -1,0 +1,116 @@
+import {
+  type CallToolRequestParams,
+  type CallToolResult,
+  LOG_LEVEL_META_KEY,
+  type LoggingLevel,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { mcp, type RunOptions, type ToolRunner } from "../../tool/contracts/index.ts";
+import type { LogLine, Progress } from "../../base/result.ts";
+import { underSender } from "../trace-context.ts";
+
+const NAME_MAX = 128;
+const SEVERITIES: readonly LoggingLevel[] = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+];
+const LEVELS: ReadonlyMap<string, LoggingLevel> = new Map([
+  ["debug", "debug"],
+  ["warn", "warning"],
+  ["error", "error"],
+]);
+
+/** A tool's result, and the schema that its structured content keeps to. */
+export interface CalledTool {
+  readonly result: CallToolResult;
+  readonly outputSchema: { [key: string]: unknown } | undefined;
+}
+
+/**
+ * Runs the call that a request asks for. Its client is told how far the call has come where it gave a token for that,
+ * and what the tool logs from the level on that it asked for. The call is cancelled with the request, and where its
+ * client is gone: nobody else gets the answer.
+ */
+export async function callTool(
+  runner: ToolRunner,
+  params: CallToolRequestParams,
+  context: ServerContext,
+  { level, tenant }: { readonly level: LoggingLevel | undefined; readonly tenant: string | undefined },
+): Promise<CalledTool> {
+  const tool = runner.get(params.name);
+  if (tool === undefined) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, NAME_MAX)}`);
+  }
+  const telling = new Telling(context, params.name);
+  const options = {
+    signal: signalOf(context),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...telling.options(level),
+  };
+  const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
+  // What was told comes before the result.
+  await telling.told;
+  const { outputSchema } = mcp.writeTool(tool);
+  const written: CallToolResult = mcp.writeResult(result);
+  // A client may hold what is structured against the schema, also where it is a text.
+  const promised = outputSchema !== undefined && result.success ? { structuredContent: result.output } : {};
+  return { result: { ...written, ...promised }, outputSchema };
+}
+
+function signalOf({ mcpReq, http }: ServerContext): AbortSignal {
+  const connection = http?.req?.signal;
+  return connection === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connection]);
+}
+
+/** What a request's client hears of its call before the result. */
+class Telling {
+  readonly #request: ServerContext["mcpReq"];
+  readonly #logger: string;
+  #progress = Number.NEGATIVE_INFINITY;
+  /** Resolves when all that was said so far is on its way. */
+  told: Promise<void> = Promise.resolve();
+
+  constructor({ mcpReq }: ServerContext, logger: string) {
+    this.#request = mcpReq;
+    this.#logger = logger;
+  }
+
+  /** `sessionLevel`: the level that its session asked for. In later revisions of the protocol each request says its own. */
+  options(sessionLevel: LoggingLevel | undefined): Pick<RunOptions, "onLog" | "onProgress"> {
+    const { _meta: meta, envelope } = this.#request;
+    const token = meta?.progressToken;
+    const asked: unknown = envelope === undefined ? undefined : Reflect.get(envelope, LOG_LEVEL_META_KEY);
+    const least = SEVERITIES.findIndex((severity) => severity === (asked ?? sessionLevel));
+    return {
+      ...(token === undefined ? {} : { onProgress: (progress) => this.#tellProgress(token, progress) }),
+      ...(least < 0 ? {} : { onLog: (line) => this.#tellLine(least, line) }),
+    };
+  }
+
+  /** The protocol wants each to be more than the one before. */
+  #tellProgress(progressToken: string | number, progress: Progress): void {
+    if (progress.progress <= this.#progress) return;
+    this.#progress = progress.progress;
+    this.#tell("notifications/progress", { progressToken, ...progress });
+  }
+
+  #tellLine(least: number, { level, message }: LogLine): void {
+    const severity = LEVELS.get(level) ?? "info";
+    if (SEVERITIES.indexOf(severity) < least) return;
+    this.#tell("notifications/message", { level: severity, logger: this.#logger, data: message });
+  }
+
+  #tell(method: string, params: Record<string, unknown>): void {
+    // A client that is gone is told nothing.
+    const sent = this.#request.notify({ method, params }).catch(() => undefined);
+    this.told = Promise.all([this.told, sent]).then(() => undefined);
+  }
+}

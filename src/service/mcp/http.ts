@@ -1,0 +1,71 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { callerOf, type Door, refuseOthers } from "../http/door.ts";
+import { sendWebResponse, toWebRequest } from "../http/web-exchange.ts";
+import type { ServerResponse } from "node:http";
+import { isObject } from "../../base/json.ts";
+import { MCP } from "../http/api/mcp-routes.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { RPC, rpcError } from "./rpc-error.ts";
+
+const PATH = "/mcp";
+const METHODS = ["GET", "POST", "DELETE"] as const;
+const HEADERS: readonly string[] = ["accept", "content-type", "last-event-id"];
+
+const UNREADABLE = [RPC.PARSE, "the body is not JSON, or has too many values, or too deep ones"] as const;
+const UNANSWERED = [RPC.INTERNAL, "the request could not be answered"] as const;
+const FAILURES = new Map([
+  [413, [RPC.REFUSED, "the body is too large"] as const],
+  [415, [RPC.REFUSED, "the body's content-type is not application/json"] as const],
+]);
+
+/** Adds the Model Context Protocol, over Streamable HTTP. */
+export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Door): void {
+  const listening = new Set<ServerResponse>();
+  let isEnding = false;
+  onDrain(() => {
+    isEnding = true;
+    for (const response of listening) response.end();
+  });
+  let loading: Promise<Endpoint> | null = null;
+  // Not every server is asked for it, and it takes a tenth of a second.
+  const load = (): Promise<Endpoint> =>
+    (loading ??= import("./endpoint.ts").then(({ Endpoint }) => new Endpoint(engine, gate)));
+  const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const asked = toWebRequest(request, reply.raw, (name) => HEADERS.includes(name) || name.startsWith("mcp-"));
+    const endpoint = await load();
+    if (isListening(request)) {
+      if (isEnding) return reply.code(503).send(rpcError(RPC.REFUSED, "the server is about to stop"));
+      listening.add(reply.raw);
+      reply.raw.once("close", () => listening.delete(reply.raw));
+    }
+    return sendWebResponse(reply, await endpoint.answer(asked, request.body, callerOf(request)));
+  };
+  // Calls in flight end first, and are answered. The engine closes already: this only waits for it.
+  engine.on("engine:close", () => {
+    queueMicrotask(() => void engine.close().then(async () => (await loading)?.close()));
+  });
+  void app.register(async (scope) => {
+    scope.setErrorHandler((error: FastifyError, _request, reply) => sendFailure(reply, error));
+    for (const method of METHODS) {
+      scope.route({
+        method,
+        url: PATH,
+        exposeHeadRoute: false,
+        config: { role: "execute", api: MCP[method] },
+        handler: answer,
+      });
+    }
+  });
+  refuseOthers(app, PATH, METHODS);
+}
+
+/** Whether its answer is a stream on which a client waits for news, for as long as it likes. */
+function isListening({ method, body }: FastifyRequest): boolean {
+  return method === "GET" || (isObject(body) && body["method"] === "subscriptions/listen");
+}
+
+/** Answers what was wrong with a request before the protocol had its turn, in its terms. */
+function sendFailure(reply: FastifyReply, { statusCode = 500 }: FastifyError): FastifyReply {
+  const [code, message] = FAILURES.get(statusCode) ?? (statusCode < 500 ? UNREADABLE : UNANSWERED);
+  return reply.code(statusCode < 500 ? statusCode : 500).send(rpcError(code, message));
+}

@@ -1,0 +1,54 @@
+import { type LoggingLevel, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
+import type { McpTool } from "../../tool/contracts/mcp.ts";
+import { callTool } from "./call.ts";
+
+export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
+  /** What the server is called, and its version: clients show it. */
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Tools in one page of `tools/list`. */
+const PAGE = 100;
+
+/** A server of the protocol that lists and calls a runner's tools. Whoever connects it tells of other tools. */
+export function createToolServer(runner: ToolRunner, { name, version, tenant }: McpServerOptions): Server {
+  const server = new Server(
+    { name, version },
+    {
+      capabilities: { tools: { listChanged: true }, logging: {} },
+      debouncedNotificationMethods: ["notifications/tools/list_changed"],
+    },
+  );
+  let level: LoggingLevel | undefined;
+  server.setRequestHandler("logging/setLevel", ({ params }) => {
+    ({ level } = params);
+    return {};
+  });
+  server.setRequestHandler("tools/list", ({ params }) => pageOf(runner.list(), params?.cursor));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const { result, outputSchema } = await callTool(runner, params, context, { level, tenant });
+    return server.projectCallToolResult(result, outputSchema);
+  });
+  return server;
+}
+
+/** One page of the tools in the order of their names, from behind the one that the cursor stands for. */
+function pageOf(
+  tools: readonly ToolDescription[],
+  cursor: string | undefined,
+): { tools: McpTool[]; nextCursor?: string } {
+  const last = cursor === undefined ? "" : readCursor(cursor);
+  const rest = tools.filter(({ name }) => name > last).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const page = rest.slice(0, PAGE).map((tool) => mcp.writeTool(tool));
+  const end = page.at(-1);
+  if (end === undefined || rest.length <= PAGE) return { tools: page };
+  return { tools: page, nextCursor: Buffer.from(end.name).toString("base64url") };
+}
+
+function readCursor(cursor: string): string {
+  const name = Buffer.from(cursor, "base64url").toString();
+  if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the cursor is none that this server gave");
+}

@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import type { RedisConnection } from "../redis/connection.ts";
+import { Seal, SealError } from "../redis/seal.ts";
+import { StoreError } from "../../base/store-error.ts";
+import type { Ticket, ToolMark } from "../../base/ticket.ts";
+import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions } from "./ledger.ts";
+import { Patience } from "./patience.ts";
+import { Presence } from "./presence.ts";
+import type { RedisCalls } from "./redis-calls.ts";
+
+/** Several machines that wait for others ask one Redis. */
+const LOOK_FIRST_MS = 50;
+
+interface Opened {
+  readonly connection: RedisConnection;
+  readonly calls: RedisCalls;
+}
+
+type Held = Pick<Ticket, "digest" | "holder">;
+
+/** A ledger in Redis that engines of several machines have in common. */
+export class RedisLedger implements CallLedger {
+  readonly #options: RedisLedgerOptions;
+  readonly #seal: Seal;
+  /** One for each process, and what it claims has numbers. */
+  readonly #owner = randomUUID();
+  #claims = 0;
+  /** Of what is ours to run, by which claim it is. */
+  readonly #holders = new Map<string, string>();
+  readonly #patience = new Patience(LOOK_FIRST_MS);
+  readonly #presence = new Presence(async () => {
+    const { calls } = await this.#open();
+    await calls.see(this.#owner);
+    await calls.sweep();
+  });
+  #opening: Promise<Opened> | null = null;
+  #isClosed = false;
+
+  constructor(options: RedisLedgerOptions) {
+    this.#options = options;
+    this.#seal = Seal.of(options.secret);
+  }
+
+  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<Claim> {
+    return this.#patience.wait(() => this.#claim(call), signal, waitMs);
+  }
+
+  async settle(call: KeyedCall, result: string | null): Promise<void> {
+    const { digest, holder } = this.#take(call);
+    await (await this.#open()).calls.settle(digest, holder, result);
+  }
+
+  async release(call: KeyedCall): Promise<void> {
+    const { digest, holder } = this.#take(call);
+    await (await this.#open()).calls.release(digest, holder);
+  }
+
+  ticketOf(call: KeyedCall, { mark, isConfidential }: ToolMark): Ticket | null {
+    const held = this.#heldOf(call);
+    if (held === null || (isConfidential && !this.#seal.isSecret)) return null;
+    return { ...held, tool: this.#seal.close(mark, held.digest) };
+  }
+
+  /** The mark of the tool of a ticket; `null` where it is of a ledger with another secret. */
+  markOf({ tool, digest }: Ticket): string | null {
+    try {
+      return this.#seal.open(tool, digest);
+    } catch (error) {
+      if (!(error instanceof SealError)) throw error;
+      return null;
+    }
+  }
+
+  /**
+   * Keeps how a call ended in the place of its holder, which is lost: whoever asks again with its key gets it. Does
+   * nothing, and answers `false`, where the call is no longer the holder's.
+   */
+  async leave({ digest, holder }: Ticket, end: string): Promise<boolean> {
+    return (await this.#open()).calls.leaveEnd(digest, holder, end);
+  }
+
+  /** Forgets a call in the place of its holder, which is lost: nothing was done of it. */
+  async releaseFor({ digest, holder }: Ticket): Promise<void> {
+    await (await this.#open()).calls.release(digest, holder);
+  }
+
+  /**
+   * Says, for some seconds, that a call goes on here, though its holder is missed: who asks again waits for it. Answers `false` where
+   * the call is no longer the holder's.
+   */
+  async carry({ digest, holder }: Ticket): Promise<boolean> {
+    return (await this.#open()).calls.carry(digest, holder, this.#owner);
+  }
+
+  /** It does not go on here any more. */
+  async putDown({ digest, holder }: Ticket): Promise<void> {
+    await (await this.#open()).calls.putDown(digest, holder, this.#owner);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#presence.close();
+    if (this.#opening === null) return;
+    const { connection, calls } = await this.#opening;
+    // Where it cannot be said, it is missed after a while.
+    if (connection.isReady) await calls.leave(this.#owner).catch(() => undefined);
+    await connection.close();
+  }
+
+  async #claim(call: KeyedCall): Promise<Claim> {
+    const { calls } = await this.#open();
+    const holder = `${this.#owner}:${++this.#claims}`;
+    const claim = await calls.claim(call, holder);
+    if (claim.kind === "mine") {
+      this.#holders.set(Buffer.from(call.digest).toString("hex"), holder);
+      this.#presence.begin();
+    }
+    return claim;
+  }
+
+  /** A call of ours ends. */
+  #take(call: KeyedCall): Held {
+    const held = this.#heldOf(call);
+    if (held === null) throw new StoreError("the call is not ours");
+    this.#holders.delete(held.digest);
+    this.#presence.end();
+    return held;
+  }
+
+  #heldOf(call: KeyedCall): Held | null {
+    const digest = Buffer.from(call.digest).toString("hex");
+    const holder = this.#holders.get(digest);
+    return holder === undefined ? null : { digest, holder };
+  }
+
+  async #open(): Promise<Opened> {
+    if (this.#isClosed) throw new StoreError("the engine has closed");
+    this.#opening ??= this.#connect();
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Opened> {
+    // They are loaded here because most engines do without them.
+    const [{ RedisConnection }, { RedisCalls }] = await Promise.all([
+      import("../redis/connection.ts"),
+      import("./redis-calls.ts"),
+    ]);
+    const { url, fleet, ...room } = this.#options;
+    const connection = RedisConnection.open(url, "glovebox-ledger");
+    return { connection, calls: new RedisCalls(connection, { fleet, room, seal: this.#seal }) };
+  }
+}

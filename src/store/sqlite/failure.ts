@@ -1,0 +1,57 @@
+import { StoreError } from "../../base/store-error.ts";
+import { ForeignStoreError } from "./layout.ts";
+
+/** Result codes of SQLite, of which the lowest byte says what kind they are. */
+const BUSY = 5;
+const LOCKED = 6;
+const IO = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const CANNOT_OPEN = 14;
+const CONSTRAINT = 19;
+const NO_DATABASE = 26;
+
+const BROKEN = "is broken: its file is not a database, or was damaged";
+
+/** Somebody else writes just now: later it may go well. */
+export function isBusy(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/** Whether the connection is still good after it. */
+export function isPassing(error: unknown): boolean {
+  const code = codeOf(error);
+  return isBusy(error) || code === FULL || code === CONSTRAINT;
+}
+
+/** The same for a tool. */
+export function describeFailure(error: unknown): StoreError {
+  return new StoreError(`the store ${wordsOf(error)}`, { cause: error });
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof ForeignStoreError) return `cannot be used: ${error.message}`;
+  // Values that are no JSON are not of our writing.
+  if (error instanceof SyntaxError) return BROKEN;
+  const code = codeOf(error);
+  switch (code) {
+    case undefined:
+    case CANNOT_OPEN:
+      return "cannot be opened";
+    case FULL:
+      return "has no room left, for anybody: its disk is full, or the maxBytes that the engine gives it is reached";
+    case CORRUPT:
+    case NO_DATABASE:
+      return BROKEN;
+    case IO:
+      return "cannot be read or written";
+    default:
+      return `failed with SQLite's code ${code}`;
+  }
+}
+
+function codeOf(error: unknown): number | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
+  return typeof code === "number" ? code & 0xff : undefined;
+}

@@ -1,0 +1,309 @@
+import { readFile, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { build, stop, type BuildOptions, type BuildResult, type Message, type OutputFile } from "esbuild";
+import { GloveboxError } from "../../base/errors.ts";
+import type { Runtime } from "../../base/protocol/script.ts";
+import { bundleError, isSyntaxError } from "./error.ts";
+import { globalDefinitions } from "./globals.ts";
+import { leaveExports } from "./exports.ts";
+import { loaderOf, MAX_SOURCE_BYTES, messagesOf, type PackageScope, shownName, ToolFiles } from "./files.ts";
+import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+
+/**
+ * A tool's module: its text, or its file. `name` is the tool's, for messages. With a `scope` it has the npm packages in
+ * there, and no others.
+ */
+export type BundleInput =
+  | { readonly kind: "text"; readonly text: string; readonly name: string; readonly resolveDir?: string }
+  | { readonly kind: "file"; readonly path: string; readonly name: string; readonly scope?: PackageScope };
+
+/** A module with all that it imports, as one script. */
+export interface Bundle {
+  readonly runtime: Runtime;
+  /** In the form of `ToolScript.text` for that runtime: JavaScript's are statements that leave the module's exports in `SCRIPT_EXPORTS`. */
+  readonly text: string;
+  readonly bytes: number;
+  /** Source map as JSON, without the sources' contents; empty text where there is none. */
+  readonly sourceMap: string;
+  /** What is native runs outside of isolates: the file's content, of which the text is the hash. */
+  readonly binary?: Uint8Array;
+  /** The modules in it, as the source map names them: relative to the tool's folder. */
+  readonly sources: readonly string[];
+}
+
+const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
+const DEADLINE_MS = 30_000;
+const ATTEMPTS = 3;
+/** What makes TypeScript likely, in a text too short to end the bundler. */
+const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
+const MAX_GUESSED = 64 * 1024;
+
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  // The map of a package's `browser` field, which takes Node's modules out of it, counts on this platform only.
+  platform: "browser",
+  format: "esm",
+  // A script has neither; esbuild then refuses the one and makes an empty object of the other.
+  supported: { "top-level-await": false, "import-meta": false },
+  mainFields: ["browser", "module", "main"],
+  // `module` is esbuild's own where nobody names any: packages give by it what bundlers do best with.
+  conditions: ["browser", "worker", "module", "import"],
+  target: TARGET,
+  define: {
+    "process.env.NODE_ENV": '"production"',
+    global: "globalThis",
+    // Packages turn stacks off for a moment, to be quick; `Error` is frozen, so what they set goes to their own global.
+    "Error.stackTraceLimit": "globalThis.stackTraceLimit",
+  },
+  charset: "utf8",
+  legalComments: "none",
+  sourcemap: "external",
+  sourcesContent: false,
+  outfile: "tool.js",
+  // Otherwise the tsconfig.json of whatever folder the host runs in has a say.
+  tsconfigRaw: "{}",
+  logLevel: "silent",
+} as const satisfies BuildOptions;
+
+/**
+ * For a module that is alone, which is what it was: the plugin and the definitions, which it has no use for, would take
+ * esbuild half as long again. No import may be followed, so that no mistake about a module can make esbuild read a file.
+ */
+const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const satisfies BuildOptions;
+
+/**
+ * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and it can read only its own folder and
+ * packages. Throws a `GloveboxError` with `load_error` that names the tool's line.
+ */
+export async function bundleModule(input: BundleInput, deadlineMs: number = DEADLINE_MS): Promise<Bundle> {
+  if (input.kind === "file") return bundleFile(input, deadlineMs);
+  if (Buffer.byteLength(input.text) > MAX_SOURCE_BYTES) {
+    throw loadError(input.name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  }
+  if (input.text.trim() === "") throw emptySource(input.name);
+  const root = input.resolveDir === undefined ? undefined : await realpath(input.resolveDir);
+  const contents = withoutFileMaps(input.text);
+  const asText = (loader: "js" | "ts"): Promise<Bundle> => {
+    const sourcefile = `${input.name.replaceAll(/[^\w.-]/g, "_").slice(0, 128)}.${loader}`;
+    const stdin = { contents, sourcefile, loader };
+    return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name, deadlineMs);
+  };
+  // `a < b > (c)` means one thing in JavaScript and another in TypeScript, so TypeScript is what JavaScript is not.
+  // Where it probably is, both are begun at once; both are waited for, so that nothing is under way after the answer.
+  const asScript = asText("js");
+  const asTyped = looksTyped(contents) ? asText("ts") : undefined;
+  await Promise.allSettled([asScript, asTyped]);
+  try {
+    return await asScript;
+  } catch (error) {
+    if (!(error instanceof BuildFailedError) || !error.messages.some(isSyntaxError)) throw publicError(error);
+    try {
+      return await (asTyped ?? asText("ts"));
+    } catch (second) {
+      const isBetter = second instanceof BuildFailedError && isFurther(second.messages[0], error.messages[0]);
+      throw publicError(isBetter ? second : error);
+    }
+  }
+}
+
+function looksTyped(contents: string): boolean {
+  return contents.length <= MAX_GUESSED && isAlone(contents) && TYPES.test(contents);
+}
+
+/** Ends the bundler's process. The next bundle starts it again. */
+export async function stopBundler(): Promise<void> {
+  await stop();
+}
+
+async function bundleFile(
+  { path: file, name, scope }: Extract<BundleInput, { kind: "file" }>,
+  deadlineMs: number,
+): Promise<Bundle> {
+  const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
+  const [root, real] = await Promise.all(paths);
+  if (root === undefined || real === undefined)
+    throw loadError(name, `has no file ${path.basename(file)}; check its path`);
+  const files = new ToolFiles(root, scope);
+  const entry = files.nameOf(real);
+  if (entry === undefined) {
+    throw loadError(
+      name,
+      `has a file ${path.basename(file)} that is a link out of its folder; register what it links to`,
+    );
+  }
+  const found = await stat(real);
+  if (!found.isFile()) throw loadError(name, `has an entry ${entry} that is not a file`);
+  if (found.size > MAX_SOURCE_BYTES)
+    throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  if (found.size === 0) throw emptySource(name);
+  try {
+    return await bundleWith(files, entry, await readAlone(real, entry), name, deadlineMs);
+  } catch (error) {
+    throw publicError(error);
+  }
+}
+
+/** A module's text under the name that people are shown. */
+interface Stdin {
+  readonly contents: string;
+  readonly sourcefile: string;
+  readonly loader: "js" | "ts";
+}
+
+/** The text of a file that needs no other: then the bundler need not ask for it. */
+async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
+  const loader = loaderOf(sourcefile);
+  if (loader !== "js" && loader !== "ts") return undefined;
+  const contents = await readFile(file, "utf8").then(withoutFileMaps, () => undefined);
+  return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
+}
+
+/** `stdin` is the text of `entry`, where it is known already. */
+async function bundleWith(
+  files: ToolFiles,
+  entry: string,
+  stdin: Stdin | undefined,
+  name: string,
+  deadlineMs: number,
+): Promise<Bundle> {
+  const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
+    const result = await withRetries(name, deadlineMs, () => buildOnce(files, entry, stdin, name, define));
+    return result.outputFiles ?? [];
+  };
+  let output = await buildWith({});
+  const globals = globalDefinitions(fileOf(output, "tool.js", name));
+  if (Object.keys(globals).length > 0) output = await buildWith(globals);
+  const text = leaveExports(fileOf(output, "tool.js", name));
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_BUNDLE_BYTES) {
+    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+  }
+  const shown = files.shownNames();
+  const map = fileOf(output, "tool.js.map", name);
+  return { runtime: "javascript", text, bytes, ...cleanMap(map, (one) => one === entry || shown.has(one)) };
+}
+
+type Definitions = Readonly<Record<string, string>>;
+
+function fileOf(output: readonly OutputFile[], file: string, name: string): string {
+  const found = output.find((one) => path.basename(one.path) === file);
+  if (found === undefined) throw loadError(name, "could not be bundled: the bundler gave no script");
+  return found.text;
+}
+
+/** Has no step before `build` for a module that is alone: so it is under way before this answers. */
+async function buildOnce(
+  files: ToolFiles,
+  entry: string,
+  stdin: Stdin | undefined,
+  name: string,
+  definitions: Definitions,
+): Promise<BuildResult> {
+  const absWorkingDir = path.parse(process.cwd()).root;
+  const define = { ...OPTIONS.define, ...definitions };
+  if (stdin === undefined) {
+    return build({ ...OPTIONS, define, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
+  }
+  if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
+  const found = await checkImports(stdin.contents, stdin.loader, entry, true);
+  if (found.length > 0) throw new BuildFailedError(name, found);
+  return build({ ...OPTIONS, define, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
+}
+
+/** A tool's own source map comments may put any text into `sources`. */
+function cleanMap(text: string, isKnown: (source: string) => boolean): Pick<Bundle, "sourceMap" | "sources"> {
+  const map: { sources: string[] } = JSON.parse(text);
+  const sources = map.sources.map((source) => {
+    const name = shownName(source);
+    return isKnown(name) ? name : path.basename(name.replaceAll("\\", "/"));
+  });
+  return { sourceMap: JSON.stringify({ ...map, sources }), sources };
+}
+
+/** esbuild's own list of what is wrong: turned into the public error once it is clear that it is the one to show. */
+class BuildFailedError extends Error {
+  override readonly name = "BuildFailedError";
+  readonly tool: string;
+  readonly messages: readonly Message[];
+
+  constructor(tool: string, messages: readonly Message[]) {
+    super("the build failed");
+    this.tool = tool;
+    this.messages = messages;
+  }
+}
+
+function publicError(error: unknown): unknown {
+  return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
+}
+
+/** Builds that were lost with the bundler's process are repeated one by one, so that they do not meet again. */
+let repeats: Promise<unknown> = Promise.resolve();
+/** Which process of the bundler is running: of several builds that lose the same one, only the first ends it. */
+let generation = 0;
+/** Builds under way: one that was alone when the process ended is what ended it. */
+let running = 0;
+
+async function endGeneration(ended: number): Promise<void> {
+  if (ended !== generation) return;
+  generation++;
+  await stop();
+}
+
+async function withRetries(name: string, deadlineMs: number, work: () => Promise<BuildResult>): Promise<BuildResult> {
+  for (let attempt = 1; ; attempt++) {
+    let started = generation;
+    const run = (): Promise<BuildResult> => {
+      started = generation;
+      return withDeadline(name, deadlineMs, work());
+    };
+    running++;
+    const result = attempt === 1 ? run() : repeats.then(run);
+    if (attempt > 1) repeats = result.catch(() => undefined);
+    try {
+      return await result;
+    } catch (error) {
+      if (error instanceof BuildFailedError) throw error;
+      const messages = messagesOf(error);
+      if (messages.length > 0) throw new BuildFailedError(name, messages);
+      // Too late, and nothing but the end of the process ends the parsing of a module; or the process is gone, since
+      // a module that is nested deeply enough takes it down, and the builds of other tools with it.
+      await endGeneration(started);
+      if (error instanceof GloveboxError) throw error;
+      if (attempt === ATTEMPTS || running === 1) {
+        throw loadError(name, "ended the bundler; its source is nested too deeply, flatten it");
+      }
+    } finally {
+      running--;
+    }
+  }
+}
+
+async function withDeadline<Result>(name: string, deadlineMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const problem = `took longer than ${deadlineMs} ms to bundle; import less`;
+    timer = setTimeout(() => reject(loadError(name, problem)), deadlineMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined);
+  }
+}
+
+function isFurther(one: Message | undefined, other: Message | undefined): boolean {
+  const [a, b] = [one?.location, other?.location];
+  if (a === null || a === undefined || b === null || b === undefined) return false;
+  return a.line > b.line || (a.line === b.line && a.column > b.column);
+}
+
+function emptySource(name: string): GloveboxError {
+  return loadError(name, "is empty; its module must export default a function (input, context) => output");
+}
+
+function loadError(name: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `tool "${name}" ${problem}`);
+}

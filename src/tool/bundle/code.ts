@@ -1,0 +1,116 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { GloveboxError } from "../../base/errors.ts";
+import { type Dependencies, readDependencies } from "../package/dependencies.ts";
+import { PackageError } from "../package/step.ts";
+import type { PackageLayout } from "../package/layout.ts";
+import type { ResolvedPackageOptions } from "../package/options.ts";
+import type { Runtime } from "../../base/protocol/script.ts";
+import type { Wheels } from "../runtimes/python/wheels.ts";
+import { readBinary } from "../runtimes/native/binary.ts";
+import { type Bundle, bundleModule } from "./bundle.ts";
+import type { PackageScope } from "./files.ts";
+import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./python.ts";
+import { bundleWasmFile, bundleWasmText } from "./wasm.ts";
+import type { ToolDefinition } from "../definition.ts";
+
+/** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
+
+/** The code of a definition: its text, or its file. Rejects with a `GloveboxError`: `load_error`. */
+export async function bundleDefinition({ name, source, entry = "", runtime }: ToolDefinition): Promise<Bundle> {
+  if (source === undefined) return bundleFile(entry, name, runtime);
+  switch (runtime) {
+    case undefined:
+    case "javascript":
+      return bundleModule({ kind: "text", text: source, name });
+    case "python":
+      return bundlePythonText(source, name);
+    case "wasi":
+      return bundleWasmText(source, name);
+    case "native":
+      throw new GloveboxError("load_error", `tool "${name}" is native, so it has a file: name that as its entry`, {
+        runtime,
+      });
+    default:
+      return runtime satisfies never;
+  }
+}
+
+/** The code of a file that is a tool by itself. */
+export async function bundleFile(file: string, name: string, runtime: Runtime = runtimeOf(file)): Promise<Bundle> {
+  switch (runtime) {
+    case "javascript":
+      return bundleModule({ kind: "file", path: file, name });
+    case "python":
+      return bundlePythonFile(file, name);
+    case "wasi":
+      return bundleWasmFile(file, name, true);
+    case "native":
+      return bundleBinary(file, name, path.basename(file), true);
+    default:
+      return runtime satisfies never;
+  }
+}
+
+/** The code of a package that lies in a folder, with what it depends on. */
+export async function bundlePackage(
+  folder: string,
+  layout: PackageLayout,
+  name: string,
+  options: ResolvedPackageOptions,
+  wheels: Wheels,
+): Promise<Bundle> {
+  switch (layout.kind) {
+    case "module": {
+      const scope = await scopeOf(await readDependencies(folder, options));
+      return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
+    }
+    case "python":
+      return bundlePythonPackage(folder, layout.entry, wheels);
+    case "wasi":
+      return bundleWasmFile(path.join(folder, layout.entry), name, false);
+    case "native":
+      return bundleBinary(path.join(folder, layout.entry), name, layout.entry, false, NO_MODULE);
+    default:
+      return layout satisfies never;
+  }
+}
+
+/** What may be meant where a package has another file alone in its folder. */
+const NO_MODULE = "; a module would be code/function.ts, code/function.mjs, code/function.js or code/function.py";
+
+/** A binary is no script: its realm asks for it by its hash. */
+async function bundleBinary(
+  file: string,
+  name: string,
+  shown: string,
+  isOperators: boolean,
+  advice = "",
+): Promise<Bundle> {
+  try {
+    const { hash, bytes } = await readBinary(file, shown, isOperators);
+    return { runtime: "native", text: hash, bytes: bytes.length, sourceMap: "", sources: [shown], binary: bytes };
+  } catch (error) {
+    if (!(error instanceof GloveboxError || error instanceof PackageError)) throw error;
+    const details = error.details;
+    throw new GloveboxError("load_error", `tool "${name}" could not be loaded: ${error.message}${advice}`, details);
+  }
+}
+
+/** By the end of a file's name. */
+function runtimeOf(file: string): Runtime {
+  switch (path.extname(file)) {
+    case ".py":
+      return "python";
+    case ".wasm":
+      return "wasi";
+    default:
+      return "javascript";
+  }
+}
+
+/** What is linked to may be imported as well, so it is what the link leads to that counts. */
+async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
+  if (modules === undefined || names.size === 0) return { names, modules: undefined };
+  return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };
+}

@@ -1,0 +1,83 @@
+import type { Location, Message } from "esbuild";
+import { GloveboxError } from "../../base/errors.ts";
+import { bareName, BUNDLER, isNodeBuiltin, shownName, STAND_INS } from "./files.ts";
+
+const MAX_ERRORS = 10;
+const MAX_LINE = 160;
+
+/** What the bundler found wrong with a tool, in the tool author's words and with the host's paths kept out. */
+export function bundleError(name: string, messages: readonly Message[]): GloveboxError {
+  const problems = messages.slice(0, MAX_ERRORS).map(problem);
+  const more = messages.length > 1 ? ` (and ${messages.length - 1} more, see details.errors)` : "";
+  const first = problems[0] ?? "could not be bundled";
+  return new GloveboxError("load_error", `tool "${name}" ${first}${more}`, { errors: problems });
+}
+
+/** Whether the text could not be parsed, as opposed to an import that could not be followed. */
+export function isSyntaxError(message: Message): boolean {
+  return (
+    isBundlers(message) &&
+    message.id !== "unsupported-dynamic-import" &&
+    !/^(?:Could not resolve|Top-level await|No matching export)/.test(message.text)
+  );
+}
+
+function isBundlers(message: Message): boolean {
+  return message.pluginName === "" || message.detail === BUNDLER;
+}
+
+function problem(message: Message): string {
+  const { text, location } = message;
+  const line = location === null ? "" : ` at ${shownName(location.file)}:${location.line}`;
+  const specifier = /^Could not resolve "(.*)"$/s.exec(text)?.[1];
+  if (specifier !== undefined) return unresolved(specifier, line);
+  if (text.startsWith("Could not resolve import(") || message.id === "unsupported-dynamic-import") {
+    return `imports a module${line} that is only known when it runs: import() takes a plain string`;
+  }
+  if (text.startsWith("Top-level await")) {
+    return `awaits outside of any function${line}: move the await into the tool's function`;
+  }
+  if (!isBundlers(message)) return `${text}${line === "" ? "" : ` (${line.trim()})`}`;
+  const column = location === null ? "" : `:${location.column + 1}`;
+  return `could not be bundled: ${text}${line}${column}${location === null ? "" : sourceLine(location)}`;
+}
+
+function unresolved(specifier: string, line: string): string {
+  const shown = JSON.stringify(specifier.slice(0, 200));
+  if (isNodeBuiltin(specifier)) {
+    const importer = packageOf(line);
+    const advice = adviceOn(specifier, importer !== undefined);
+    return `imports ${shown}${line}${importer ?? ""}: Node built-ins do not exist inside an isolate; ${advice}`;
+  }
+  const isPath = /^\.{0,2}\//.test(specifier);
+  const where = isPath
+    ? "in the tool's folder; check its path"
+    : "in any node_modules folder above the tool; install it there";
+  return `imports ${shown}${line}, which was not found ${where}`;
+}
+
+/** Names the package that a line is in: what its author would have to change is not the tool author's to change. */
+function packageOf(line: string): string | undefined {
+  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(line)?.[1];
+  return name === undefined ? undefined : ` in the package "${name}"`;
+}
+
+/** Modules of Node whose work a global of the web does. */
+const GLOBALS: ReadonlyMap<string, string> = new Map([
+  ["crypto", "crypto"],
+  ["url", "URL"],
+  ["timers", "setTimeout"],
+  ["perf_hooks", "performance"],
+]);
+function adviceOn(specifier: string, isPackages: boolean): string {
+  const name = bareName(specifier);
+  if (STAND_INS.includes(name)) return `install the npm package "${name}", which stands in for it`;
+  if (isPackages) return "use a package that works in browsers too, or ask for a capability instead";
+  const global = GLOBALS.get(name);
+  return global === undefined ? "ask for a capability instead" : `use the global ${global}`;
+}
+
+function sourceLine({ lineText, column }: Location): string {
+  const start = Math.max(0, column - MAX_LINE / 2);
+  return `\n  ${lineText.slice(start, start + MAX_LINE).trim()}`;
+}

@@ -1,0 +1,28 @@
+import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
+
+const CLAUSE = "export {";
+/** What the bundler ends a CommonJS module with. */
+const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
+
+/**
+ * Turns a bundle in module form into statements that leave its exports in `SCRIPT_EXPORTS`.
+ *
+ * Workers evaluate a bundle again for every call. esbuild's own form for scripts makes an object with getters out of
+ * the exports each time, which costs more than a small tool; here it is a plain object. A bundle's exports stand in one
+ * clause at its end. No line is added before the bundle's own, so that its source map stays true.
+ */
+export function leaveExports(text: string): string {
+  const commonJs = DEFAULT.exec(text);
+  if (commonJs !== null) {
+    const body = text.slice(0, commonJs.index);
+    return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn { default: ${commonJs[1]} };\n})();`;
+  }
+  const start = text.startsWith(CLAUSE) ? 0 : text.lastIndexOf(`\n${CLAUSE}`) + 1;
+  const clause = /^export \{([^}]*)\};?\s*$/.exec(text.slice(start));
+  const body = clause === null ? text : text.slice(0, start);
+  const members = (clause?.[1] ?? "").split(",").flatMap((part) => {
+    const [local = "", exported = local] = part.trim().split(" as ");
+    return local === "" ? [] : [`${exported}: ${local}`];
+  });
+  return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn { ${members.join(", ")} };\n})();`;
+}

@@ -1,0 +1,318 @@
+import { builtinModules } from "node:module";
+import { lstat, readFile, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { checkImports, withoutFileMaps } from "./imports.ts";
+import { isLeftOut, Manifests } from "./manifest.ts";
+import type {
+  Loader,
+  Message,
+  OnLoadArgs,
+  OnLoadResult,
+  OnResolveArgs,
+  OnResolveResult,
+  Plugin,
+  PluginBuild,
+} from "esbuild";
+
+/** Largest module that a tool may import, in bytes. */
+export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+
+/**
+ * All modules live in a namespace of our own, under the names that people are shown. So esbuild has no path with which
+ * it could read a file by itself (it does for source map comments and for patterns in `import()`), and no path of the
+ * host can get into a bundle, a source map or a message.
+ */
+const NAMESPACE = "tool";
+/** Modules that a package's `browser` field replaces by nothing. */
+const EMPTY_NAMESPACE = "empty";
+/** The `detail` of messages that are esbuild's own although a plugin hands them on. */
+export const BUNDLER = "esbuild";
+const PREFIX = /^(?:tool|empty):/;
+const MODULES = "node_modules";
+/** Ends the names of modules whose `package.json` makes them modules: esbuild knows them by their name alone. */
+const MODULE_MARK = "?.mjs";
+
+const LOADERS: { readonly [extension: string]: Loader } = {
+  ".js": "js",
+  ".mjs": "js",
+  ".cjs": "js",
+  ".ts": "ts",
+  ".mts": "ts",
+  ".cts": "ts",
+  ".json": "json",
+  ".txt": "text",
+};
+
+/** The name of a module as people are shown it. */
+export function shownName(name: string): string {
+  const shown = name.replace(PREFIX, "");
+  return shown.endsWith(MODULE_MARK) ? shown.slice(0, -MODULE_MARK.length) : shown;
+}
+
+/** How esbuild reads a file of that name; `undefined` where it is no module. */
+export function loaderOf(file: string): Loader | undefined {
+  return LOADERS[path.extname(file)];
+}
+
+/** Modules of Node that packages of the same name on npm stand in for. */
+export const STAND_INS: readonly string[] = "assert buffer events punycode querystring string_decoder".split(" ");
+
+/** The name of a module of Node without what says that it is one. */
+export function bareName(specifier: string): string {
+  return specifier.replace(/^node:/, "");
+}
+
+/** Whether an import names a module of Node. */
+export function isNodeBuiltin(specifier: string): boolean {
+  return specifier.startsWith("node:") || builtinModules.includes(specifier);
+}
+
+/** The npm packages that a tool may import, where it may not have whatever lies above its folder. */
+export interface PackageScope {
+  readonly names: ReadonlySet<string>;
+  /** The folder whose `node_modules` holds them; `undefined` where there are none. */
+  readonly modules: string | undefined;
+}
+
+/**
+ * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it, or
+ * those of a scope instead. Bundling happens on the host with the host's rights, and a tool's imports are hostile input.
+ */
+export class ToolFiles {
+  /** The tool's folder without symbolic links; `undefined` for a tool that has only its text. */
+  readonly #root: string | undefined;
+  readonly #packages: readonly string[];
+  readonly #scope: PackageScope | undefined;
+  /** From the names that are shown to the paths they stand for. */
+  readonly #paths = new Map<string, string>();
+  readonly #names = new Map<string, string>();
+  readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
+  readonly #manifests = new Manifests((file) => this.#mayReach(file));
+  #bytes = 0;
+
+  /** `root` has to be a real path, and so has the folder of the scope's `node_modules`. */
+  constructor(root: string | undefined, scope?: PackageScope) {
+    this.#root = root;
+    this.#scope = scope;
+    if (scope !== undefined) this.#packages = scope.modules === undefined ? [] : [path.join(scope.modules, MODULES)];
+    else this.#packages = root === undefined ? [] : packageFolders(root);
+  }
+
+  /** The name to show for a file, or `undefined` where the tool may not read it. */
+  nameOf(file: string): string | undefined {
+    const known = this.#names.get(file);
+    if (known !== undefined) return known;
+    const folder = [...this.#packages, ...(this.#root === undefined ? [] : [this.#root])].find((one) =>
+      isIn(file, one),
+    );
+    if (folder === undefined) return undefined;
+    const inside = path.relative(folder, file).split(path.sep).join("/");
+    let name = folder === this.#root ? inside : `node_modules/${inside}`;
+    for (let copy = 2; this.#paths.has(name); copy++) name = `${name.replace(/#\d+$/, "")}#${copy}`;
+    this.#names.set(file, name);
+    this.#paths.set(name, file);
+    return name;
+  }
+
+  /** The names of all files that were asked for. */
+  shownNames(): ReadonlySet<string> {
+    return new Set(this.#paths.keys());
+  }
+
+  /** What connects these files to esbuild. `entry` is the name of the tool's own file, if it is one. */
+  plugin(entry: string | undefined): Plugin {
+    return {
+      name: "tool-files",
+      setup: (build) => {
+        // A bundle may be made more than once of the same files.
+        this.#bytes = 0;
+        this.#answers.clear();
+        build.onResolve({ filter: /.*/ }, (args) =>
+          this.#resolve(build, args, entry).catch((error: unknown) => unreadable(error, args.path)),
+        );
+        build.onLoad({ filter: /.*/, namespace: NAMESPACE }, (args) =>
+          this.#load(args).catch((error: unknown) => unreadable(error, shownName(args.path))),
+        );
+        build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
+        build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
+      },
+    };
+  }
+
+  /** No answer means that esbuild says "Could not resolve", or nothing where the import stands in a `try`. */
+  async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
+    if (args.pluginData === this) return null;
+    if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
+    const specifier = STAND_INS.includes(bareName(args.path)) ? bareName(args.path) : args.path;
+    if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
+    if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
+      return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
+    const importer = this.#paths.get(shownName(args.importer));
+    const isScoped = this.#scope !== undefined && this.#isOwn(importer);
+    const folder = this.#folderFor(specifier, importer, isScoped);
+    if (typeof folder === "object") return folder;
+    if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
+    const isPath = namesPath(specifier);
+    if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
+    // Who lists what it imports could otherwise name anything by its path, or in a manifest of its own.
+    const isKept = isScoped && (isPath || this.#scope?.names.has(packageName(specifier)) !== true);
+    // Before the disk is asked: an answer that depends on it would tell which files of the host exist.
+    if (isPath && !this.#mayReach(path.resolve(folder, specifier), isKept)) return outside(specifier);
+    // A package's modules import each other again and again, and each question goes to the bundler's process and back.
+    const question = JSON.stringify([folder, specifier, args.kind, args.with, isKept]);
+    let answer = this.#answers.get(question);
+    if (answer === undefined)
+      this.#answers.set(question, (answer = this.#find(build, specifier, folder, args, isKept)));
+    return answer;
+  }
+
+  /** Whether a module is the tool's, and not one of a package that it imports. */
+  #isOwn(importer: string | undefined): boolean {
+    return importer === undefined || (this.#root !== undefined && isIn(importer, this.#root));
+  }
+
+  /** Where to look for what a module imports; an answer where it may not have it, whatever is there. */
+  #folderFor(specifier: string, importer: string | undefined, isScoped: boolean): string | undefined | OnResolveResult {
+    const folder = importer === undefined ? this.#root : path.dirname(importer);
+    if (this.#scope === undefined || !isScoped || namesPath(specifier)) return folder;
+    if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
+    // The bundler finds no such module in an empty scope, and what is said of Node's modules is said as always.
+    if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
+    return refusal(`imports ${quoted(specifier)}, which the package does not list; add it to code/requirements.txt`);
+  }
+
+  /** `isKept`: what is found has to be the tool's own. */
+  async #find(
+    build: PluginBuild,
+    specifier: string,
+    folder: string,
+    args: OnResolveArgs,
+    isKept: boolean,
+  ): Promise<OnResolveResult | null> {
+    const plain = await this.#findPlain(specifier, folder);
+    if (plain !== undefined) return plain;
+    const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
+    const found = await build.resolve(specifier, options);
+    if (found.errors.length > 0 || found.path === "") return null;
+    if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
+      return { path: specifier, namespace: EMPTY_NAMESPACE };
+    const real = await realpath(found.path);
+    const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
+    return module === undefined ? outside(specifier) : { ...module, sideEffects: found.sideEffects };
+  }
+
+  /**
+   * The file that a path names as it stands. The bundler would find the same, but it lists the folder again for each
+   * question: in packages of a thousand files that takes ten times as long.
+   */
+  async #findPlain(specifier: string, folder: string): Promise<OnResolveResult | undefined> {
+    if (!/^\.{1,2}\/.*\.[cm]?[jt]s$/.test(specifier)) return undefined;
+    const file = path.resolve(folder, specifier);
+    const { sideEffects, leftOut } = await this.#manifests.of(file);
+    if (leftOut !== undefined || sideEffects === undefined) return undefined;
+    const found = await lstat(file).catch(() => undefined);
+    if (found?.isFile() !== true || (await realpath(file)) !== file) return undefined;
+    const module = await this.#moduleAt(file);
+    return module === undefined ? undefined : { ...module, sideEffects };
+  }
+
+  async #moduleAt(real: string): Promise<OnResolveResult | undefined> {
+    const name = this.nameOf(real);
+    if (name === undefined) return undefined;
+    // Names that end in `.mjs` and `.mts` say by themselves that they are modules.
+    const isModule = /\.[jt]s$/.test(real) && (await this.#manifests.of(real)).isModule;
+    return { path: isModule ? name + MODULE_MARK : name, namespace: NAMESPACE };
+  }
+
+  #mayReach(file: string, isKept = false): boolean {
+    const packages = isKept ? [] : this.#packages;
+    return [...packages, this.#root].some((folder) => folder !== undefined && isIn(file, folder));
+  }
+
+  async #load(args: OnLoadArgs): Promise<OnLoadResult> {
+    const shown = shownName(args.path);
+    const file = this.#paths.get(shown);
+    if (file === undefined) return refusal("this file is not the tool's to read");
+    const asked = args.with["type"];
+    const loader = asked === "text" || asked === "json" ? asked : loaderOf(file);
+    if (loader === undefined || (asked !== undefined && asked !== "text" && asked !== "json")) {
+      return refusal(`${shown} is no module; import ${Object.keys(LOADERS).join(", ")} or add with { type: "text" }`);
+    }
+    const { size } = await stat(file).then((found) => (found.isFile() ? found : { size: undefined }));
+    if (size === undefined) return refusal(`${shown} is not a file`);
+    this.#bytes += size;
+    if (size > MAX_SOURCE_BYTES) return refusal(`${shown} is larger than ${MAX_SOURCE_BYTES} bytes`);
+    if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
+    if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
+    const contents = withoutFileMaps(await readFile(file, "utf8"));
+    // Packages above the tool's folder are the operator's.
+    if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
+    const found = await parsed(contents, loader, shown);
+    return found.length > 0 ? { errors: [...found] } : { contents, loader };
+  }
+}
+
+/** What is wrong with a module before it is bundled; `detail` marks what is the bundler's own finding. */
+async function parsed(contents: string, loader: Loader, name: string): Promise<readonly Message[]> {
+  const isOwn = !name.startsWith("node_modules/");
+  const found = await checkImports(contents, loader, name, isOwn).catch((error: unknown) => {
+    const messages = messagesOf(error);
+    if (messages.length === 0) throw error;
+    return messages;
+  });
+  return found.map((message) => ({ ...message, detail: BUNDLER }));
+}
+
+/** The list of messages in an error of esbuild's; `[]` in any other. */
+export function messagesOf(error: unknown): readonly Message[] {
+  if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
+  return error.errors;
+}
+
+function namesPath(specifier: string): boolean {
+  return /^\.{0,2}(?:[/\\]|$)/.test(specifier);
+}
+
+/** The npm package that a specifier is of: `@scope/name` of `@scope/name/file.js`. */
+function packageName(specifier: string): string {
+  return /^(?:@[^/]*\/)?[^/]*/.exec(specifier)?.[0] ?? specifier;
+}
+
+function packageFolders(root: string): string[] {
+  const folders: string[] = [];
+  for (let folder = root; ; folder = path.dirname(folder)) {
+    folders.push(path.join(folder, MODULES));
+    if (path.dirname(folder) === folder) return folders;
+  }
+}
+
+function isIn(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}
+
+function outside(specifier: string): OnResolveResult {
+  return refusal(
+    `imports ${quoted(specifier)}, which leads out of the tool's folder; import only files inside it, and packages`,
+  );
+}
+
+function noFolder(specifier: string): OnResolveResult {
+  const what = `imports ${quoted(specifier)}, but a tool given as text has no folder to import from`;
+  return refusal(`${what}; put it into a file and register that`);
+}
+
+/** What the disk says of a file names the host's folders, so it is not told. */
+function unreadable(error: unknown, name: string): { errors: { text: string }[] } {
+  if (!(error instanceof Error) || !("syscall" in error)) throw error;
+  return refusal(`imports ${quoted(name)}, which cannot be read; check its file and its rights`);
+}
+
+function refusal(text: string): { errors: { text: string }[] } {
+  return { errors: [{ text }] };
+}
+
+function quoted(specifier: string): string {
+  return JSON.stringify(specifier.length > 200 ? `${specifier.slice(0, 200)}…` : specifier);
+}

@@ -1,0 +1,179 @@
+import { isObject, type JsonSchema } from "../../base/json.ts";
+import { isErrorCode } from "../../base/errors.ts";
+import type { ToolCall, ToolResult } from "../../base/result.ts";
+import {
+  type JsonMembers,
+  memberOf,
+  type Members,
+  type Place,
+  readJsonMembers,
+  readMembers,
+  readOptional,
+  readText,
+  wrong,
+} from "./agentspace-reading.ts";
+import { managementOf, readRecord, type RegistrationRecord, runtimeOf, type RuntimeType } from "./agentspace-record.ts";
+import { type Fields, fieldsOf, writeSchema } from "./agentspace-spec.ts";
+import type { Loss, ModuleContract, Outcome, OutcomeError, ToolDescription } from "./contract.ts";
+
+/** What is sent to a tool: its input, or a command of its own and the data of that. */
+export type AgentSpaceCall =
+  | { readonly tool_id: string; readonly mode: "input"; readonly input: Members }
+  | { readonly tool_id: string; readonly mode: "command"; readonly command_name: string; readonly data: Members };
+
+/** How a failure is told where nothing can be thrown: with exactly these members, so that it is no tool's output. */
+export interface AgentSpaceFailure {
+  readonly status: "error";
+  readonly error: OutcomeError;
+}
+
+const NAME_MAX_CHARACTERS = 256;
+const ANYTHING: JsonSchema = { type: "object" };
+
+const SAYS_LESS = "a specification has types, bounds of numbers, defaults, choices and nested fields, and no more";
+const LOSSES: readonly Loss[] = [
+  { of: "tool", field: "inputSchema", why: SAYS_LESS },
+  { of: "tool", field: "outputSchema", why: SAYS_LESS },
+  { of: "tool", field: "annotations", why: "a record says nothing of what a tool does to the world" },
+  { of: "tool", field: "limits", why: "a specification manages the timeout, which is limits.wallMs, and no other" },
+  { of: "tool", field: "outputChars", why: "a specification says nothing of how long an answer is" },
+  { of: "call", field: "id", why: "a tool is not told which call it answers" },
+  { of: "result", field: "metadata", why: "an answer is the tool's output and nothing else" },
+  { of: "result", field: "output", why: "a tool that failed has no output" },
+];
+
+/**
+ * AgentSpace's contract: a tool is described by its registration record, gets an object and answers with an object.
+ * A module is a class `AgentSpaceV1Tool`, which says nothing of itself but whether it has `execute` and `execute_command`.
+ */
+export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unknown, never> = {
+  name: "agentspace",
+  losses: LOSSES,
+  readTool,
+  writeTool,
+  readCall,
+  writeCall,
+  readResult,
+  writeResult,
+  writeEvent: () => null,
+  readModule,
+};
+
+/** What the class is made with: the record's `tool_data`. Throws a `ContractError` where that is no object. */
+export function toolData(record: unknown): JsonMembers {
+  const place: Place = { value: record, pointer: "" };
+  return readOptional(memberOf(readMembers(place), place, "tool_data"), readJsonMembers) ?? {};
+}
+
+/** Throws a `ContractError` where a record speaks of the other runtime than its package is of. */
+export function requireRuntime(value: unknown, runtime: RuntimeType): void {
+  const record = readRecord(value);
+  if (runtimeOf(record) === runtime) return;
+  const what = runtime === "binary" ? "a binary" : "no binary";
+  const problem = `is ${record.tool_runtime_type}, but the package's code is ${what}`;
+  throw wrong({ value, pointer: "/tool_runtime_type" }, problem);
+}
+
+function readTool(value: unknown): ToolDescription {
+  const record = readRecord(value);
+  const { tool_metadata: metadata = {}, tools_api_spec: spec } = record;
+  const { wallMs, retries } = managementOf(spec);
+  return {
+    name: record.tool_id,
+    description: metadata.description ?? record.tool_search_description ?? record.tool_id,
+    ...(metadata.version === undefined ? {} : { version: metadata.version }),
+    ...(record.tool_tags === undefined ? {} : { tags: record.tool_tags }),
+    inputSchema: writeSchema(spec.input),
+    outputSchema: writeSchema(spec.output),
+    ...(wallMs === undefined ? {} : { limits: { wallMs } }),
+    ...(retries === undefined ? {} : { retries }),
+  };
+}
+
+function writeTool(tool: ToolDescription): RegistrationRecord {
+  const { name, description, version, tags, inputSchema, outputSchema, limits, retries } = tool;
+  const management: Fields = {
+    ...(limits?.wallMs === undefined
+      ? {}
+      : { timeout: { type: "number", default: limits.wallMs / 1_000, description: "Execution timeout in seconds" } }),
+    ...(retries === undefined
+      ? {}
+      : { retries: { type: "number", default: retries, description: "Number of times to retry on failure" } }),
+  };
+  return {
+    tool_id: name,
+    tool_metadata: { ...(version === undefined ? {} : { version }), language: "javascript", description },
+    tool_search_description: description,
+    ...(tags === undefined ? {} : { tool_tags: tags }),
+    tool_runtime_type: "javascript",
+    tools_api_spec: {
+      input: fieldsOf(inputSchema),
+      output: fieldsOf(outputSchema),
+      ...(Object.keys(management).length === 0 ? {} : { management }),
+    },
+    tool_data: {},
+    // A tool that is registered here has no address, and a record must have one.
+    tool_source_code_link: `glovebox:${name}`,
+  };
+}
+
+function readCall(message: unknown): ToolCall {
+  const place: Place = { value: message, pointer: "" };
+  const members = readMembers(place);
+  const at = (name: string): Place => memberOf(members, place, name);
+  const name = readText(at("tool_id"), NAME_MAX_CHARACTERS);
+  switch (at("mode").value) {
+    case undefined:
+    case "input":
+      return { name, arguments: { ...readMembers(at("input")) } };
+    case "command": {
+      const command = readText(at("command_name"), NAME_MAX_CHARACTERS);
+      return { name, command, arguments: { ...readOptional(at("data"), readMembers) } };
+    }
+    default:
+      throw wrong(at("mode"), "must be input or command");
+  }
+}
+
+function writeCall({ name, arguments: args, command }: ToolCall): AgentSpaceCall {
+  if (command === undefined) return { tool_id: name, mode: "input", input: args };
+  return { tool_id: name, mode: "command", command_name: command, data: args };
+}
+
+/** A tool's output is the message itself, whatever it is: a command's may be any value. */
+function readResult(message: unknown): Outcome {
+  const error = failureOf(message);
+  return error === undefined ? { ok: true, output: message } : { ok: false, error };
+}
+
+/** The error of a message that is an `AgentSpaceFailure`, and nothing of one that only looks like it. */
+function failureOf(message: unknown): OutcomeError | undefined {
+  if (!isObject(message) || message["status"] !== "error" || Object.keys(message).length !== 2) return undefined;
+  if (!isObject(message["error"])) return undefined;
+  const { type, message: text, code, retryable, details } = message["error"];
+  if (typeof text !== "string") return undefined;
+  return {
+    message: text,
+    ...(typeof type === "string" ? { type } : {}),
+    ...(isErrorCode(code) ? { code } : {}),
+    ...(typeof retryable === "boolean" ? { retryable } : {}),
+    ...(isObject(details) ? { details } : {}),
+  };
+}
+
+function writeResult({ success, output, error }: ToolResult): unknown {
+  if (success || error === null) return output;
+  const { code, type, message, retryable, details } = error;
+  const failure: AgentSpaceFailure = {
+    status: "error",
+    error: { type, message, code, retryable, ...(isObject(details) ? { details } : {}) },
+  };
+  return failure;
+}
+
+function readModule(described: unknown, name: string): readonly ToolDescription[] {
+  const place: Place = { value: described, pointer: "" };
+  const has = memberOf(readMembers(place), place, "has_execute");
+  if (has.value !== true) throw wrong(has, "the class AgentSpaceV1Tool has no method execute");
+  return [{ name, description: `The AgentSpace tool ${name}`, inputSchema: ANYTHING, outputSchema: ANYTHING }];
+}

@@ -1,0 +1,61 @@
+import type { ToolError } from "../../base/errors.ts";
+import type { ToolResult } from "../../base/result.ts";
+import { aiSdk, type AiTool } from "./ai-sdk.ts";
+import type { RunOptions, ToolRunner } from "./runner.ts";
+import { failureTexts } from "./text-form.ts";
+
+/** A tool of a tool set, with what runs it. */
+export type AiRunnableTool = AiTool & {
+  execute(input: unknown, call: { toolCallId: string; abortSignal?: AbortSignal | undefined }): Promise<unknown>;
+};
+
+export interface AiToolsOptions extends Pick<RunOptions, "tenant"> {
+  /** The tools that are offered, by their names. Default: all that there are. */
+  readonly names?: readonly string[];
+}
+
+/**
+ * Thrown where the `ai` package runs a tool that fails: it tells the model the message, and goes on. What the tool had
+ * made before it failed follows the message.
+ */
+export class AiToolFailure extends Error {
+  override readonly name: string;
+  readonly result: ToolResult;
+
+  constructor(error: ToolError, result: ToolResult) {
+    super(failureTexts(error.message, result.output).join("\n\n"));
+    this.name = error.type;
+    this.result = result;
+  }
+}
+
+/**
+ * The tools that there are now as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. Its signal
+ * cancels calls; a call that fails throws an `AiToolFailure`, which the package makes a result of.
+ */
+export function aiTools(
+  runner: ToolRunner,
+  { names, ...options }: AiToolsOptions = {},
+): Record<string, AiRunnableTool> {
+  const chosen = names === undefined ? null : new Set(names);
+  const tools = runner.list().filter(({ name }) => chosen?.has(name) ?? true);
+  return Object.fromEntries(
+    tools.flatMap((tool) =>
+      Object.entries(aiSdk.writeTool(tool)).map(([written, described]) => [
+        written,
+        { ...described, execute: executeOf(runner, tool.name, options) },
+      ]),
+    ),
+  );
+}
+
+function executeOf(runner: ToolRunner, name: string, options: RunOptions): AiRunnableTool["execute"] {
+  return async (input, { toolCallId: id, abortSignal: signal }) => {
+    const result = await runner.execute(aiSdk.readCall({ type: "tool-call", toolCallId: id, toolName: name, input }), {
+      ...options,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    if (result.error !== null) throw new AiToolFailure(result.error, result);
+    return result.output;
+  };
+}

@@ -1,0 +1,108 @@
+import { isObject } from "../../base/json.ts";
+import { toolError } from "../../base/errors.ts";
+import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
+import { anthropic, type AnthropicToolResult } from "./anthropic.ts";
+import { type Contract, ContractError } from "./contract.ts";
+import { gemini, type GeminiResponsePart } from "./gemini.ts";
+import { openaiChat, type OpenAiToolMessage } from "./openai-chat.ts";
+import { type OpenAiCallOutput, openaiResponses } from "./openai-responses.ts";
+import { findName, readName } from "./portable-name.ts";
+import type { RunOptions, ToolRunner } from "./runner.ts";
+
+/** What answers a model's message, by the contract that it is written in: to be put at the end of the conversation. */
+export interface Answers {
+  readonly "openai-chat": OpenAiToolMessage;
+  readonly "openai-responses": OpenAiCallOutput;
+  readonly anthropic: { role: "user"; content: AnthropicToolResult[] };
+  readonly gemini: { role: "user"; parts: GeminiResponsePart[] };
+}
+
+/** How a contract's model calls several tools in one message. */
+interface Turn<Answer> {
+  readonly contract: Contract;
+  /** The calls in a message, which may be anything. */
+  readonly find: (message: unknown) => readonly unknown[];
+  /** The id and the name of a call that may be no good otherwise. */
+  readonly identify: (call: unknown) => { readonly id: unknown; readonly name: unknown };
+  readonly answer: (results: readonly ToolResult[]) => Answer[];
+}
+
+const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
+  "openai-chat": {
+    contract: openaiChat,
+    find: (message) => listOf(message, "tool_calls"),
+    identify: (call) => ({ id: fieldOf(call, "id"), name: fieldOf(fieldOf(call, "function"), "name") }),
+    answer: (results) => results.map((result) => openaiChat.writeResult(result)),
+  },
+  "openai-responses": {
+    contract: openaiResponses,
+    find: (message) => (Array.isArray(message) ? message : listOf(message, "output")).filter(isOf("function_call")),
+    identify: (call) => ({ id: fieldOf(call, "call_id"), name: fieldOf(call, "name") }),
+    answer: (results) => results.map((result) => openaiResponses.writeResult(result)),
+  },
+  anthropic: {
+    contract: anthropic,
+    find: (message) => listOf(message, "content").filter(isOf("tool_use")),
+    identify: (call) => ({ id: fieldOf(call, "id"), name: fieldOf(call, "name") }),
+    answer: (results) => [{ role: "user", content: results.map((result) => anthropic.writeResult(result)) }],
+  },
+  gemini: {
+    contract: gemini,
+    find: (message) => listOf(message, "parts").filter((part) => fieldOf(part, "functionCall") !== undefined),
+    identify: (part) => {
+      const call = fieldOf(part, "functionCall");
+      return { id: fieldOf(call, "id"), name: fieldOf(call, "name") };
+    },
+    answer: (results) => [{ role: "user", parts: results.map((result) => gemini.writeResult(result)) }],
+  },
+};
+
+/**
+ * Runs all that a model calls in one message, side by side, and answers with what comes after that message: of OpenAI's
+ * chat a message for each call, of its responses an item for each (`message` is the response, or its `output`), of
+ * Anthropic and Gemini one message with all results. Nothing where nothing is called. Every call has its answer, whatever
+ * happens to it: one that cannot be read, or names a tool that there is not, is answered with what is wrong with it.
+ */
+export async function callTools<Name extends keyof Answers>(
+  runner: ToolRunner,
+  contract: Name,
+  message: unknown,
+  options: Pick<RunOptions, "tenant" | "signal"> = {},
+): Promise<Answers[Name][]> {
+  const turn: Turn<Answers[Name]> = TURNS[contract];
+  const results = await Promise.all(turn.find(message).map((call) => run(runner, turn, call, options)));
+  return results.length === 0 ? [] : turn.answer(results);
+}
+
+async function run(
+  runner: ToolRunner,
+  { contract, identify }: Turn<unknown>,
+  message: unknown,
+  options: RunOptions,
+): Promise<ToolResult> {
+  const { id, name } = identify(message);
+  // What answers a call has the id that the model knows it by, and none where it has none.
+  const callId = typeof id === "string" ? id : "";
+  try {
+    const call = contract.readCall(message);
+    const result = await runner.execute({ ...call, name: findName(runner, call.name) }, options);
+    return { ...result, metadata: { ...result.metadata, callId } };
+  } catch (error) {
+    if (!(error instanceof ContractError)) throw error;
+    const tool = typeof name === "string" ? readName(name) : "";
+    return failure(toolError("invalid_arguments", error.message), emptyMetadata(callId, tool, 0));
+  }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function listOf(value: unknown, name: string): readonly unknown[] {
+  const list = fieldOf(value, name);
+  return Array.isArray(list) ? list : [];
+}
+
+function isOf(type: string): (value: unknown) => boolean {
+  return (value) => fieldOf(value, "type") === type;
+}

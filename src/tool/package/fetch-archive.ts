@@ -1,0 +1,99 @@
+import type { Connections } from "../../broker/capabilities/fetch/connections.ts";
+import { PrivateAddressError } from "../../broker/capabilities/fetch/connections.ts";
+import { failureOf, FetchFailure } from "../../broker/capabilities/fetch/failure.ts";
+import { matchesUrl } from "../../broker/capabilities/fetch/origin-pattern.ts";
+import { type Hop, isRedirect, nextHop, readTarget, REDIRECTS_MAX } from "../../broker/capabilities/fetch/redirect.ts";
+import type { ResolvedPackageOptions } from "./options.ts";
+import { PackageError } from "./step.ts";
+
+const DEADLINE_MS = 60_000;
+const HEADERS = { accept: "*/*", "accept-encoding": "identity" };
+const SHOWN_MAX = 300;
+
+/**
+ * Fetches an archive. Each of its redirects is judged anew, and the address that a connection is made to as well. Rejects
+ * with a `PackageError`, of whose message the URL's query is no part.
+ */
+export async function fetchArchive(
+  target: URL,
+  options: ResolvedPackageOptions,
+  connections: Connections,
+): Promise<Buffer> {
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  let hop: Hop = { url: target, method: "GET", headers: [], body: null };
+  try {
+    hop = { ...hop, url: readTarget(target.href) };
+    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
+      const answer = await request(hop.url, options, connections, signal);
+      if (Buffer.isBuffer(answer)) return answer;
+      hop = nextHop(hop, answer.status, answer.location);
+    }
+    throw new PackageError(`the server redirects more than ${REDIRECTS_MAX} times`);
+  } catch (error) {
+    throw failed(error, hop.url, signal);
+  }
+}
+
+async function request(
+  url: URL,
+  { origins, privateOrigins, maxBytes }: ResolvedPackageOptions,
+  connections: Connections,
+  signal: AbortSignal,
+): Promise<Buffer | { readonly status: number; readonly location: string }> {
+  const isPrivate = privateOrigins.has(url.origin);
+  const isAllowed = isPrivate || (url.protocol === "https:" && origins.some((pattern) => matchesUrl(pattern, url)));
+  if (!isAllowed) {
+    throw new PackageError(
+      `${shown(url)} is not where packages may come from; the operator can add it to packages.origins`,
+    );
+  }
+  const agent = await connections.agent(isPrivate);
+  const { origin, pathname, search } = url;
+  const { statusCode, headers, body } = await agent.request({
+    origin,
+    path: pathname + search,
+    method: "GET",
+    headers: HEADERS,
+    signal,
+  });
+  try {
+    const { location, "content-length": length } = headers;
+    if (isRedirect(statusCode)) {
+      if (typeof location !== "string") throw new PackageError(`${shown(url)} redirects to nowhere`);
+      return { status: statusCode, location };
+    }
+    if (statusCode !== 200) throw new PackageError(`${shown(url)} answers with the status ${statusCode}`);
+    if (Number(length ?? 0) > maxBytes) throw tooLarge(url, maxBytes);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes) throw tooLarge(url, maxBytes);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    // What is not wanted of it would keep its connection.
+    body.on("error", () => {}).destroy();
+  }
+}
+
+function failed(error: unknown, url: URL, signal: AbortSignal): unknown {
+  if (error instanceof PackageError) return error;
+  if (signal.aborted) return new PackageError(`${shown(url)} was not there within ${DEADLINE_MS} ms`);
+  if (error instanceof PrivateAddressError) {
+    const advice = `the operator can add "${url.origin}" to packages.privateOrigins`;
+    return new PackageError(`${url.origin} is at an address that is private, or not of the open internet; ${advice}`);
+  }
+  if (error instanceof FetchFailure) return new PackageError(error.message);
+  return new PackageError(failureOf(error, "GET", url).message);
+}
+
+function tooLarge(url: URL, maxBytes: number): PackageError {
+  return new PackageError(`${shown(url)} is larger than ${maxBytes} bytes`);
+}
+
+/** Without its query, where people put what is nobody else's business. */
+function shown({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, SHOWN_MAX);
+}

@@ -1,0 +1,74 @@
+import { build, type Plugin } from "esbuild";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ENGINE_NAME = "__engine";
+const PYODIDE_NAME = "__pyodide";
+/** Where Pyodide fills its memory from a snapshot. */
+const RESTORING = /Module\.HEAP8\.set\((\w+)\),/g;
+
+/** The script that runs first in the realms of Python: its value is a `PythonEngine`. Rejects where this Pyodide is another. */
+export async function bundleEngine(pyodide: string): Promise<string> {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const engine = fileURLToPath(new URL(`../../../guest/python/engine.${extension}`, import.meta.url));
+  const facade = fileURLToPath(new URL(`../../../guest/python/facade.${extension}`, import.meta.url));
+  const [engineText, pyodideText] = await Promise.all([
+    bundle(ENGINE_NAME, path.dirname(engine), [
+      `export { createEngine } from ${JSON.stringify(engine)};`,
+      `export { FACADE_NAMES } from ${JSON.stringify(facade)};`,
+    ]),
+    bundle(PYODIDE_NAME, pyodide, [
+      `export { loadPyodide } from ${JSON.stringify(path.join(pyodide, "pyodide.mjs"))};`,
+      `export { default as createPyodideModule } from ${JSON.stringify(path.join(pyodide, "pyodide.asm.mjs"))};`,
+    ]),
+  ]);
+  // Its names are those of `FACADE_NAMES`, which the engine knows; here they have to be written.
+  const names = /FACADE_NAMES\s*=\s*\[([^\]]*)\]/.exec(engineText)?.[1] ?? "";
+  const parameters = ["globalThis", "self", ...names.matchAll(/"(\w+)"/g).map(([, name = ""]) => name)].join(", ");
+  return `(function () {
+${engineText}
+return ${ENGINE_NAME}.createEngine(function (facade) {
+  return (function (${parameters}) {
+${pyodideText}
+return ${PYODIDE_NAME};
+  })(facade.global, facade.global, ...facade.names);
+});
+})()`;
+}
+
+async function bundle(globalName: string, resolveDir: string, lines: readonly string[]): Promise<string> {
+  const result = await build({
+    stdin: { contents: lines.join("\n"), resolveDir },
+    write: false,
+    bundle: true,
+    format: "iife",
+    globalName,
+    platform: "neutral",
+    target: "esnext",
+    external: ["node:*", "ws"],
+    define: { "import.meta.url": '"file:///pyodide.asm.mjs"' },
+    plugins: [restoring],
+    minifyWhitespace: true,
+    legalComments: "none",
+    logLevel: "silent",
+    tsconfigRaw: "{}",
+  });
+  return result.outputFiles[0]?.text ?? "";
+}
+
+/** Has Pyodide leave the filling of its memory to the engine, which skips what is empty: so that takes no room. */
+const restoring: Plugin = {
+  name: "restoring",
+  setup(build) {
+    build.onLoad({ filter: /pyodide\.asm\.mjs$/ }, async ({ path: file }) => {
+      const text = await readFile(file, "utf8");
+      const found = [...text.matchAll(RESTORING)];
+      if (found.length !== 1) throw new Error("this version of Pyodide restores its memory in another way");
+      const contents = text.replace(RESTORING, (_all, bytes: string) => {
+        return `(globalThis.__restore?globalThis.__restore(Module.HEAP8):Module.HEAP8.set(${bytes})),`;
+      });
+      return { contents, loader: "js" };
+    });
+  },
+};

@@ -1,0 +1,109 @@
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { GloveboxError } from "../../../base/errors.ts";
+import { bundlePrelude } from "../prelude.ts";
+import { bundleEngine } from "./engine-script.ts";
+import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
+import { findPyodide } from "./pyodide.ts";
+import { isWhole, sealImage, sweepImages } from "./whole.ts";
+
+const run = promisify(execFile);
+const BUILD_MS = 120_000;
+const IMAGE = "image.json";
+const PATH = /(?:file:\/\/)?(?:\/[^\s/'"():]+){2,}/g;
+
+let building: Promise<void> | null = null;
+/** The image that was found to be whole. */
+let known: string | null = null;
+
+/** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`. */
+export async function preparePython(): Promise<void> {
+  const found = pythonPlace();
+  const pyodide = findPyodide();
+  if (pyodide === null) {
+    throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
+  }
+  if (found === null) throw notReady("neither the user's cache folder nor the temporary one can be written to");
+  if (known === found.image && existsSync(path.join(found.image, IMAGE))) return;
+  building ??= provideImage(pyodide, found).finally(() => (building = null));
+  try {
+    await building;
+  } catch (error) {
+    throw notReady(reasonOf(error));
+  }
+}
+
+function notReady(reason: string): GloveboxError {
+  return new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+}
+
+/** What went wrong, without the host's paths: whoever registers a tool is told. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "for no known reason";
+  if ("syscall" in error && "code" in error) return `the system could not do it (${String(error.code)})`;
+  const said = "stderr" in error ? String(error.stderr) : error.message;
+  const [line = "its process ended without a word"] = /^.*error.*$/im.exec(said) ?? [];
+  return line.replaceAll(PATH, "…").slice(0, 500);
+}
+
+/** The image as it is where it is whole; otherwise another takes its place. */
+async function provideImage(pyodide: string, place: PythonPlace): Promise<void> {
+  if (!(await isWhole(place.image))) {
+    await buildImage(pyodide, place);
+    await sweepImages(place.cache, place.image).catch(() => undefined);
+  }
+  known = place.image;
+}
+
+/** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
+async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promise<void> {
+  // Whoever clears caches may have taken it away.
+  if (!makeOwn(cache)) throw new Error("error: its folder is no longer the user's own");
+  const folder = await mkdtemp(path.join(cache, "making-"));
+  try {
+    const lock = JSON.parse(await readFile(path.join(pyodide, "pyodide-lock.json"), "utf8")) as {
+      readonly info: object;
+    };
+    await Promise.all([
+      writeFile(path.join(folder, "engine.js"), await bundleEngine(pyodide)),
+      writeFile(path.join(folder, "lock.json"), JSON.stringify({ info: lock.info, packages: {} })),
+      writeFile(path.join(folder, "prelude.js"), (await bundlePrelude()).core),
+      writeFile(path.join(folder, "modules.json"), JSON.stringify(readModules())),
+      copyFile(path.join(pyodide, "pyodide.asm.wasm"), path.join(folder, "python.wasm")),
+      copyFile(path.join(pyodide, "python_stdlib.zip"), path.join(folder, "library.zip")),
+    ]);
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const program = fileURLToPath(
+      new URL(`../../../executor/worker/python/snapshot-program.${extension}`, import.meta.url),
+    );
+    await run(process.execPath, ["--no-node-snapshot", "--no-warnings", program, folder], {
+      env: {},
+      timeout: BUILD_MS,
+    });
+    await sealImage(folder);
+    await rename(folder, image).catch(async () => {
+      // Another process was quicker; or what is there is broken, and was in the way.
+      if (await isWhole(image)) return;
+      await rm(image, { recursive: true, force: true });
+      await rename(folder, image);
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The modules that Python brings along, by name. */
+function readModules(): Record<string, string> {
+  const root = guestFolder("lib");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".py"));
+  return Object.fromEntries(
+    files.sort().map((file) => {
+      const name = file.slice(0, -".py".length).replaceAll(path.sep, ".");
+      return [name, readFileSync(path.join(root, file), "utf8")];
+    }),
+  );
+}

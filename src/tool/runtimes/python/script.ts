@@ -1,0 +1,97 @@
+import { lstat, opendir, realpath } from "node:fs/promises";
+import path from "node:path";
+import { requirePath } from "../../package/entry.ts";
+import { readFileAt } from "../../package/file.ts";
+import { PackageError, quoted } from "../../package/step.ts";
+import type { PythonFile, PythonScript } from "../../../base/protocol/python-script.ts";
+import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
+
+/** The name of a tool's file where it is a text. */
+const TEXT_FILE = "tool.py";
+/** The file by which a folder is a package of Python's. */
+const PACKAGE_FILE = "__init__.py";
+const CACHE = "__pycache__";
+const FILES_MAX = 1_000;
+const LISTED_MAX = 10_000;
+
+/** The script of a tool that is a text. Throws a `PackageError`. */
+export function scriptOfText(text: string): PythonScript {
+  if (!text.isWellFormed()) throw new PackageError("its source has half of a character, and is no text");
+  const source = text.replace(/^\ufeff/, "");
+  if (Buffer.byteLength(source) > SCRIPT_BYTES_MAX)
+    throw new PackageError(`its source is larger than ${SCRIPT_BYTES_MAX} bytes`);
+  return checked({ entry: TEXT_FILE, files: { [TEXT_FILE]: source }, packages: {} });
+}
+
+/**
+ * The script of a tool that is a file, and of that alone; of a package of Python's where it is its `__init__.py`.
+ * Rejects with a `PackageError`.
+ */
+export async function scriptOfFile(file: string): Promise<PythonScript> {
+  const real = await realpath(file).catch(() => undefined);
+  const base = path.basename(file);
+  if (real === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
+  if (path.basename(real) === PACKAGE_FILE) return scriptOfPythonPackage(path.dirname(real));
+  const bytes = await readFileAt(real, base, SCRIPT_BYTES_MAX);
+  if (bytes === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
+  const entry = base.endsWith(".py") ? requirePath(base) : TEXT_FILE;
+  return checked({ entry, files: { [entry]: pythonFile(entry, bytes) }, packages: {} });
+}
+
+/** The script of a package that lies in a folder: `entry` is the tool's file in it. Rejects with a `PackageError`. */
+export async function scriptOfPackage(
+  folder: string,
+  entry: string,
+  packages: PythonScript["packages"],
+): Promise<PythonScript> {
+  const { dir, base } = path.posix.parse(entry);
+  return checked({ entry: base, files: await readFiles(path.join(folder, dir), ""), packages });
+}
+
+async function scriptOfPythonPackage(folder: string): Promise<PythonScript> {
+  const name = path.basename(folder);
+  return checked({ entry: `${name}/${PACKAGE_FILE}`, files: await readFiles(folder, `${name}/`), packages: {} });
+}
+
+function checked(script: PythonScript): PythonScript {
+  const entry = script.files[script.entry];
+  if (entry === undefined) throw new PackageError(`it has no file ${quoted(script.entry)}`);
+  if (typeof entry === "string" && entry.trim() === "")
+    throw new PackageError(`its file ${quoted(script.entry)} is empty`);
+  return script;
+}
+
+/**
+ * All files below a folder, their names after a prefix, without what nobody wrote (`__pycache__`) or wants to show
+ * (names that begin with a dot). Links are refused: what one leads to is not the tool's.
+ */
+async function readFiles(root: string, prefix: string): Promise<PythonScript["files"]> {
+  const files = new Map<string, PythonFile>();
+  let [bytesLeft, listed] = [SCRIPT_BYTES_MAX, 0];
+  const visit = async (folder: string, inside: string): Promise<void> => {
+    const names: string[] = [];
+    for await (const { name } of await opendir(folder)) {
+      if (++listed > LISTED_MAX) throw new PackageError(`it has more than ${LISTED_MAX} files and folders`);
+      if (!name.startsWith(".") && name !== CACHE) names.push(name);
+    }
+    for (const name of names.sort()) {
+      const [file, shown] = [path.join(folder, name), requirePath(inside + name)];
+      const found = await lstat(file);
+      if (found.isDirectory()) {
+        await visit(file, `${shown}/`);
+        continue;
+      }
+      if (found.isSymbolicLink())
+        throw new PackageError(`${quoted(shown)} is a link; put what it leads to there instead`);
+      if (!found.isFile()) throw new PackageError(`${quoted(shown)} is neither a file nor a folder`);
+      if (files.size === FILES_MAX) throw new PackageError(`it has more than ${FILES_MAX} files`);
+      const bytes = await readFileAt(file, shown, SCRIPT_BYTES_MAX);
+      if (bytes === undefined) throw new PackageError(`${quoted(shown)} went while it was read`);
+      bytesLeft -= bytes.length;
+      if (bytesLeft < 0) throw new PackageError(`its files are more than ${SCRIPT_BYTES_MAX} bytes`);
+      files.set(shown, pythonFile(shown, bytes));
+    }
+  };
+  await visit(root, prefix);
+  return Object.fromEntries(files);
+}

@@ -1,0 +1,120 @@
+import { planExtraction, unpackedMax } from "../../package/entry.ts";
+import { PackageError, quoted } from "../../package/step.ts";
+import type { PythonFile } from "../../../base/protocol/python-script.ts";
+import { PYTHON_VERSION } from "./environment.ts";
+import { type Metadata, onlyField, readMetadata } from "./metadata.ts";
+import { normalizedName } from "./project-name.ts";
+import { pythonFile } from "./python-file.ts";
+import { checkRecord } from "./record.ts";
+import { readRequirement, type Requirement } from "./requirement.ts";
+import { admits, compareVersions, isSpecifiers, isVersion } from "./versions.ts";
+import type { WheelName } from "./wheel-name.ts";
+
+/** What is in a wheel that can be installed. */
+export interface Wheel {
+  /** As site-packages hold them. */
+  readonly files: ReadonlyMap<string, PythonFile>;
+  /** What it needs of others, for whatever extras. */
+  readonly requires: readonly Requirement[];
+}
+
+const REQUIRES_MAX = 1_000;
+const COMPILED = /\.(?:so|pyd|dylib|dll)(?:\.[\d.]+)?$/i;
+const CACHE = "__pycache__";
+
+/** Reads a wheel. Rejects with a `PackageError` that names its file, where it is damaged, or is not what its name says. */
+export async function readWheel(bytes: Buffer, name: WheelName, maxBytes: number): Promise<Wheel> {
+  const wheel = `the wheel ${quoted(name.file)}`;
+  try {
+    const { files, requires } = await readContents(bytes, name, maxBytes);
+    return { files, requires: requires.map((text) => readRequirement(text, wheel)) };
+  } catch (error) {
+    if (!(error instanceof PackageError) || error.message.startsWith(wheel)) throw error;
+    throw new PackageError(`${wheel} cannot be used: ${error.message}`);
+  }
+}
+
+async function readContents(
+  bytes: Buffer,
+  name: WheelName,
+  maxBytes: number,
+): Promise<Pick<Wheel, "files"> & { readonly requires: readonly string[] }> {
+  const contents = await unpack(bytes, maxBytes);
+  const folder = infoFolder(contents, name);
+  checkRecord(contents, folder);
+  checkFormat(readMetadata(required(contents, `${folder}/WHEEL`), "its WHEEL"));
+  const metadata = readMetadata(required(contents, `${folder}/METADATA`), "its METADATA");
+  checkMetadata(metadata, name);
+  const requires = metadata.get("requires-dist") ?? [];
+  if (requires.length > REQUIRES_MAX) throw new PackageError(`it asks for more than ${REQUIRES_MAX} packages`);
+  return { files: installed(contents, folder), requires };
+}
+
+/** Whoever has no wheels need not wait for what reads archives, so it is loaded here. */
+async function unpack(bytes: Buffer, maxBytes: number): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { readZip } = await import("../../package/zip.ts");
+  const { files } = planExtraction(await readZip(bytes), unpackedMax(bytes.length, maxBytes));
+  const contents = new Map<string, Uint8Array>();
+  for (const { path, entry } of files) contents.set(path, await entry.read());
+  return contents;
+}
+
+/** The folder in which a wheel says what it is. */
+function infoFolder(contents: ReadonlyMap<string, Uint8Array>, { name, version }: WheelName): string {
+  const [folder, another] = new Set(
+    [...contents.keys()]
+      .map((path) => path.slice(0, Math.max(0, path.indexOf("/"))))
+      .filter((one) => one.endsWith(".dist-info")),
+  );
+  if (folder === undefined || another !== undefined) {
+    throw new PackageError(`it has ${folder === undefined ? "no" : "more than one"} folder that ends in .dist-info`);
+  }
+  const [, ofName = "", ofVersion = ""] = /^(.+?)-([^-]+)\.dist-info$/.exec(folder) ?? [];
+  if (normalizedName(ofName) !== name || !isSameVersion(ofVersion.replaceAll("_", "-"), version)) {
+    throw new PackageError(`it is called one thing, and its folder ${quoted(folder)} another`);
+  }
+  return folder;
+}
+
+function checkFormat(wheel: Metadata): void {
+  const version = onlyField(wheel, "Wheel-Version", "its WHEEL");
+  if (!/^1\.\d+$/.test(version)) throw new PackageError(`it has the format ${quoted(version)}, and 1.x is read`);
+}
+
+function checkMetadata(metadata: Metadata, { name, version }: WheelName): void {
+  const [said, saidVersion] = ["Name", "Version"].map((field) => onlyField(metadata, field, "its METADATA"));
+  if (normalizedName(said ?? "") !== name || !isSameVersion(saidVersion ?? "", version)) {
+    throw new PackageError(`it is called one thing, and its METADATA says ${quoted(`${said} ${saidVersion}`)}`);
+  }
+  const [python = ""] = metadata.get("requires-python") ?? [];
+  if (!isSpecifiers(python) || !admits(python, PYTHON_VERSION)) {
+    throw new PackageError(`it asks for Python ${quoted(python)}, and this is ${PYTHON_VERSION}`);
+  }
+}
+
+/** Where a wheel's files go; scripts, headers and data, which go elsewhere, have no place here. */
+function installed(contents: ReadonlyMap<string, Uint8Array>, folder: string): ReadonlyMap<string, PythonFile> {
+  const data = `${folder.slice(0, -".dist-info".length)}.data/`;
+  const files = new Map<string, PythonFile>();
+  for (const [path, bytes] of contents) {
+    const [, place] = path.startsWith(data)
+      ? (/^(?:purelib|platlib)\/(.+)$/.exec(path.slice(data.length)) ?? [])
+      : ["", path];
+    if (place === undefined || place.split("/").includes(CACHE)) continue;
+    if (COMPILED.test(place))
+      throw new PackageError(`it holds compiled code (${quoted(place)}), which cannot run here`);
+    if (files.has(place)) throw new PackageError(`it has ${quoted(place)} twice`);
+    files.set(place, pythonFile(place, bytes));
+  }
+  return files;
+}
+
+function required(contents: ReadonlyMap<string, Uint8Array>, path: string): Uint8Array {
+  const bytes = contents.get(path);
+  if (bytes === undefined) throw new PackageError(`it has no file ${quoted(path)}`);
+  return bytes;
+}
+
+function isSameVersion(one: string, other: string): boolean {
+  return isVersion(one) && isVersion(other) && compareVersions(one, other) === 0;
+}

@@ -1,0 +1,165 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { LineReader } from "../../../src/base/protocol/lines.ts";
+import type { ToHost, ToWorker } from "../../../src/base/protocol/messages.ts";
+import {
+  decodeToHost,
+  decodeToWorker,
+  encodeToHost,
+  encodeToWorker,
+  ProtocolError,
+} from "../../../src/base/protocol/wire.ts";
+
+const json = fc.json();
+const run = fc.nat();
+const amount = fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 });
+const text = fc.string({ unit: "binary" });
+const key = fc.stringMatching(/^[0-9]{1,8}$/);
+
+const script = fc.record({
+  key,
+  name: fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/),
+  version: text,
+  isolation: fc.constantFrom("instance", "context", "isolate", "shared"),
+  memoryMb: fc.nat(),
+  config: json,
+  text,
+});
+
+const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
+  fc
+    .record({
+      kind: fc.constant("run"),
+      runs: fc.array(run, { minLength: 1 }),
+      key,
+      tenant: text,
+      cpuMs: amount,
+      outputBytes: amount,
+      logBytes: amount,
+      capabilityCalls: amount,
+      capabilityBytes: amount,
+      stream: fc.boolean(),
+      ownIsolate: fc.boolean(),
+      plan: fc.oneof(
+        fc.constant(""),
+        fc.array(fc.tuple(run, amount)).map((answers) => JSON.stringify(answers)),
+      ),
+      calls: json,
+    })
+    .map((message) => ({ ...message, run: message.runs[0], runs: message.runs.join(",") })),
+  fc.record({ kind: fc.constant("settle"), run, ask: run, ok: fc.boolean(), nowMs: amount, payload: json }),
+  fc.record({ kind: fc.constant("load"), script }),
+  fc.record({ kind: fc.constant("unload"), key }),
+  fc.record({ kind: fc.constant("cancel"), run }),
+  fc.record({ kind: fc.constant("inspect"), run, cpuMs: amount, script }),
+) as fc.Arbitrary<ToWorker>;
+
+const toHost: fc.Arbitrary<ToHost> = fc.oneof(
+  fc.record({
+    kind: fc.constant("ran"),
+    run,
+    cpuMs: amount,
+    heapBytes: run,
+    outcomes: fc.array(json.map((each) => `+${each}\t`)).map((each) => each.join("")),
+  }),
+  fc.record({ kind: fc.constant("cut"), run }),
+  fc.record({
+    kind: fc.constant("done"),
+    run,
+    ok: fc.boolean(),
+    cpuMs: amount,
+    heapBytes: run,
+    dropped: run,
+    heard: run,
+    logs: fc.oneof(fc.constant(""), json),
+    payload: json,
+  }),
+  fc.record({
+    kind: fc.constant("ask"),
+    run,
+    ask: run,
+    nowMs: amount,
+    heard: run,
+    capability: text,
+    method: text,
+    payload: json,
+  }),
+  fc.record({ kind: fc.constantFrom("log", "progress", "lost", "inspected"), run, payload: json }),
+  fc.record({ kind: fc.constant("timed"), run, ask: run, nowMs: amount }),
+  fc.record({ kind: fc.constant("stats"), payload: json }),
+) as fc.Arbitrary<ToHost>;
+
+/** Cuts a text into pieces at the given places. */
+function pieces(whole: string, cuts: readonly number[]): string[] {
+  const places = [0, ...cuts.map((cut) => cut % (whole.length + 1)).toSorted((a, b) => a - b), whole.length];
+  return places.slice(1).map((end, index) => whole.slice(places[index], end));
+}
+
+describe("messages on the wire", () => {
+  test("come out as they went in, from host to worker", () => {
+    fc.assert(
+      fc.property(toWorker, (message) => {
+        expect(decodeToWorker(encodeToWorker(message).slice(0, -1))).toEqual(message);
+      }),
+    );
+  });
+
+  test("come out as they went in, from worker to host", () => {
+    fc.assert(
+      fc.property(toHost, (message) => {
+        expect(decodeToHost(encodeToHost(message).slice(0, -1))).toEqual(message);
+      }),
+    );
+  });
+
+  test("take exactly one line each, whatever strings are in them", () => {
+    fc.assert(
+      fc.property(fc.oneof(toWorker.map(encodeToWorker), toHost.map(encodeToHost)), (line) => {
+        expect(line.indexOf("\n")).toBe(line.length - 1);
+      }),
+    );
+  });
+
+  test("are refused with a ProtocolError where they are none, and nothing else is thrown", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          text,
+          fc.tuple(fc.stringMatching(/^[rslucideakgpxnt]$/), text).map((part) => part.join("\t")),
+        ),
+        (line) => {
+          for (const decode of [decodeToHost, decodeToWorker]) {
+            try {
+              decode(line);
+            } catch (error) {
+              expect(error).toBeInstanceOf(ProtocolError);
+            }
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("lines", () => {
+  test("are the same however the stream was cut", () => {
+    const line = fc.string().filter((each) => !each.includes("\n"));
+    fc.assert(
+      fc.property(fc.array(line), fc.array(fc.nat()), (lines, cuts) => {
+        const reader = new LineReader(1_000_000);
+        const seen: string[] = [];
+        for (const piece of pieces(lines.map((each) => `${each}\n`).join(""), cuts)) {
+          reader.push(piece, (each) => seen.push(each));
+        }
+        expect(seen).toEqual(lines);
+      }),
+    );
+  });
+
+  test("longer than the limit are a ProtocolError before they are whole", () => {
+    const reader = new LineReader(100);
+    expect(() => {
+      for (let i = 0; i < 20; i++) reader.push("0123456789", () => undefined);
+    }).toThrow(ProtocolError);
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { readYaml, YamlError } from "../../src/base/yaml-text.ts";
+
+const lines = (count: number, line: (at: number) => string) => Array.from({ length: count }, (_, at) => line(at));
+
+describe("a text of YAML", () => {
+  test("is read, JSON as well", () => {
+    expect(readYaml("a: &a [1]\nb: *a")).toEqual({ a: [1], b: [1] });
+    expect(readYaml('{ "a": { "__proto__": 1 } }')).toEqual({ a: JSON.parse('{ "__proto__": 1 }') as unknown });
+  });
+
+  test("with a hundred thousand keys takes no minutes", () => {
+    expect(Object.keys(readYaml(lines(100_000, (at) => `k${at}: 1`).join("\n")) as object)).toHaveLength(100_000);
+  }, 20_000);
+
+  test.each([
+    ["with a key that is there twice", "a: 1\nb: { c: 1, c: 2 }", "unique"],
+    [
+      "with very many aliases",
+      [...lines(2_000, (at) => `- &a${at} x`), ...lines(2_000, (at) => `- *a${at}`)].join("\n"),
+      "aliases",
+    ],
+    ["whose aliases stand for very much", `a: &a [x]\nb: [${"*a, ".repeat(200)}]`, "aliases"],
+    ["that is nested very deeply", "- ".repeat(5_000), "nested too deeply"],
+    ["that is none", "a: [", "Flow sequence"],
+  ])("%s is refused", (_what, text, problem) => {
+    expect(() => readYaml(text)).toThrow(YamlError);
+    expect(() => readYaml(text)).toThrow(problem);
+  });
+});

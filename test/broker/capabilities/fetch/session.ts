@@ -1,0 +1,98 @@
+import type { CapabilityRequest, OpenCapability } from "../../../../src/broker/capabilities/capability.ts";
+import type { FetchOptions } from "../../../../src/broker/capabilities/fetch/connections.ts";
+import { createFetch } from "../../../../src/broker/capabilities/fetch/fetch.ts";
+import { fetchGrants } from "../../../../src/broker/capabilities/fetch/grants.ts";
+import type { Part } from "../../../../src/broker/capabilities/fetch/part.ts";
+import { type SecretOptions, Secrets } from "../../../../src/broker/capabilities/secrets/secrets.ts";
+
+type FetchRules = Partial<NonNullable<CapabilityRequest["fetch"]>>;
+
+/** What a call may do, and what it does it with. */
+export interface World extends FetchOptions {
+  /** Rules of the policy; the call is granted each of them. */
+  readonly rules: readonly FetchRules[];
+  /** What the tool asks for; all of the rules where that is not said. */
+  readonly asks?: FetchRules;
+  readonly secrets?: { readonly [name: string]: SecretOptions };
+  readonly grantedSecrets?: readonly string[];
+}
+
+export interface Answer {
+  readonly url: string;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly redirected: boolean;
+  readonly opaque: boolean;
+  readonly body: { readonly part: Part | null; readonly more: boolean } | null;
+}
+
+interface Init {
+  readonly id?: number;
+  readonly method?: string;
+  readonly headers?: readonly (readonly [string, string])[];
+  readonly body?: Part | null;
+  readonly redirect?: "follow" | "error" | "manual";
+}
+
+/** A call's `fetch`, without an engine around it. */
+export class Session implements AsyncDisposable {
+  readonly #capability: ReturnType<typeof createFetch>;
+  readonly #open: OpenCapability;
+  readonly #abort = new AbortController();
+  #lastId = 0;
+
+  constructor({ rules, asks, secrets = {}, grantedSecrets = [], ...options }: World) {
+    this.#capability = createFetch(new Secrets(secrets, {}), options);
+    const allowed = rules.map((rule) => fetchGrants.read({ origins: [], ...rule }, "policy"));
+    const asked = asks === undefined ? null : fetchGrants.read(asks, "request");
+    const grants = asked === null ? allowed : allowed.flatMap((each) => fetchGrants.meet(asked, each) ?? []);
+    const call = {
+      callId: "c",
+      tool: "t",
+      signal: this.#abort.signal,
+      callTool: () => Promise.reject(new Error("there are no other tools")),
+      grantsOf: (name: string) => (name === "secrets" && grantedSecrets.length > 0 ? [grantedSecrets] : []),
+    };
+    this.#open = this.#capability.open(call, grants);
+  }
+
+  async request(url: string, init: Init = {}): Promise<Answer> {
+    const id = init.id ?? ++this.#lastId;
+    const request = { method: "GET", headers: [], body: null, redirect: "follow", ...init, id, url };
+    return (await this.#open.invoke("request", request)) as Answer;
+  }
+
+  async read(id: number): Promise<NonNullable<Answer["body"]>> {
+    return (await this.#open.invoke("read", { id })) as NonNullable<Answer["body"]>;
+  }
+
+  async cancel(id: number): Promise<unknown> {
+    return await this.#open.invoke("cancel", { id });
+  }
+
+  /** The answer to a request, and its whole body. */
+  async whole(url: string, init: Init = {}): Promise<Answer & { readonly bytes: Buffer; readonly text: string }> {
+    const id = init.id ?? ++this.#lastId;
+    const answer = await this.request(url, { ...init, id });
+    const pieces = answer.body === null ? [] : [answer.body];
+    while (pieces.at(-1)?.more === true) pieces.push(await this.read(id));
+    const bytes = Buffer.concat(pieces.map(({ part }) => (part === null ? Buffer.alloc(0) : bytesOf(part))));
+    return { ...answer, bytes, text: bytes.toString() };
+  }
+
+  /** As the broker does when the call ends. */
+  end(): void {
+    this.#abort.abort(new DOMException("the call has ended", "AbortError"));
+    void this.#open.close?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end();
+    await this.#capability.close?.();
+  }
+}
+
+export function bytesOf(part: Part): Buffer {
+  return "text" in part ? Buffer.from(part.text) : Buffer.from(part.base64, "base64");
+}

@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DeadlineWheel } from "../../../src/engine/schedule/deadline-wheel.ts";
+import { Gate, Tenant, Waiting } from "../../../src/engine/schedule/lanes.ts";
+
+const idle = { start: () => undefined, refuse: () => undefined };
+
+const flow = new Tenant("tenant").flow(0);
+const gate = new Gate("", Infinity);
+
+function due(deadlineMs: number): Waiting {
+  return new Waiting(idle, flow, gate, undefined, 0, deadlineMs);
+}
+
+test("a call whose deadline has passed is handed over once", () => {
+  const wheel = new DeadlineWheel(20, 0);
+  const call = due(30);
+  wheel.add(call);
+  expect(wheel.expire(20)).toEqual([]);
+  expect(wheel.expire(40)).toEqual([call]);
+  expect(wheel.expire(60)).toEqual([]);
+});
+
+test("a deadline further away than the ring is long waits for its own turn", () => {
+  const wheel = new DeadlineWheel(20, 0);
+  const call = due(100_000);
+  wheel.add(call);
+  expect(wheel.expire(99_980)).toEqual([]);
+  expect(wheel.expire(100_000)).toEqual([call]);
+});
+
+test("a pause of the process longer than the ring loses no deadline", () => {
+  const wheel = new DeadlineWheel(20, 0);
+  const calls = [due(5), due(10_000), due(25_000)];
+  for (const call of calls) wheel.add(call);
+  expect(new Set(wheel.expire(1_000_000))).toEqual(new Set(calls));
+});
+
+test("a deadline that already passed is due at the next tick", () => {
+  const wheel = new DeadlineWheel(20, 1_000);
+  const call = due(0);
+  wheel.add(call);
+  expect(wheel.expire(1_020)).toEqual([call]);
+});
+
+test("an infinite deadline is never due, and its call can be removed", () => {
+  const wheel = new DeadlineWheel(20, 0);
+  const call = due(Infinity);
+  wheel.add(call);
+  expect(wheel.expire(10_000_000)).toEqual([]);
+  wheel.remove(call);
+  expect(wheel.clear()).toEqual([]);
+});
+
+test("removing a call twice is the same as removing it once", () => {
+  const wheel = new DeadlineWheel(20, 0);
+  const [first, second] = [due(30), due(30)];
+  wheel.add(first);
+  wheel.add(second);
+  wheel.remove(first);
+  wheel.remove(first);
+  expect(wheel.expire(100)).toEqual([second]);
+});
+
+test("calls are never handed over early, nor more than a tick late, nor after their removal", () => {
+  const step = fc.record({ passMs: fc.nat(500), queueMs: fc.nat(60_000), shouldRemove: fc.boolean(), which: fc.nat() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), fc.nat(1_000_000), (steps, beginMs) => {
+      const wheel = new DeadlineWheel(20, beginMs);
+      const present = new Set<Waiting>();
+      let nowMs = beginMs;
+      for (const { passMs, queueMs, shouldRemove, which } of steps) {
+        nowMs += passMs;
+        for (const call of wheel.expire(nowMs)) {
+          expect(call.deadlineMs).toBeLessThanOrEqual(nowMs);
+          expect(present.delete(call)).toBe(true);
+        }
+        for (const call of present) expect(call.deadlineMs).toBeGreaterThan(nowMs - 20);
+        const victim = [...present][which % Math.max(1, present.size)];
+        if (shouldRemove && victim !== undefined) {
+          wheel.remove(victim);
+          present.delete(victim);
+        }
+        const call = due(nowMs + queueMs);
+        wheel.add(call);
+        present.add(call);
+      }
+      expect(new Set(wheel.clear())).toEqual(present);
+    }),
+  );
+});

@@ -1,3 +1,0 @@
-import { executorSuite } from "./suite.ts";
-
-executorSuite("queue");

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { createEngine } from "../../src/engine/engine.ts";
+import { FleetKeys } from "../../src/fleet/wire/keys.ts";
+import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { startFleet } from "./fleet.ts";
+
+/** For what comes by itself, on a machine that is busy. */
+const WAIT = { timeout: 20_000 };
+
+test("long arguments and outputs leave nothing behind in Redis once their call has ended", async () => {
+  await using fleet = await startFleet(1);
+  await using connection = RedisConnection.open(fleet.url, "test");
+  await connection.ready(10_000);
+  const source = "export default ({ text }) => text + text;";
+  const tool = { name: "twice", description: "d", source };
+  await using engine = await createEngine({
+    executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
+    tools: [tool],
+  });
+  const text = "x".repeat(200_000);
+  const { output } = await engine.execute({ name: "twice", arguments: { text } });
+  expect(output).toBe(text + text);
+  await expect.poll(() => connection.client.keys(new FleetKeys(fleet.name).of("side", "*")), WAIT).toEqual([]);
+});

@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { KeyedCall } from "../../../src/store/calls/ledger.ts";
+import { RedisLedger } from "../../../src/store/calls/redis-ledger.ts";
+import { KeyedCalls } from "../../../src/fleet/machine/keyed-calls.ts";
+import type { Ticket } from "../../../src/base/ticket.ts";
+import { type RedisServer, startRedis } from "../../redis-server.ts";
+
+const SECRET = "a secret of the ledger";
+const NEVER = new AbortController().signal;
+const CALL: KeyedCall = {
+  digest: new Uint8Array(32).fill(1),
+  tenant: new Uint8Array(32).fill(2),
+  asked: new Uint8Array(32).fill(3),
+  mayRepeat: false,
+};
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis[Symbol.asyncDispose]());
+
+/** A call that a server has claimed and a machine runs, and another server that asks for it. */
+async function open(secret: string | undefined = SECRET) {
+  const fleet = randomUUID();
+  const ledger = (own: string | undefined = SECRET) => {
+    const room = { ttlMs: 60_000, maxEntries: 100, maxBytes: 1024 ** 2 };
+    return new RedisLedger({ kind: "redis", url: redis.url, fleet, secret: own, ...room });
+  };
+  const [lost, other] = [ledger(), ledger()];
+  const keyed = new KeyedCalls(ledger(secret), undefined);
+  onTestFinished(async () => void (await Promise.all([lost.close(), other.close(), keyed.close()])));
+  await lost.claim(CALL, NEVER, 1);
+  const ticket = lost.ticketOf(CALL, { mark: "m", isConfidential: true });
+  if (ticket === null) throw new Error("there is no ticket");
+  return { lost, keyed, ticket, claim: () => other.claim(CALL, NEVER, 1) };
+}
+
+const left = (ticket: Ticket, keyed: KeyedCalls) => {
+  const call = keyed.begin("s", ticket);
+  if (call === null) throw new Error("it is not kept");
+  const reply = {
+    outcome: { ok: true, json: "1" },
+    cpuMs: 0,
+    waitedMs: 0,
+    wallMs: 0,
+    heapBytes: 0,
+    attempts: 1,
+    logs: "",
+    dropped: 0,
+  } as const;
+  return { call, end: { kind: "left", left: { callId: "id", tool: call.mark, outputBytes: 1, reply } } } as const;
+};
+
+test("an end is held until its server is gone, and left then", async () => {
+  const { keyed, ticket, claim } = await open();
+  const { call, end } = left(ticket, keyed);
+  keyed.end(call, end);
+  expect([...keyed.servers]).toEqual(["s"]);
+  expect((await claim()).kind).toBe("running");
+  keyed.onGone("s");
+  await expect.poll(async () => (await claim()).kind).toBe("left");
+  expect([...keyed.servers]).toEqual([]);
+});
+
+test("an end is left at once where its server is gone already", async () => {
+  const { keyed, ticket, claim } = await open();
+  const { call, end } = left(ticket, keyed);
+  keyed.onGone("s");
+  keyed.end(call, end);
+  await expect.poll(async () => (await claim()).kind).toBe("left");
+});
+
+test("what another server loses is none of its own", async () => {
+  const { keyed, ticket, claim } = await open();
+  const { call, end } = left(ticket, keyed);
+  keyed.end(call, end);
+  keyed.onGone("another");
+  expect((await claim()).kind).toBe("running");
+  expect([...keyed.servers]).toEqual(["s"]);
+});
+
+test("a call is carried while its server is missing, and put down with an end that is not to be left", async () => {
+  const { lost, keyed, ticket, claim } = await open();
+  const { call } = left(ticket, keyed);
+  keyed.look(["s"], new Set());
+  await lost.close();
+  await expect.poll(async () => (await claim()).kind).toBe("running");
+  keyed.end(call, null);
+  await expect.poll(async () => (await claim()).kind).toBe("unknown");
+});
+
+test("a call of which nothing was done is anybody's", async () => {
+  const { keyed, ticket, claim } = await open();
+  const { call } = left(ticket, keyed);
+  keyed.onGone("s");
+  keyed.end(call, { kind: "undone" });
+  await expect.poll(async () => (await claim()).kind).toBe("mine");
+});
+
+test("a machine that does not know the ledger's secret has nothing to do with its calls", async () => {
+  const { keyed, ticket, claim } = await open("another secret of it");
+  expect(keyed.begin("s", ticket)).toBe(null);
+  keyed.release(ticket);
+  expect((await claim()).kind).toBe("running");
+});

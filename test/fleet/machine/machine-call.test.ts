@@ -1,0 +1,146 @@
+import { expect, test } from "vitest";
+import type { Ask, Reply } from "../../../src/executor/executor.ts";
+import type { FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
+import type { CallEnd, KeptCall } from "../../../src/fleet/machine/keyed-calls.ts";
+import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
+import type { ToolScript } from "../../../src/base/protocol/script.ts";
+
+const SCRIPT: ToolScript = {
+  key: "k",
+  name: "tool",
+  version: "1.0.0",
+  runtime: "javascript",
+  isolation: "instance",
+  memoryMb: 64,
+  config: "null",
+  contract: null,
+  text: "",
+};
+const LIMITS: FleetLimits = {
+  cpuMs: 1,
+  outputBytes: 1_000,
+  logBytes: 1,
+  capabilityCalls: 1,
+  capabilityBytes: 1,
+  wallMs: 1,
+  queueMs: 1,
+};
+const KEPT: KeptCall = { server: "s", ticket: { digest: "d", holder: "h", tool: "t" }, mark: "the tool's mark" };
+
+const asked = (step: number): Ask => ({
+  step,
+  attempt: 1,
+  nowMs: 0,
+  capability: "kv",
+  method: "set",
+  args: "{}",
+});
+
+function reply(outcome: Reply["outcome"], attempts = 1): Reply {
+  return { outcome, cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts, logs: "", dropped: 0 };
+}
+
+const done = reply({ ok: true, json: "1" });
+const lost = (attempts: number) => reply({ ok: false, failure: { code: "executor_lost", message: "lost" } }, attempts);
+
+/** A call with a key, what it says to its server, and what is said of its end. */
+function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
+  const sent: MachineMessage["kind"][] = [];
+  const ends: (CallEnd | null)[] = [];
+  const alone = Promise.withResolvers<void>();
+  const data = {
+    run: 1,
+    script: 0,
+    limits: 0,
+    tenant: "",
+    callId: "id",
+    args: "{}",
+    seed: "",
+    nowMs: 0,
+    stream: false,
+  };
+  const coming = { data, script: SCRIPT, limits: LIMITS, resumption, kept, delegate: null };
+  const call = new MachineCall(1, coming, {
+    id: "job",
+    start: 1,
+    send: ({ kind }) => void sent.push(kind),
+    note: ({ kind }) => void sent.push(kind),
+    isHeard: () => Promise.resolve(true),
+    onWait: () => undefined,
+    refusedForMs: () => 0,
+    onAlone: () => alone.resolve(),
+    onEnd: (_call, end) => void ends.push(end),
+  });
+  const answer = (step: number): void => call.answer(1, step, { kind: "value", nowMs: 0, json: "1" });
+  return { call, sent, ends, answer, isAlone: alone.promise };
+}
+
+test("a call with a key leaves its reply, the mark of its tool and what its reader has to know", () => {
+  const { call, sent, ends } = open();
+  call.settle(done);
+  const left = { callId: "id", tool: KEPT.mark, outputBytes: 1_000, reply: done };
+  expect(ends).toEqual([{ kind: "left", left }]);
+  expect(sent).toEqual(["done"]);
+});
+
+test("a call without one leaves nothing", () => {
+  const { call, ends } = open(undefined, null);
+  expect(call.orphan()).toBe(false);
+  call.settle(done);
+  expect(ends).toEqual([null]);
+});
+
+test("what was asked and answered has been done, and the end is left", () => {
+  const { call, ends, answer } = open();
+  void call.ask(asked(1));
+  answer(1);
+  call.settle(done);
+  expect(ends).toMatchObject([{ kind: "left" }]);
+});
+
+test("of a call that ends without an answer to what it asked nobody else knows what it has done", () => {
+  const { call, ends } = open();
+  void call.ask(asked(1));
+  expect(call.orphan()).toBe(false);
+  call.settle(done);
+  expect(ends).toEqual([null]);
+});
+
+test("a call whose server is gone asks nobody, and what it asked for at its end was not done", async () => {
+  const { call, sent, ends, isAlone } = open();
+  expect(call.orphan()).toBe(true);
+  void call.ask(asked(1));
+  call.settle(done);
+  await isAlone;
+  expect(sent).toEqual(["done"]);
+  expect(ends).toEqual([null]);
+});
+
+test("a call that was started again has left nothing out only where it never asked", () => {
+  const silent = open();
+  silent.call.settle(reply({ ok: true, json: "1" }, 2));
+  expect(silent.ends).toMatchObject([{ kind: "left", left: { reply: { attempts: 2 } } }]);
+  const resumed = open({ run: 1, attempts: 1, asked: 1, plan: "" });
+  resumed.call.settle(done);
+  expect(resumed.ends).toEqual([null]);
+});
+
+test("a call that failed in a way that may pass is undone where it never asked, and else its server's to judge", () => {
+  for (const attempts of [0, 1]) {
+    const { call, ends } = open();
+    call.settle(lost(attempts));
+    expect(ends).toEqual([{ kind: "undone" }]);
+  }
+  const { call, ends, answer } = open();
+  void call.ask(asked(1));
+  answer(1);
+  call.settle(lost(1));
+  expect(ends).toEqual([null]);
+});
+
+test("a call that is cancelled leaves nothing", () => {
+  const { call, ends } = open();
+  call.end();
+  call.settle(done);
+  expect(ends).toEqual([null]);
+});

@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import type { Job } from "../../../src/executor/executor.ts";
+import { FleetCall } from "../../../src/fleet/server/fleet-call.ts";
+import { FleetDispatcher, type FleetDispatcherHost } from "../../../src/fleet/server/fleet-dispatcher.ts";
+import { FleetJob } from "../../../src/fleet/server/fleet-job.ts";
+import { inspectionJob } from "../../../src/fleet/server/inspection-job.ts";
+import type { ServerMessage } from "../../../src/fleet/wire/messages.ts";
+import type { ToolScript } from "../../../src/base/protocol/script.ts";
+
+const MACHINE = "machine-0000000000000001";
+/** More than a call may wait, and less than it may wait and take. */
+const LATER_MS = 32_000;
+
+const SCRIPT: ToolScript = {
+  key: "1",
+  name: "a",
+  version: "1",
+  runtime: "javascript",
+  isolation: "instance",
+  memoryMb: 8,
+  config: "null",
+  contract: null,
+  text: "",
+};
+const nothing = (): void => undefined;
+const NO_HOST: FleetDispatcherHost = {
+  tell: nothing,
+  send: nothing,
+  dispatch: nothing,
+  release: nothing,
+  withdraw: nothing,
+  notePace: nothing,
+  noteRefusal: nothing,
+};
+
+/** A call whose machine has been missed. */
+function lostCall() {
+  const ends: string[] = [];
+  const sent: ServerMessage[] = [];
+  const job: Job = {
+    ...inspectionJob(1, SCRIPT, () => undefined),
+    settle: ({ outcome }) => void ends.push(outcome.ok ? "ok" : outcome.failure.code),
+  };
+  const call = new FleetCall(job, performance.now(), true);
+  const carrier = new FleetJob("job", [call], performance.now());
+  const dispatcher = new FleetDispatcher({
+    ...NO_HOST,
+    send: (_machine, message) => void sent.push(message),
+    dispatch: (sent) => {
+      sent.carrier = carrier;
+      dispatcher.onSent(carrier);
+    },
+  });
+  dispatcher.run(call);
+  dispatcher.onMessage(MACHINE, { kind: "taken", job: "job", start: 1 });
+  dispatcher.onLeave(MACHINE);
+  return { dispatcher, carrier, ends, sent };
+}
+
+test("a call whose machine is lost waits for another as long as it may, and no longer", () => {
+  const { dispatcher, ends } = lostCall();
+  dispatcher.endOverdue(performance.now() + LATER_MS);
+  expect(ends).toEqual(["executor_lost"]);
+});
+
+test("a call whose machine was only missed has all of its time", () => {
+  const back = lostCall();
+  back.dispatcher.onJoin(MACHINE);
+  const heard = lostCall();
+  heard.dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: ["[]"] });
+  for (const { dispatcher, ends } of [back, heard]) {
+    dispatcher.endOverdue(performance.now() + LATER_MS);
+    expect(ends).toEqual([]);
+  }
+});
+
+const ASK = {
+  kind: "ask",
+  run: 1,
+  step: 1,
+  attempt: 1,
+  nowMs: 1,
+  capability: "kv",
+  method: "get",
+  args: "[]",
+} as const;
+
+test("a machine that is no longer heard is told to end the very copy that it asks for, and a newer one goes on", () => {
+  const { dispatcher, carrier, sent } = lostCall();
+  dispatcher.sendAgain(carrier);
+  dispatcher.onMessage(MACHINE, { ...ASK, job: "an older job", start: 1 });
+  expect(sent).toEqual([{ kind: "cancel", run: 1, job: "an older job", start: 1 }]);
+});
+
+test("a call that another machine has begun, or that ends, is cancelled where it was, by its job and the start of that", () => {
+  const { dispatcher, sent } = lostCall();
+  dispatcher.onMessage("machine-0000000000000002", { kind: "taken", job: "job", start: 2 });
+  expect(sent[0]).toEqual({ kind: "cancel", run: 1, job: "job", start: 1 });
+  dispatcher.end(1, { code: "cancelled", message: "" });
+  expect(sent.at(-1)).toEqual({ kind: "cancel", run: 1, job: "job", start: 2 });
+});
+
+/** A call whose lines are listened to, on its machine. */
+function streamed() {
+  const told: string[] = [];
+  const sent: ServerMessage[] = [];
+  const job: Job = {
+    ...inspectionJob(1, SCRIPT, () => undefined),
+    stream: true,
+    onLog: (line) => void told.push(line),
+    settle: () => void told.push("end"),
+  };
+  const call = new FleetCall(job, performance.now(), true);
+  const dispatcher = new FleetDispatcher({ ...NO_HOST, send: (_machine, message) => void sent.push(message) });
+  call.carrier = new FleetJob("job", [call], performance.now());
+  dispatcher.run(call);
+  dispatcher.onSent(call.carrier);
+  dispatcher.onMessage(MACHINE, { kind: "taken", job: "job", start: 1 });
+  return { dispatcher, told, sent };
+}
+
+const [A, B, C] = ["a", "b", "c"].map((text) => JSON.stringify(["log", text])) as [string, string, string];
+const REPLY = { payload: "1", cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 1, dropped: 0, ok: true };
+
+test("each line of a call is told once and in its order, also those that come only with its end, or once more", () => {
+  const { dispatcher, told } = streamed();
+  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: [A, B] });
+  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 1, lines: [B] });
+  dispatcher.onMessage(MACHINE, { kind: "done", run: 1, start: 1, reply: { ...REPLY, logs: `[${A},${B},${C}]` } });
+  expect(told).toEqual([A, B, C, "end"]);
+});
+
+test("what a call writes after its machine has started it again is told, as the machine says nothing twice", () => {
+  const { dispatcher, told } = streamed();
+  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: [A, B] });
+  dispatcher.onMessage(MACHINE, { kind: "restart", run: 1, start: 1, attempts: 1 });
+  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 2, lines: [C] });
+  expect(told).toEqual([A, B, C]);
+});
+
+test("a machine hears that lines have come after which it waits, and of no others", () => {
+  const { dispatcher, sent } = streamed();
+  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: [A] });
+  expect(sent).toEqual([]);
+  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 1, lines: [B], isFull: true });
+  expect(sent).toEqual([{ kind: "logged", run: 1, job: "job", start: 1 }]);
+});

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { FleetScripts } from "../../../src/fleet/server/scripts.ts";
+import type { TextPublisher } from "../../../src/fleet/texts/texts.ts";
+import { script } from "../../executor/jobs.ts";
+
+test("a module that was inspected under another name is another tool for machines", async () => {
+  const publish = () => Promise.resolve({ hash: "0", bytes: 1 });
+  const scripts = new FleetScripts({ publish } as unknown as TextPublisher);
+  const inspected = { ...script("() => 1"), name: "weather" };
+  const tool = { ...inspected, name: "get_current_weather" };
+  const keys = [await scripts.bring(inspected), await scripts.bring(tool), await scripts.bring({ ...tool })];
+  expect(new Set(keys.map(({ key }) => key)).size).toBe(2);
+  expect(keys[1]).toEqual(keys[2]);
+});

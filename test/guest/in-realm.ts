@@ -1,0 +1,82 @@
+import ivm from "isolated-vm";
+import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
+import { SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
+import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
+import { createPure } from "../../src/executor/worker/pure.ts";
+
+/** What the host answers an ask; nothing where it takes its time until the end of the test. */
+export type HostAnswer = { readonly value: unknown } | { readonly code: string; readonly message: string } | undefined;
+
+/** The host's side of a call: it hears what the call asks, and answers. */
+export type FakeHost = (method: string, args: never, capability: string) => HostAnswer;
+
+export interface RealmUnderTest extends Disposable {
+  /**
+   * Runs the tool once more in the same realm and gives its output; throws what it failed with. Where the tool waits,
+   * its asks are answered one by one, and its timers fire when there is none left.
+   */
+  call(input?: unknown, nowMs?: number): unknown;
+  readonly emitted: unknown[][];
+}
+
+const [DONE, ASK, TIMER] = [0, 2, 3];
+const SILENT: FakeHost = () => undefined;
+
+/** A realm in an isolate of its own, with a tool whose default export is `body`. */
+export async function openRealm(
+  body: string,
+  { hardened = true, before = "", host = SILENT, shared = false } = {},
+): Promise<RealmUnderTest> {
+  const isolate = new ivm.Isolate({ memoryLimit: 64 });
+  const emitted: unknown[][] = [];
+  const emit = (...said: unknown[]): number => emitted.push(said);
+  const { core, parts } = await bundlePrelude();
+  const prelude = compileScript(isolate, "prelude", core);
+  const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
+  const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);
+  const script: ToolScript = {
+    key: "1",
+    name: "tool",
+    version: "1.0.0",
+    runtime: "javascript",
+    isolation: shared ? "shared" : "instance",
+    memoryMb: 64,
+    config: "null",
+    contract: "glovebox",
+    text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
+  };
+  realm.load(compileTool(isolate, script));
+  let run = 0;
+  let heard = 0;
+
+  /** Answers what the call has said since, in order. A timer waits until nothing else is left. */
+  function serve(nowMs: number): void {
+    let dueMs: number | null = null;
+    for (; heard < emitted.length; heard++) {
+      const [kind, from, a, b, c] = emitted[heard] as [number, number, never, string, string];
+      if (kind === TIMER && from === run) dueMs = a;
+      if (kind !== ASK) continue;
+      const answer = host(b, JSON.parse(c) as never, a);
+      if (answer === undefined) continue;
+      const isValue = "value" in answer;
+      realm.settle(from, heard + 1, isValue, JSON.stringify(isValue ? answer.value : answer), nowMs, 5_000);
+    }
+    if (dueMs === null) return;
+    realm.fire(run, dueMs, 5_000);
+    serve(dueMs);
+  }
+
+  return {
+    emitted,
+    call(input = null, nowMs = 1_000) {
+      const answer = realm.start(JSON.stringify([[++run, "call", nowMs, 1e6, input]]), 5_000);
+      serve(nowMs);
+      const outcome = answer.slice(0, -1);
+      const said = outcome === "" ? emitted.findLast(([kind, from]) => kind === DONE && from === run)?.[2] : outcome;
+      if (typeof said !== "string") throw new Error("the call has not ended");
+      if (said.startsWith("+")) return JSON.parse(said.slice(1)) as unknown;
+      throw new Error(said);
+    },
+    [Symbol.dispose]: () => isolate.dispose(),
+  };
+}

@@ -1,0 +1,117 @@
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, type Engine } from "../../../src/index.ts";
+import { refusalOf, temporaryFolder } from "../../tool/temporary.ts";
+import { JOBS } from "./jobs.ts";
+
+const FOLDER = fileURLToPath(new URL("../../../fixtures/packages", import.meta.url));
+
+let engine: Engine;
+
+beforeAll(async () => {
+  engine = await createEngine({ executor: "threads", workers: 1 });
+});
+
+afterAll(async () => {
+  await engine.close();
+});
+
+const output = async (name: string, input: Readonly<Record<string, unknown>>): Promise<unknown> => {
+  const result = await engine.execute({ name, arguments: input });
+  expect(result.error).toBeNull();
+  return result.output;
+};
+
+describe("a tool that imports a package from npm", () => {
+  test.each(JOBS)(
+    "does its job with a fresh instance for each call: $name",
+    async ({ name, input, output: expected }) => {
+      const info = await engine.register({ name, description: "A job.", entry: path.join(FOLDER, `${name}.ts`) });
+      expect(info.isolationReason).toBeUndefined();
+      expect(info.isolation).toBe("instance");
+      expect(await output(name, input)).toEqual(expected);
+      expect(await output(name, input)).toEqual(expected);
+    },
+  );
+
+  test("has its job in this table, each of them", () => {
+    const tools = readdirSync(FOLDER).filter((file) => /(?<!\.d)\.ts$/.test(file));
+    expect(tools.map((file) => path.basename(file, ".ts")).toSorted()).toEqual(JOBS.map(({ name }) => name).toSorted());
+  });
+
+  test("can keep what is slow to evaluate: mathjs, shared", async () => {
+    const entry = path.join(FOLDER, "mathjs.ts");
+    const info = await engine.register({ name: "kept", description: "A job.", entry, isolation: "shared" });
+    expect(info.isolation).toBe("shared");
+    const { input, output: expected } = JOBS.find(({ name }) => name === "mathjs") ?? { input: {}, output: null };
+    for (let call = 0; call < 3; call++) expect(await output("kept", input)).toEqual(expected);
+  });
+});
+
+describe("a package that knows Node", () => {
+  /** Registers a tool that gives what its package exports. */
+  async function register(code: string): Promise<void> {
+    const folder = await temporaryFolder({
+      "tool.js": `import found from "p"; export default () => (typeof found === "function" ? found() : found);`,
+      "node_modules/p/index.js": code,
+    });
+    await engine.register({ name: "user", description: "A job.", entry: path.join(folder, "tool.js") });
+  }
+
+  test("does without it where it looks first", async () => {
+    await register(`
+      const isNode = typeof process !== "undefined" && process.versions != null && process.versions.node != null;
+      const bytes = typeof Buffer === "function" ? Buffer.from("a") : new Uint8Array(1);
+      let fs; try { fs = require("node:fs"); } catch {}
+      const root = typeof global !== "undefined" ? global : self;
+      module.exports = [isNode, bytes.length, typeof fs, root === globalThis, process.env.NODE_ENV];`);
+    expect(await output("user", {})).toEqual([false, 1, "undefined", true, "production"]);
+  });
+
+  test("is refused where it imports it, with the package's name and what to do", async () => {
+    const error = await refusalOf(register(`module.exports = require("fs").readFileSync;`));
+    expect(error.code).toBe("load_error");
+    expect(error.message).toBe(
+      'tool "user" imports "fs" at node_modules/p/index.js:1 in the package "p": Node built-ins do not exist inside an ' +
+        "isolate; use a package that works in browsers too, or ask for a capability instead",
+    );
+  });
+
+  test.each(["Buffer", "process", "setImmediate"])(
+    "is refused where it takes %s for granted, with what to do",
+    async (name) => {
+      const error = await refusalOf(register(`module.exports = ${name}.name;`));
+      expect(error.code).toBe("load_error");
+      expect(error.message).toContain(`${name} is not defined; Node's globals do not exist inside an isolate`);
+      expect(error.message).toContain(`sets globalThis.${name}`);
+      expect(JSON.stringify(error.details)).toContain("node_modules/p/index.js:1");
+    },
+  );
+
+  test("fails a call at the package's own line where only a call takes it for granted", async () => {
+    await register(`module.exports = () =>\n  Buffer.from("a");`);
+    const { error } = await engine.execute({ name: "user", arguments: {} });
+    expect(error).toMatchObject({ code: "tool_error", message: "Buffer is not defined" });
+    expect(JSON.stringify(error?.details)).toContain("node_modules/p/index.js:2");
+  });
+
+  test("has what a module before it sets on the global", async () => {
+    const folder = await temporaryFolder({
+      "tool.js": `import "./buffer.js"; import found from "p"; export default () => found;`,
+      "buffer.js": `globalThis.Buffer = { from: (text) => [text] };`,
+      "node_modules/p/index.js": `module.exports = Buffer.from("a");`,
+    });
+    const info = await engine.register({ name: "user", description: "A job.", entry: path.join(folder, "tool.js") });
+    expect(info.isolation).toBe("instance");
+    expect(await output("user", {})).toEqual(["a"]);
+  });
+
+  test("may turn stacks off for a moment", async () => {
+    await register(
+      `module.exports = () => { const was = Error.stackTraceLimit; Error.stackTraceLimit = 0; Error.stackTraceLimit = was; return 1; };`,
+    );
+    expect(await output("user", {})).toBe(1);
+  });
+});

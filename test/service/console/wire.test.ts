@@ -1,0 +1,18 @@
+import { expectTypeOf, test } from "vitest";
+import type { CapabilityEvent } from "../../../src/broker/capability-event.ts";
+import type { Explanation } from "../../../src/engine/explanation.ts";
+import type { Progress, ToolResult } from "../../../src/base/result.ts";
+import type * as wire from "../../../src/service/console/page/wire.ts";
+import type { StatsSnapshot } from "../../../src/service/http/stats.ts";
+import type { ToolInfo } from "../../../src/tool/definition.ts";
+
+test("what the console reads is what the server answers", () => {
+  expectTypeOf<StatsSnapshot>().toExtend<wire.Stats>();
+  expectTypeOf<Explanation>().toExtend<wire.Explanation>();
+  expectTypeOf<ToolResult>().toExtend<wire.ToolResult>();
+  expectTypeOf<Progress>().toExtend<wire.Progress>();
+  expectTypeOf<CapabilityEvent>().toExtend<wire.CapabilityCall>();
+  expectTypeOf<Omit<ToolInfo, "inputSchema" | "outputSchema">>().toExtend<
+    Omit<wire.ToolInfo, "inputSchema" | "outputSchema">
+  >();
+});

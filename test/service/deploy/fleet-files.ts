@@ -1,0 +1,48 @@
+/** What the files that start a fleet are checked with. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readConfiguration } from "../../../src/service/config/configuration.ts";
+import { machineSettings } from "../../../src/service/config/effective.ts";
+import { readEnvironment } from "../../../src/service/config/environment.ts";
+import { resolveOptions } from "../../../src/engine/options.ts";
+import { engineOptions } from "../../../src/service/cli/open-engine.ts";
+import { serveCommand } from "../../../src/service/cli/serve.ts";
+import { workerCommand } from "../../../src/service/cli/worker.ts";
+
+export const DEPLOY = fileURLToPath(new URL("../../../fixtures/deploy", import.meta.url));
+const README = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+export const SECRET = "0123456789abcdef0123456789abcdef";
+
+export const read = (name: string): string => readFileSync(join(DEPLOY, name), "utf8");
+
+/** Of `worker --slots 3`, what is no command or flag of ours. */
+export function unknownIn([name, ...args]: readonly string[]): readonly string[] {
+  const command = [serveCommand(), workerCommand()].find((one) => one.name() === (name ?? "serve"));
+  const flags = command?.options.map(({ long }) => long) ?? [];
+  return command === undefined ? [name ?? ""] : args.filter((arg) => arg.startsWith("-") && !flags.includes(arg));
+}
+
+/** What a file and an environment come to for a server, or a machine, of a fleet. */
+export async function fleetOf(file: string | undefined, env: NodeJS.ProcessEnv) {
+  const { values } = await readConfiguration(file, readEnvironment(env));
+  const { executor, workers } = resolveOptions(engineOptions(values));
+  return { executor, values, machine: machineSettings(values.machine, workers) };
+}
+
+export interface Metric {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** What only servers and worker machines of a fleet show, by the README. */
+export const fleetMetrics: readonly Metric[] = [
+  ...(README.split("<!-- fleet-metrics -->")[1]?.split("<!-- /fleet-metrics -->")[0] ?? "").matchAll(
+    /^\| `(\w+)` +\| (\w+)/gm,
+  ),
+].map(([, name = "", type = ""]) => ({ name, type }));
+
+/** The names under which a metric can be asked for. */
+export function seriesOf({ name, type }: Metric): readonly string[] {
+  return type === "histogram" ? ["bucket", "sum", "count"].map((part) => `${name}_${part}`) : [name];
+}

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const SRC = join(ROOT, "src");
+const LINES_MAX = 400;
+
+/** The rooms of `src` in their one order: a room imports from itself and from the rooms before it. */
+const ROOMS = ["base", "guest", "store", "broker", "tool", "executor", "fleet", "engine", "ecosystems", "service"];
+/** The only files at the root of `src`. The index names what the package exports, so it imports from every room. */
+const AT_THE_ROOT = ["README.md", "index.ts"];
+/** The only file of the guest that other rooms import: the types of what crosses the isolate's boundary. */
+const GUEST_FACE = "guest/host.ts";
+
+const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => name.split(sep).join("/"));
+const inRooms = files.filter((file) => file !== "index.ts");
+
+function roomOf(file: string): string {
+  return file.split("/")[0] ?? "";
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(SRC, file), "utf8");
+  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+\.ts)"/g)].map((match) => match[1] ?? "");
+  return found.map((path) =>
+    relative(SRC, join(SRC, dirname(file), path))
+      .split(sep)
+      .join("/"),
+  );
+}
+
+function mayImport(file: string, target: string): boolean {
+  const [from, to] = [roomOf(file), roomOf(target)];
+  if (from === to) return true;
+  if (from === "guest") return false;
+  if (to === "guest") return target === GUEST_FACE;
+  return ROOMS.includes(to) && ROOMS.indexOf(to) < ROOMS.indexOf(from);
+}
+
+test("src has ten rooms, and nothing else but its index and its README", () => {
+  expect(readdirSync(SRC).toSorted()).toEqual([...ROOMS, ...AT_THE_ROOT].toSorted());
+});
+
+test("a room imports only from the rooms before it", () => {
+  const wrong = inRooms.flatMap((file) =>
+    importsOf(file)
+      .filter((target) => !mayImport(file, target))
+      .map((target) => `${file} imports ${target}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("no imports go in circles", () => {
+  const graph = new Map(files.map((file) => [file, importsOf(file)]));
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(" → "));
+    if (done.has(file) || path.includes(file)) return;
+    for (const target of graph.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  expect(circles).toEqual([]);
+});
+
+test("no file is long", () => {
+  const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > LINES_MAX);
+  expect(long).toEqual([]);
+});
+
+test("names say what a file is", () => {
+  expect(files.filter((file) => /(?:^|\/)(?:utils?|helpers?|common|misc|shared)(?:\.|\/)/.test(file))).toEqual([]);
+});
+
+test("nothing is left over", () => {
+  const left = files.filter((file) => /\b(?:TODO|FIXME|XXX)\b|\bas any\b|: any\b(?!,)/.test(codeOf(file)));
+  expect(left).toEqual([]);
+});
+
+/** A file's text without the line that follows a lint directive: that one has its reason beside it. */
+function codeOf(file: string): string {
+  return readFileSync(join(SRC, file), "utf8").replaceAll(/\/\/ oxlint-disable-next-line.*\n.*\n/g, "");
+}
+
+test("prose and code name no machine", () => {
+  const texts = [...files.map((file) => join(SRC, file)), join(ROOT, "README.md"), join(ROOT, "package.json")];
+  const wrong = texts.filter((file) => /\/(?:work|farm|home|root)\/[a-z]/.test(readFileSync(file, "utf8")));
+  expect(wrong.map((file) => relative(ROOT, file))).toEqual([]);
+});

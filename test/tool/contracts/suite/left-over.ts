@@ -1,0 +1,54 @@
+import type { ContractName, Outcome } from "../../../../src/tool/contracts/index.ts";
+import type { JsonSchema } from "../../../../src/base/json.ts";
+
+/** Nothing is left of a field. */
+export const NOTHING = Symbol("nothing");
+
+type LeftOver = (value: unknown, outcome?: Outcome) => unknown;
+
+/** What is read of a field that is lost, by `tool.name` and so on. Of a field that is not named here nothing is left. */
+export type LeftOvers = { readonly [field: string]: LeftOver };
+
+const asObjectSchema: LeftOver = (schema) => {
+  if (typeof schema === "boolean") return schema ? { type: "object" } : { type: "object", not: {} };
+  return { ...(schema as Exclude<JsonSchema, boolean>), type: "object" };
+};
+
+/** What a text stands for. */
+const fromText: LeftOver = (value) => {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+/** A tool that failed and had made nothing, or an empty text, made nothing. */
+const fromTexts: LeftOver = (value, outcome) => (outcome?.ok === false && value === "" ? null : fromText(value));
+
+const ifShort: LeftOver = (name) => (typeof name === "string" && name.length <= 12 ? name : NOTHING);
+
+const MODEL: LeftOvers = {
+  "tool.inputSchema": asObjectSchema,
+  "tool.name": ifShort,
+  "call.name": ifShort,
+};
+const TEXT: LeftOvers = { ...MODEL, "result.output": fromTexts };
+
+const unlessBoolean: LeftOver = (schema) => (typeof schema === "boolean" ? undefined : schema);
+
+export const LEFT_OVERS: { readonly [Name in ContractName]?: LeftOvers } = {
+  "openai-chat": TEXT,
+  "openai-responses": { ...TEXT, "tool.outputSchema": unlessBoolean },
+  anthropic: { ...TEXT, "result.error.message": (message) => (message === "" ? NOTHING : message) },
+  gemini: MODEL,
+  "ai-sdk": {
+    ...MODEL,
+    "tool.outputSchema": (schema) => (typeof schema === "boolean" ? (schema ? {} : { not: {} }) : schema),
+  },
+  mcp: {
+    "tool.inputSchema": asObjectSchema,
+    "tool.outputSchema": unlessBoolean,
+    "result.output": (value, outcome) => (outcome?.ok === false ? fromTexts(value, outcome) : value),
+  },
+};

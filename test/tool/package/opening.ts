@@ -1,0 +1,80 @@
+import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { onTestFinished } from "vitest";
+import { Connections, type FetchOptions } from "../../../src/broker/capabilities/fetch/connections.ts";
+import { openPackage, type PackageContext, type ToolPackage } from "../../../src/tool/package/open.ts";
+import { type PackageOptions, resolvePackageOptions } from "../../../src/tool/package/options.ts";
+import type { PackageEvent } from "../../../src/tool/package/step.ts";
+
+/** Where temporary folders are made unless a test says otherwise. */
+const BASE = os.tmpdir();
+
+/** What opening packages needs, and what was heard of it. */
+export interface TestContext extends PackageContext {
+  readonly events: readonly PackageEvent[];
+}
+
+export function newContext(options: PackageOptions = {}, fetch: FetchOptions = {}): TestContext {
+  const connections = new Connections(fetch);
+  onTestFinished(() => connections.close());
+  const events: PackageEvent[] = [];
+  const resolved = resolvePackageOptions(options);
+  return { options: resolved, connections: () => connections, tell: (event) => events.push(event), events };
+}
+
+/** A folder that goes when the test ends. */
+export async function newFolder(): Promise<string> {
+  const folder = await realpath(await mkdtemp(path.join(BASE, "glovebox-test-")));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The same with files in it. */
+export async function newTree(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+  const folder = await newFolder();
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+    await writeFile(path.join(folder, name), content);
+  }
+  return folder;
+}
+
+/**
+ * From now on until the test ends, temporary folders are made in one of the test's own: so that it can be seen what is
+ * left there.
+ */
+export async function watchTemporary(): Promise<() => Promise<readonly string[]>> {
+  const before = process.env["TMPDIR"];
+  const folder = await newFolder();
+  process.env["TMPDIR"] = folder;
+  onTestFinished(() => {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  });
+  return () => readdir(folder);
+}
+
+/** Writes an archive to disk and opens it. */
+export async function openArchive(
+  name: string,
+  bytes: Buffer,
+  context: PackageContext = newContext(),
+): Promise<ToolPackage> {
+  const folder = await newTree({ [name]: bytes });
+  return openPackage(path.join(folder, name), context);
+}
+
+/** All files below a folder, with their content, and their modes. */
+export async function filesIn(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files: Record<string, string> = {};
+  for (const entry of entries) {
+    const file = path.join(entry.parentPath, entry.name);
+    const { mode } = await lstat(file);
+    const expected = entry.isDirectory() ? 0o40700 : 0o100600;
+    if (mode !== expected) throw new Error(`${entry.name} has the mode ${mode.toString(8)}`);
+    if (!entry.isDirectory()) files[path.relative(folder, file)] = await readFile(file, "utf8");
+  }
+  return files;
+}

@@ -1,0 +1,90 @@
+import { expect, test } from "vitest";
+import { GloveboxError } from "../../src/base/errors.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limits.ts";
+import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
+import { MAX_TOOLS, ToolRegistry } from "../../src/tool/registry.ts";
+import { compileSchema } from "../../src/base/schema/schema.ts";
+
+const anything = compileSchema(true, "inputSchema");
+
+function tool(name: string, description = ""): RegisteredTool {
+  const limits = DEFAULT_LIMITS;
+  return {
+    info: {
+      name,
+      description,
+      version: "0.0.0",
+      tags: [],
+      inputSchema: true,
+      outputSchema: null,
+      runtime: "javascript",
+      contract: "glovebox",
+      annotations: {},
+      retries: 0,
+      isolation: "instance",
+      limits,
+      capabilities: {},
+      script: { bytes: 0, evaluationMs: 0 },
+    },
+    script: {
+      key: name,
+      name,
+      version: "0.0.0",
+      runtime: "javascript",
+      isolation: "instance",
+      memoryMb: 8,
+      config: "null",
+      contract: "glovebox",
+      text: "",
+    },
+    checkInput: anything,
+    checkOutput: null,
+    limits,
+    askedLimits: {},
+    sourceMap: "",
+    capabilities: {},
+    retries: 0,
+    retryOn: "lost",
+    redactor: null,
+    readResult: null,
+    outputChars: null,
+    timeoutArgument: null,
+    usage: { calls: 0, retired: false },
+    mapStack: (stack) => stack,
+  };
+}
+
+test("a tool is found by its name, and not by names that objects inherit", () => {
+  const registry = new ToolRegistry();
+  registry.set(tool("add"));
+  expect(registry.get("add")?.info.name).toBe("add");
+  expect(registry.get("constructor")).toBeUndefined();
+  expect(registry.size).toBe(1);
+});
+
+test("a tool of the same name replaces the other", () => {
+  const registry = new ToolRegistry();
+  registry.set(tool("add", "old"));
+  registry.set(tool("add", "new"));
+  expect(registry.list().map((info) => info.description)).toEqual(["new"]);
+});
+
+test("a tool that is deleted is gone, and deleting says whether it was there", () => {
+  const registry = new ToolRegistry();
+  registry.set(tool("add"));
+  expect([registry.delete("add"), registry.delete("add"), registry.get("add")]).toEqual([true, false, undefined]);
+});
+
+test("the list is sorted by name", () => {
+  const registry = new ToolRegistry();
+  for (const name of ["b", "a", "C"]) registry.set(tool(name));
+  expect(registry.list().map((info) => info.name)).toEqual(["C", "a", "b"]);
+});
+
+test("a full registry refuses new tools and still replaces old ones", () => {
+  const registry = new ToolRegistry();
+  for (let at = 0; at < MAX_TOOLS; at++) registry.set(tool(`t${at}`));
+  expect(() => registry.set(tool("more"))).toThrow(GloveboxError);
+  registry.set(tool("t0", "new"));
+  expect(registry.size).toBe(MAX_TOOLS);
+});
