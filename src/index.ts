@@ -33,7 +33,7 @@ export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, typ
 export type {
   AuditDrop,
   CallEvent,
-  DoorRefusal,
+  RequestRefusal,
   EventMap,
   EventName,
   PreEvent,

@@ -1,6 +1,6 @@
 import type { Capability } from "./capabilities/capability.ts";
 import { within } from "../base/deadline.ts";
-import type { Ask } from "../base/protocol/ask.ts";
+import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 import { compileSchema } from "../base/schema/schema.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
@@ -75,7 +75,7 @@ export class Broker implements SessionHost {
     return checks;
   }
 
-  note(subject: BrokerSubject, ask: Ask, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void {
+  note(subject: BrokerSubject, ask: CapabilityCall, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void {
     const event = new CapabilityEvent(subject, ask, outcome, cost);
     this.#onOutcome(event);
     subject.onOutcome?.(event);

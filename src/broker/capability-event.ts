@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Ask } from "../base/protocol/ask.ts";
+import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 
 /** How a capability call ended. */
 export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";
@@ -35,7 +35,7 @@ export class CapabilityEvent {
 
   constructor(
     { callId, parentId, tool, tenant }: EventSubject,
-    { capability, method, args, step }: Ask,
+    { capability, method, args, step }: CapabilityCall,
     outcome: CapabilityOutcome,
     { rules = [], answerLength = 0, durationMs = 0 }: Partial<CapabilityEvent> = {},
   ) {

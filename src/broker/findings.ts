@@ -1,7 +1,7 @@
 import type { CapabilityRequest } from "./capabilities/capability.ts";
 import { pointerSegment } from "../base/json.ts";
 import type { Grants } from "./grants.ts";
-import { isGiven, type Subject } from "./policy.ts";
+import { isGiven, type PolicySubject } from "./policy.ts";
 
 /** Something that a tool asks for and will not get, or that a policy says in vain. */
 export interface Finding {
@@ -13,7 +13,11 @@ export interface Finding {
 }
 
 /** What a tool will be refused, whatever it is called with: known before anything of it runs. */
-export function findUncovered(grants: Grants, subject: Subject, requested: CapabilityRequest): readonly Finding[] {
+export function findUncovered(
+  grants: Grants,
+  subject: PolicySubject,
+  requested: CapabilityRequest,
+): readonly Finding[] {
   return Object.keys(requested).flatMap((name) => {
     const pointer = `/capabilities${pointerSegment(name)}`;
     const unreadable = findUnreadable(grants, requested, name, pointer);

@@ -1,8 +1,8 @@
 import type { Capability, CapabilityRequest, Refused } from "./capabilities/capability.ts";
-import { type Allowed, isGiven, type Policy, ReadPolicy, type Subject } from "./policy.ts";
+import { type Allowed, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 
 /** Whose grants are asked for, and what of them. */
-export interface GrantSubject extends Subject {
+export interface GrantSubject extends PolicySubject {
   /** What the tool asks for. */
   readonly requested: CapabilityRequest;
   /** What the call is narrowed to, where it is. */

@@ -1,4 +1,4 @@
-import type { Answer } from "../base/protocol/ask.ts";
+import type { CapabilityResponse } from "../base/protocol/capability-call.ts";
 
 /** One capability call of a call: what was asked, and what was answered. */
 export interface JournalEntry {
@@ -9,14 +9,14 @@ export interface JournalEntry {
   readonly args: string;
   /** How many answers the call had heard when it asked, where that is known. */
   readonly heard?: number;
-  readonly answer: Promise<Answer>;
+  readonly answer: Promise<CapabilityResponse>;
 }
 
 /** When an answer came: which step's it was, and how many steps had been asked by then. */
-export interface JournalAnswer {
+export interface JournalResponse {
   readonly step: number;
   readonly asked: number;
-  readonly answer: Answer;
+  readonly answer: CapabilityResponse;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface JournalAnswer {
 export class Journal {
   /** By step, counted from 1. */
   readonly #entries: JournalEntry[] = [];
-  readonly #answers: JournalAnswer[] = [];
+  readonly #answers: JournalResponse[] = [];
 
   get size(): number {
     return this.#entries.length;
@@ -51,12 +51,12 @@ export class Journal {
   }
 
   /** `asked` is how many steps had been asked by then. */
-  noteAnswer(step: number, answer: Answer, asked = this.#entries.length): void {
+  noteAnswer(step: number, answer: CapabilityResponse, asked = this.#entries.length): void {
     this.#answers.push({ step, asked, answer });
   }
 
   /** The call has heard an answer already, as the n-th from 0: those that it was given since come after it. */
-  insertAnswer(at: number, step: number, answer: Answer): void {
+  insertAnswer(at: number, step: number, answer: CapabilityResponse): void {
     this.#answers.splice(at, 0, { step, asked: this.#entries.length, answer });
   }
 
@@ -82,11 +82,11 @@ export class Journal {
     return JSON.stringify(plan);
   }
 
-  answers(): readonly JournalAnswer[] {
+  answers(): readonly JournalResponse[] {
     return this.#answers;
   }
 
-  answerAt(position: number): JournalAnswer | undefined {
+  answerAt(position: number): JournalResponse | undefined {
     return this.#answers[position];
   }
 }

@@ -17,7 +17,7 @@ export interface PolicyRule {
 }
 
 /** Who a grant is for. */
-export interface Subject {
+export interface PolicySubject {
   readonly tool: string;
   readonly tags: readonly string[];
   /** `null`: whatever some tenant may have. */
@@ -68,7 +68,7 @@ export class ReadPolicy {
   }
 
   /** What the rules that speak of the subject allow of a capability. */
-  allowed(subject: Subject, capability: string): Allowed[] {
+  allowed(subject: PolicySubject, capability: string): Allowed[] {
     return this.#rules.flatMap(({ rule, allow }, at) =>
       allow.has(capability) && applies(rule, subject)
         ? [{ rule: at, value: allow.get(capability), onMachines: isOnMachines(rule, capability) }]
@@ -132,7 +132,7 @@ function isOnMachines({ onMachines = [] }: PolicyRule, capability: string): bool
 }
 
 /** A rule applies where each list it has names the subject. */
-function applies(rule: PolicyRule, { tool, tags, tenant }: Subject): boolean {
+function applies(rule: PolicyRule, { tool, tags, tenant }: PolicySubject): boolean {
   if (rule.tools !== undefined && !rule.tools.some((pattern) => matchesName(pattern, tool))) return false;
   if (rule.tags !== undefined && !rule.tags.some((pattern) => tags.some((tag) => matchesName(pattern, tag))))
     return false;

@@ -1,16 +1,16 @@
-import type { Answer, Ask } from "../base/protocol/ask.ts";
+import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
-import { Replay } from "./replay.ts";
+import { ReplayCursor } from "./replay-cursor.ts";
 import type { LastRefusal } from "./last-refusal.ts";
 
 /** What a recorded call asked, without what it was answered. */
 type RecordedEntry = Pick<JournalEntry, "capability" | "method" | "args">;
 
 /** An answer, which ask it was for, and how many there had been by then. */
-export interface GivenAnswer {
+export interface RecordedResponse {
   readonly step: number;
   readonly asked: number;
-  readonly answer: Answer;
+  readonly answer: CapabilityResponse;
 }
 
 /** Answers a call from what it was answered when it was recorded. Nothing of the world is asked. */
@@ -19,26 +19,26 @@ export class RecordedSession implements Disposable {
   /** Nothing happens, so there is nothing that cannot be undone. */
   readonly effects = 0;
   readonly #asks: readonly RecordedEntry[];
-  #replay: Replay;
+  #replay: ReplayCursor;
 
   readonly lastRefusal: LastRefusal | null;
 
-  constructor(asks: readonly RecordedEntry[], answers: readonly GivenAnswer[], lastRefusal: LastRefusal | null) {
+  constructor(asks: readonly RecordedEntry[], answers: readonly RecordedResponse[], lastRefusal: LastRefusal | null) {
     this.#asks = asks;
     this.lastRefusal = lastRefusal;
     // What was not answered before the call ended, is not answered.
-    const never = new Promise<Answer>(() => undefined);
+    const never = new Promise<CapabilityResponse>(() => undefined);
     const byStep = new Map(answers.map(({ step, answer }) => [step, answer]));
     for (const [at, ask] of asks.entries()) {
       const answer = byStep.get(at + 1);
       this.journal.append({ ...ask, step: at + 1, answer: answer === undefined ? never : Promise.resolve(answer) });
     }
     for (const { step, asked, answer } of answers) this.journal.noteAnswer(step, answer, asked);
-    this.#replay = new Replay(1, this.journal);
+    this.#replay = new ReplayCursor(1, this.journal);
   }
 
-  ask(ask: Ask): Promise<Answer> {
-    if (ask.attempt !== this.#replay.attempt) this.#replay = new Replay(ask.attempt, this.journal);
+  ask(ask: CapabilityCall): Promise<CapabilityResponse> {
+    if (ask.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(ask.attempt, this.journal);
     const recorded = this.#asks[ask.step - 1];
     const entry = this.journal.find(ask.step);
     const isSame =

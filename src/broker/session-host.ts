@@ -1,5 +1,5 @@
 import type { Capability } from "./capabilities/capability.ts";
-import type { Ask } from "../base/protocol/ask.ts";
+import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 import type { Validator } from "../base/schema/schema.ts";
 import type { CapabilityEvent, CapabilityOutcome, EventSubject } from "./capability-event.ts";
 
@@ -16,6 +16,6 @@ export interface SessionHost {
   readonly redact: (text: string) => string;
   /** Nothing where the capability has no such method. */
   checks(capability: Capability, method: string): MethodChecks | undefined;
-  note(subject: EventSubject, ask: Ask, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void;
+  note(subject: EventSubject, ask: CapabilityCall, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void;
   track(closing: void | Promise<void>): void;
 }

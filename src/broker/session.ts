@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Answer, Ask } from "../base/protocol/ask.ts";
+import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
 import type { Delegator, Told } from "../base/protocol/delegated.ts";
 import { describeExcess } from "../base/json.ts";
 import { isContinuation } from "../base/protocol/continuation.ts";
@@ -7,15 +7,15 @@ import { type Delegation, ON_MACHINES, type OnMachines } from "../base/protocol/
 import type { Grants } from "./grants.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { LastRefusal } from "./last-refusal.ts";
-import { Performer } from "./performer.ts";
-import { Replay } from "./replay.ts";
+import { CapabilityInvoker } from "./capability-invoker.ts";
+import { ReplayCursor } from "./replay-cursor.ts";
 import type { SessionHost } from "./session-host.ts";
 import type { BrokerSubject, Shared } from "./subject.ts";
 
 /** An ask that a worker machine carries out, and has not told the answer of. */
 interface Away {
-  readonly ask: Ask;
-  readonly resolve: (answer: Answer) => void;
+  readonly ask: CapabilityCall;
+  readonly resolve: (answer: CapabilityResponse) => void;
 }
 
 /** The broker's side of one call: its journal, and what it has used of its limits. */
@@ -23,8 +23,8 @@ export class BrokerSession implements Delegator, Disposable {
   readonly journal = new Journal();
   readonly #host: SessionHost;
   readonly #subject: BrokerSubject;
-  readonly #performer: Performer;
-  #replay: Replay;
+  readonly #performer: CapabilityInvoker;
+  #replay: ReplayCursor;
   #delegation: Delegation | null = null;
   /** By their steps. */
   readonly #away = new Map<number, Away>();
@@ -35,8 +35,8 @@ export class BrokerSession implements Delegator, Disposable {
   constructor(host: SessionHost, subject: BrokerSubject, grants: Grants) {
     this.#host = host;
     this.#subject = subject;
-    this.#performer = new Performer(host, subject, grants);
-    this.#replay = new Replay(1, this.journal);
+    this.#performer = new CapabilityInvoker(host, subject, grants);
+    this.#replay = new ReplayCursor(1, this.journal);
   }
 
   /** How many handlers were called, or may have been: what they did cannot be undone. */
@@ -57,8 +57,8 @@ export class BrokerSession implements Delegator, Disposable {
   }
 
   /** Answers an ask: from the journal where the call has asked it before, else from the world. Never rejects. */
-  ask(ask: Ask): Promise<Answer> {
-    if (ask.attempt !== this.#replay.attempt) this.#replay = new Replay(ask.attempt, this.journal);
+  ask(ask: CapabilityCall): Promise<CapabilityResponse> {
+    if (ask.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(ask.attempt, this.journal);
     const known = this.journal.find(ask.step);
     if (known !== undefined) {
       if (known.capability !== ask.capability || known.method !== ask.method || known.args !== ask.args) {
@@ -141,7 +141,7 @@ export class BrokerSession implements Delegator, Disposable {
   }
 
   /** Whether the machine that runs the call may carry an ask out, by what it was granted. */
-  #isForMachine({ capability, method, args }: Ask): boolean {
+  #isForMachine({ capability, method, args }: CapabilityCall): boolean {
     if (this.#isMachineLost || !Object.hasOwn(this.delegation.grants, capability)) return false;
     const { decision } = this.#performer.decide(capability);
     const parsed = parse(args);
@@ -149,8 +149,8 @@ export class BrokerSession implements Delegator, Disposable {
     return (decision.capability.portable?.(method, parsed.value) ?? null) !== null;
   }
 
-  #leave(ask: Ask): Promise<Answer> {
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+  #leave(ask: CapabilityCall): Promise<CapabilityResponse> {
+    const { promise, resolve } = Promise.withResolvers<CapabilityResponse>();
     this.#away.set(ask.step, { ask, resolve });
     return promise;
   }
@@ -163,31 +163,32 @@ export class BrokerSession implements Delegator, Disposable {
     void this.#perform(away.ask, this.#share(away.ask)).then(away.resolve);
   }
 
-  #share(ask: Ask): Shared {
+  #share(ask: CapabilityCall): Shared {
     const isRepeatable = !this.#performer.isWrite(ask);
     return isRepeatable || !this.#isMachineLost ? { isRepeatable } : { once: onceOf(this.delegation, ask.step) };
   }
 
-  async #perform(ask: Ask, shared?: Shared): Promise<Answer> {
+  async #perform(ask: CapabilityCall, shared?: Shared): Promise<CapabilityResponse> {
     const askedMs = performance.now();
     const said = await this.#performer.perform(ask, shared);
     const nowMs = ask.nowMs + Math.round(performance.now() - askedMs);
-    const given: Answer = said.kind === "failure" && this.#isOfLost(ask) ? this.#mourn(ask) : { ...said, nowMs };
+    const given: CapabilityResponse =
+      said.kind === "failure" && this.#isOfLost(ask) ? this.#mourn(ask) : { ...said, nowMs };
     this.journal.noteAnswer(ask.step, given);
     return given;
   }
 
   /** Whether an ask goes on with what may have been lost with a machine. */
-  #isOfLost({ capability, method }: Ask): boolean {
+  #isOfLost({ capability, method }: CapabilityCall): boolean {
     return this.#isMachineLost && this.#elsewhere.has(capability) && isContinuation(capability, method);
   }
 
-  #mourn(ask: Ask): Answer {
+  #mourn(ask: CapabilityCall): CapabilityResponse {
     this.#host.note(this.#subject, ask, "diverged");
     return { kind: "diverged", message: "the worker machine was lost that had begun what the call asks more of" };
   }
 
-  #diverge(ask: Ask): Answer {
+  #diverge(ask: CapabilityCall): CapabilityResponse {
     this.#host.note(this.#subject, ask, "diverged");
     const message =
       "the call was run again after its executor was lost and asked for something else than before at step " + ask.step;

@@ -1,5 +1,5 @@
 import type { CallBinary, CallTool } from "./capabilities/capability.ts";
-import type { Answer } from "../base/protocol/ask.ts";
+import type { CapabilityResponse } from "../base/protocol/capability-call.ts";
 import type { Limits } from "../base/limits.ts";
 import type { CapabilityEvent } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
@@ -19,8 +19,9 @@ export interface BrokerSubject extends GrantSubject {
 }
 
 /** An answer before its time is known. */
-export type Said =
-  Omit<Extract<Answer, { kind: "value" }>, "nowMs"> | Omit<Extract<Answer, { kind: "failure" }>, "nowMs">;
+export type InvokeOutcome =
+  | Omit<Extract<CapabilityResponse, { kind: "value" }>, "nowMs">
+  | Omit<Extract<CapabilityResponse, { kind: "failure" }>, "nowMs">;
 
 /** What has to be known of an ask that another process carries out, or may have carried out. */
 export interface Shared {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Admission } from "./call/admission.ts";
 import { Audit } from "./telemetry/audit.ts";
-import { createBroker } from "./authority.ts";
+import { createBroker } from "./create-broker.ts";
 import { logCalls } from "./telemetry/call-log.ts";
 import type { Broker } from "../broker/broker.ts";
 import { callTool } from "./call/child-call.ts";
@@ -13,7 +13,7 @@ import { createExecutor } from "./create-executor.ts";
 import type { Executor } from "../executor/executor.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { createLedger } from "../store/calls/create.ts";
-import { finishLeft } from "./call/left-end.ts";
+import { adoptResult } from "./call/adopt-result.ts";
 import type { Limits } from "../base/limits.ts";
 import { logEvents } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
@@ -102,7 +102,7 @@ export function assemble(options: ResolvedOptions, prelude: Prelude, engine: Eng
   const admission = new Admission(registry, bounds, host);
   const idempotency = new Idempotency(createLedger(options.idempotency), {
     mayRepeat: (name) => mayRepeat(registry.get(name)),
-    finish: (end, call) => finishLeft(end, call, registry.get(call.name)),
+    finish: (end, call) => adoptResult(end, call, registry.get(call.name)),
   });
   if (options.logger !== undefined) {
     logEvents(events, options.logger);

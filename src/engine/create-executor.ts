@@ -1,5 +1,5 @@
 import type { Prelude } from "../base/protocol/prelude.ts";
-import type { Executor, ResolvedExecutorOptions, TellExecutorEvent } from "../executor/executor.ts";
+import type { Executor, ResolvedExecutorOptions, EmitExecutorEvent } from "../executor/executor.ts";
 import { ProcessExecutor } from "../executor/process/process-executor.ts";
 import { QueueExecutor } from "../fleet/server/queue-executor.ts";
 import { ThreadsExecutor } from "../executor/threads/threads-executor.ts";
@@ -13,7 +13,7 @@ export interface ExecutorHost {
   /** Caps that hold wherever calls run; `Infinity` for none. */
   readonly perTool?: number;
   readonly perTenant?: number;
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
 }
 
 export function createExecutor(options: ResolvedExecutorOptions, host: ExecutorHost): Executor {

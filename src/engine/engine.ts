@@ -8,14 +8,14 @@ import { type Explanation, explainTool, lintAll, lintTool, type ToolFinding } fr
 import type { EngineStats } from "./engine-stats.ts";
 import { GloveboxError, toolError } from "../base/errors.ts";
 import { within } from "../base/deadline.ts";
-import type { DoorTold, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
+import type { RefusedRequest, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { bundlePrelude } from "../tool/runtimes/prelude.ts";
 import type { Prelude } from "../base/protocol/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
-import type { TicketOf } from "../base/ticket.ts";
+import type { LedgerClaimOf } from "../base/ledger-claim.ts";
 import { stopBundler } from "../tool/bundle/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "../tool/definition.ts";
 import type { ModuleReport } from "../tool/prepare.ts";
@@ -141,7 +141,7 @@ export class Engine implements AsyncDisposable {
 
   /** Runs a call. Never rejects: whatever goes wrong is in the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const run = (own: ExecuteOptions, ticketOf: TicketOf | null = null) => this.#run(call, own, null, ticketOf);
+    const run = (own: ExecuteOptions, ticketOf: LedgerClaimOf | null = null) => this.#run(call, own, null, ticketOf);
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
     // The result of a tool that it may not call is not another call's to give either.
     return isKeyed && isAmong(options.tools, call?.name)
@@ -160,7 +160,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** @internal What happens at the doors, which stand before the engine, is told by it like all else. */
-  tell(...told: DoorTold): void {
+  tell(...told: RefusedRequest): void {
     this.#parts.events.emit(...told);
   }
 
@@ -199,7 +199,7 @@ export class Engine implements AsyncDisposable {
     call: ToolCall,
     options: ExecuteOptions,
     parent: EngineCall | null,
-    ticketOf: TicketOf | null = null,
+    ticketOf: LedgerClaimOf | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
       // A call that was accepted may still call others while the engine drains.

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { gaugesOf } from "../base/gauges.ts";
-import type { ExecutorStats, RecycleReason, RestartReason, TellExecutorEvent } from "./executor.ts";
+import type { ExecutorStats, RecycleReason, RestartReason, EmitExecutorEvent } from "./executor.ts";
 
 const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [
   "overrun",
@@ -60,7 +60,7 @@ export class ExecutorMetrics {
     for (const reason of RESTART_REASONS) this.#restarts.inc({ reason }, 0);
   }
 
-  readonly tell: TellExecutorEvent = (...told) => {
+  readonly tell: EmitExecutorEvent = (...told) => {
     switch (told[0]) {
       case "executor:start":
         return this.#starts.inc({ ward: told[1].ward });

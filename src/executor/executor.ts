@@ -1,13 +1,13 @@
 import type { ErrorCode } from "../base/errors.ts";
-import type { Answer, Ask } from "../base/protocol/ask.ts";
+import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
 import type { Delegator } from "../base/protocol/delegated.ts";
 import type { Failure, RunLimits } from "../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../base/protocol/script.ts";
 import type { Progress } from "../base/result.ts";
-import type { Ticket } from "../base/ticket.ts";
+import type { LedgerClaim } from "../base/ledger-claim.ts";
 import type { FleetStats } from "./fleet-state.ts";
 
-export type { Answer, Ask } from "../base/protocol/ask.ts";
+export type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
 export type { Delegator, Told } from "../base/protocol/delegated.ts";
 
 /** A call as an executor takes it. */
@@ -31,7 +31,7 @@ export interface Job {
   /** Whether `onLog` wants lines as they come, and `onProgress` how far the call has come. */
   readonly stream: boolean;
   /** Hands a capability call to the broker. Never rejects. */
-  ask(ask: Ask): Promise<Answer>;
+  ask(ask: CapabilityCall): Promise<CapabilityResponse>;
   onLog(line: string): void;
   onProgress?(progress: Progress): void;
   /** The answers that its earlier starts were given, as `PlannedAnswer[]` in JSON; empty text where there are none. */
@@ -49,7 +49,7 @@ export interface Job {
   /** Whether another executor had begun it: then `plan` says what it was answered there. */
   readonly isResumed?: boolean;
   /** What another process has to know to say in our place how it ended, where one may. */
-  readonly ticket?: Ticket | undefined;
+  readonly ticket?: LedgerClaim | undefined;
   /** Who is told what is carried out where the call runs, in the broker's place. Nobody where nothing may be. */
   readonly delegator?: Delegator | null;
   /** Takes the reply: once, and without throwing. */
@@ -97,28 +97,28 @@ export type SandboxState = { readonly kind: "bubblewrap" } | { readonly kind: "o
 export type SandboxMode = "auto" | "require" | "off";
 
 /** Which processes: those that serve, or the one in which tools and calls run that may end it. */
-export type Ward = "main" | "quarantine";
+export type PoolName = "main" | "quarantine";
 
 /** What executors do that is not part of any call's own life: names and what listeners get. */
 export interface ExecutorEvents {
   /** A batch of calls went to a worker. */
   "dispatch:batch": [event: { readonly size: number }];
   /** An executor process went to work. */
-  "executor:start": [event: { readonly pid: number; readonly ward: Ward }];
+  "executor:start": [event: { readonly pid: number; readonly ward: PoolName }];
   /** An executor was lost and replaced. `culprits` are the tools to blame; `restarted` calls of others start again. */
   "executor:lost": [
     event: {
       readonly pid: number;
-      readonly ward: Ward;
+      readonly ward: PoolName;
       readonly reason: RestartReason;
       readonly culprits: readonly string[];
       readonly restarted: number;
     },
   ];
   /** An executor process makes room for a fresh one, and ends its calls first. */
-  "executor:recycle": [event: { readonly pid: number; readonly ward: Ward; readonly reason: RecycleReason }];
+  "executor:recycle": [event: { readonly pid: number; readonly ward: PoolName; readonly reason: RecycleReason }];
   /** Executor processes are lost so fast that the next one waits. */
-  "executor:delay": [event: { readonly ward: Ward; readonly delayMs: number }];
+  "executor:delay": [event: { readonly ward: PoolName; readonly delayMs: number }];
   /** A worker machine of the fleet takes calls from now on. */
   "fleet:join": [event: { readonly machine: string }];
   /** A worker machine has gone; what it had, others take up. */
@@ -142,7 +142,7 @@ export interface ExecutorEvents {
 }
 
 /** Where executors tell what they do. */
-export type TellExecutorEvent = (
+export type EmitExecutorEvent = (
   ...told: { [Name in keyof ExecutorEvents]: [name: Name, ...args: ExecutorEvents[Name]] }[keyof ExecutorEvents]
 ) => void;
 

@@ -1,8 +1,8 @@
 import type { ExecutorStats } from "./executor.ts";
-import type { Roster } from "./dispatch/roster.ts";
+import type { WorkerRegistry } from "./dispatch/worker-registry.ts";
 
 /** Sums up what workers last told of themselves. */
-export function sumUp(rosters: readonly Roster[]): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes"> {
+export function sumUp(rosters: readonly WorkerRegistry[]): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes"> {
   const isolates = { active: 0, warm: 0, blank: 0 };
   const starts = new Map<string, number>();
   const heapBytes = new Map<string, number>();

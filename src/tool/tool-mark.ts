@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { NO_CONFIG } from "../base/protocol/script.ts";
-import type { ToolMark } from "../base/ticket.ts";
+import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
 /** Code may be large, and most tools are called more than once. */
-const known = new WeakMap<RegisteredTool, ToolMark>();
+const known = new WeakMap<RegisteredTool, ToolFingerprint>();
 
 /**
  * What a tool is known by wherever it is registered: all that decides what becomes of what it answers. It is not the key by which
@@ -12,7 +12,7 @@ const known = new WeakMap<RegisteredTool, ToolMark>();
  * server makes of its output is; and servers that know nothing of each other have to come to the same mark, so nothing is salted, and it
  * travels sealed.
  */
-export function markOf(tool: RegisteredTool): ToolMark {
+export function markOf(tool: RegisteredTool): ToolFingerprint {
   const old = known.get(tool);
   if (old !== undefined) return old;
   const { script, info, outputChars } = tool;

@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url";
 import type { HTTPMethods, RouteOptions } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ROLES, type Role } from "../../src/service/access/caller.ts";
-import { Gate } from "../../src/service/access/gate.ts";
+import { ScopedEngine } from "../../src/service/access/scoped-engine.ts";
 import type { KeyOptions } from "../../src/service/access/key-options.ts";
 import { Keys } from "../../src/service/access/keys.ts";
 import { createKey } from "../../src/service/access/secret.ts";
@@ -165,7 +165,7 @@ async function openApp() {
   const routes: { readonly method: HTTPMethods; readonly url: string; readonly role: Role | "anybody" }[] = [];
   const byRole = new Map(ROLES.map((role) => [role, makeKey(role, "t", [role])]));
   const keys = new Keys([...byRole.values()].map(({ options }) => options));
-  const gate = new Gate(engine, keys);
+  const gate = new ScopedEngine(engine, keys);
   const sites = new Sites({}, { host: "127.0.0.1", hasKeys: true });
   const app = opened.use(createApp(1_000, { engine, gate, keys, sites }));
   app.addHook("onRoute", ({ method, url, config }: RouteOptions) => {

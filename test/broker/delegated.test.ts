@@ -5,9 +5,9 @@ import type { CapabilityEvent } from "../../src/broker/capability-event.ts";
 import type { Policy } from "../../src/broker/policy.ts";
 import type { BrokerSession } from "../../src/broker/session.ts";
 import type { Capability } from "../../src/broker/capabilities/capability.ts";
-import type { Answer, Ask, Told } from "../../src/executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall, Told } from "../../src/executor/executor.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limits.ts";
-import { HeardAnswers } from "../../src/fleet/machine/heard-answers.ts";
+import { DeliveredResponses } from "../../src/fleet/machine/delivered-responses.ts";
 
 interface World {
   readonly session: BrokerSession;
@@ -55,7 +55,7 @@ function open(onMachines: readonly ("fetch" | "kv")[] = ["kv"]): World {
   return { session, performed, events, used, release: (step) => waiting.get(step)?.() };
 }
 
-function ask(step: number, { attempt = 1, method = "get", heard = 0, isDelegated = false } = {}): Ask {
+function ask(step: number, { attempt = 1, method = "get", heard = 0, isDelegated = false } = {}): CapabilityCall {
   return { step, attempt, nowMs: step, heard, capability: "kv", method, args: `${step}`, isDelegated };
 }
 
@@ -64,7 +64,7 @@ function told(step: number, { attempt = 1, heard = undefined as number | undefin
   return { step, attempt, answer, outcome: "ok", durationMs: 3, ...(heard === undefined ? {} : { heard }) };
 }
 
-const valueOf = (answer: Answer) => (answer.kind === "value" ? JSON.parse(answer.json) : answer.kind);
+const valueOf = (answer: CapabilityResponse) => (answer.kind === "value" ? JSON.parse(answer.json) : answer.kind);
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("an ask that a machine carries out", () => {
@@ -141,9 +141,9 @@ describe("an ask that a machine carries out", () => {
 });
 
 describe("of a machine that is none of ours", () => {
-  const asked = (more: Partial<Ask>) => ({ ...ask(1, { isDelegated: true }), ...more });
+  const asked = (more: Partial<CapabilityCall>) => ({ ...ask(1, { isDelegated: true }), ...more });
 
-  test.each<[string, World, Partial<Ask>]>([
+  test.each<[string, World, Partial<CapabilityCall>]>([
     ["a capability that the call has no grant for", open(), { capability: "exec" }],
     ["a capability that no rule leaves to machines", open([]), {}],
     ["arguments that are no JSON, in a write", open(), { method: "set", args: "{" }],
@@ -197,7 +197,7 @@ const MOVES = ["ask", "delegate", "carry out", "mail to the server", "answer", "
 /** A machine with a call, a server, and their mail, each of which keeps its order. */
 class Simulation {
   readonly world = open();
-  readonly heardAnswers = new HeardAnswers(0, "");
+  readonly heardAnswers = new DeliveredResponses(0, "");
   readonly heard: number[] = [];
   readonly #toServer: (() => void)[] = [];
   readonly #toMachine: number[] = [];

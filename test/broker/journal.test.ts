@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { Journal } from "../../src/broker/journal.ts";
-import type { Answer } from "../../src/executor/executor.ts";
+import type { CapabilityResponse } from "../../src/executor/executor.ts";
 
-const never = new Promise<Answer>(() => undefined);
+const never = new Promise<CapabilityResponse>(() => undefined);
 
 function entry(step: number, heard?: number) {
   const asked = { step, capability: "a", method: "b", args: "null", answer: never };
   return heard === undefined ? asked : { ...asked, heard };
 }
 
-function value(nowMs: number): Answer {
+function value(nowMs: number): CapabilityResponse {
   return { kind: "value", nowMs, json: "1" };
 }
 

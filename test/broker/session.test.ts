@@ -6,7 +6,7 @@ import type { BrokerSession } from "../../src/broker/session.ts";
 import { asCapability, defineCapability } from "../../src/broker/capabilities/custom.ts";
 import { createEnv } from "../../src/broker/capabilities/env.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
-import type { Answer, Ask } from "../../src/executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall } from "../../src/executor/executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
 
 interface World {
@@ -60,12 +60,15 @@ function open(limits: Partial<Limits> = {}): World {
   return { session, effects, outcomes, release: (args) => waiting.get(JSON.stringify(args))?.() };
 }
 
-function ask(step: number, attempt: number, args: unknown, method = "add"): Ask {
+function ask(step: number, attempt: number, args: unknown, method = "add"): CapabilityCall {
   return { step, attempt, nowMs: 1_000, capability: "notes", method, args: JSON.stringify(args) };
 }
 
 /** What promises settle with, in the order in which they do. */
-function inOrder(answers: readonly Promise<Answer>[]): { readonly settled: number[]; all: Promise<unknown> } {
+function inOrder(answers: readonly Promise<CapabilityResponse>[]): {
+  readonly settled: number[];
+  all: Promise<unknown>;
+} {
   const settled: number[] = [];
   return { settled, all: Promise.all(answers.map((answer, at) => answer.then(() => settled.push(at + 1)))) };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Gate } from "../../src/service/access/gate.ts";
+import { ScopedEngine } from "../../src/service/access/scoped-engine.ts";
 import { createEngine, type Engine } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/service/http/server.ts";
 
@@ -62,7 +62,7 @@ test("without a tenant it is that of whoever names none", async () => {
 
 test("a caller that has a tenant gets no other's", () => {
   const caller = { key: null, tenant: "other", roles: new Set(["execute"] as const) };
-  expect(new Gate(engine).explain(caller, "reader", "acme")).toMatchObject({ tenant: "other", grants: [] });
+  expect(new ScopedEngine(engine).explain(caller, "reader", "acme")).toMatchObject({ tenant: "other", grants: [] });
 });
 
 test("there is none of a tool that there is not, and none for what is no tenant", async () => {

@@ -1,12 +1,12 @@
 import type {
-  Answer,
-  Ask,
+  CapabilityResponse,
+  CapabilityCall,
   Executor,
   ExecutorEvents,
   Job,
   Recycling,
   Reply,
-  TellExecutorEvent,
+  EmitExecutorEvent,
 } from "../../src/executor/executor.ts";
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
 import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
@@ -38,7 +38,7 @@ interface TestJob extends Job {
 interface JobExtra {
   readonly limits?: Partial<Limits>;
   readonly tenant?: string;
-  readonly ask?: (ask: Ask) => Promise<Answer>;
+  readonly ask?: (ask: CapabilityCall) => Promise<CapabilityResponse>;
   readonly onLog?: (line: string) => void;
 }
 
@@ -52,7 +52,7 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
   const batches: number[] = [];
   let lastRun = 0;
   const nextRun = () => ++lastRun;
-  const tell: TellExecutorEvent = (name, event) => {
+  const tell: EmitExecutorEvent = (name, event) => {
     if ("size" in event) batches.push(event.size);
     else events.push({ name, ...event });
   };
@@ -149,7 +149,7 @@ export function script(
   };
 }
 
-function refuse(): Promise<Answer> {
+function refuse(): Promise<CapabilityResponse> {
   const failure = { code: "capability_denied", message: "not in this test" } as const;
   return Promise.resolve({ kind: "failure", nowMs: Date.now(), failure });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Answer, Ask } from "../../src/executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall } from "../../src/executor/executor.ts";
 import { MODES } from "./bubblewrap.ts";
 import { script, startExecutor, type TestEvent } from "./jobs.ts";
 import { executorSuite } from "./suite.ts";
@@ -111,8 +111,8 @@ describe.each(MODES)("a lost executor process, sandbox: %s", (sandbox) => {
 
   test("repeats to the tool what the host answered before, under the same steps", async () => {
     await using bench = await start();
-    const asked: Ask[] = [];
-    const ask = (asking: Ask): Promise<Answer> => {
+    const asked: CapabilityCall[] = [];
+    const ask = (asking: CapabilityCall): Promise<CapabilityResponse> => {
       asked.push(asking);
       return Promise.resolve({ kind: "value", nowMs: 1_000, json: `${asking.step}` });
     };
@@ -145,7 +145,7 @@ describe.each(MODES)("a lost executor process, sandbox: %s", (sandbox) => {
   test("gives a call up that loses its executor again and again", async () => {
     await using bench = await start();
     const asking = script("(input, { host }) => host.any.thing()");
-    const kill = (): Promise<Answer> => {
+    const kill = (): Promise<CapabilityResponse> => {
       // It is moved to quarantine on the way, because it might be why.
       const started = bench.events.findLast(({ name }) => name === "executor:start");
       process.kill(Number(started?.["pid"]), "SIGKILL");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Answer, Ask } from "../../src/executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall } from "../../src/executor/executor.ts";
 import { type Bench, type Kind, script, startExecutor } from "./jobs.ts";
 
 /** What every executor must do, whatever lies between it and its isolates. */
@@ -133,7 +133,7 @@ export function executorSuite(kind: Kind): void {
       }`;
       const tool = script(body, { isolation: "shared", before: "let aborted = false;" });
       const { promise: ready, resolve: onReady } = Promise.withResolvers<void>();
-      const ask = (): Promise<Answer> => {
+      const ask = (): Promise<CapabilityResponse> => {
         onReady();
         return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "null" });
       };
@@ -146,8 +146,8 @@ export function executorSuite(kind: Kind): void {
     });
 
     test("brings a capability's answer to the tool", async () => {
-      const asked: Ask[] = [];
-      const ask = (asking: Ask): Promise<Answer> => {
+      const asked: CapabilityCall[] = [];
+      const ask = (asking: CapabilityCall): Promise<CapabilityResponse> => {
         asked.push(asking);
         return Promise.resolve({ kind: "value", nowMs: Date.now(), json: `${asked.length * 10}` });
       };
@@ -197,7 +197,7 @@ export function executorSuite(kind: Kind): void {
 
     test("hands one capability call beyond the call's number of them to the host, which refuses it, and no more", async () => {
       let asked = 0;
-      const ask = (): Promise<Answer> => {
+      const ask = (): Promise<CapabilityResponse> => {
         asked++;
         return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "1" });
       };
@@ -333,7 +333,7 @@ export function executorSuite(kind: Kind): void {
       });
 
       test("ask each for themselves", async () => {
-        const ask = ({ args }: Ask): Promise<Answer> =>
+        const ask = ({ args }: CapabilityCall): Promise<CapabilityResponse> =>
           Promise.resolve({ kind: "value", nowMs: Date.now(), json: `${(JSON.parse(args) as { n: number }).n * 2}` });
         const replies = await together("async ({ n }, { host }) => host.math.double({ n })", inputs, { ask });
         expect(replies.map(({ outcome }) => outcome)).toEqual(expected);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { Inbox } from "../../src/fleet/wire/inbox.ts";
-import { type MailOptions, Outbox } from "../../src/fleet/wire/mailbox.ts";
+import { type MailOptions, MessageOutbox } from "../../src/fleet/wire/mailbox.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { Payloads } from "../../src/fleet/wire/payloads.ts";
 import { ProtocolError } from "../../src/base/protocol/wire.ts";
@@ -41,7 +41,7 @@ function member(): MailOptions {
 }
 
 /** Sends texts in one turn of the event loop, and answers what arrives when all have. */
-async function deliver(texts: readonly string[], send: (outbox: Outbox<string>, to: string) => void) {
+async function deliver(texts: readonly string[], send: (outbox: MessageOutbox<string>, to: string) => void) {
   const [from, to] = [member(), member()];
   const heard: string[] = [];
   const damage: string[] = [];
@@ -50,7 +50,7 @@ async function deliver(texts: readonly string[], send: (outbox: Outbox<string>, 
     expect(sender).toBe(from.id);
     if (heard.push(message) === texts.length) resolve();
   };
-  const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
+  const outbox = new MessageOutbox<string>({ ...from, protocolOf: () => PROTOCOL });
   const inbox = new Inbox<string>({ ...to, ...READING, onMessage, onDamage: (why) => damage.push(why) });
   inbox.start();
   send(outbox, to.id);
@@ -75,11 +75,15 @@ describe("mail", () => {
   });
 
   test.each([
-    ["alone", ["a", "b"], (outbox: Outbox<string>, to: string) => ["a", "b"].forEach((text) => outbox.note(to, text))],
+    [
+      "alone",
+      ["a", "b"],
+      (outbox: MessageOutbox<string>, to: string) => ["a", "b"].forEach((text) => outbox.note(to, text)),
+    ],
     [
       "before what is sent",
       ["a", "b"],
-      (outbox: Outbox<string>, to: string) => {
+      (outbox: MessageOutbox<string>, to: string) => {
         outbox.note(to, "a");
         outbox.send(to, "b");
       },
@@ -98,7 +102,7 @@ describe("mail", () => {
 
   test("lies in a box that expires by itself, also where it came too late", async () => {
     const to = member();
-    const outbox = new Outbox<string>({ ...member(), protocolOf: () => PROTOCOL });
+    const outbox = new MessageOutbox<string>({ ...member(), protocolOf: () => PROTOCOL });
     const box = KEYS.of("mail", to.id);
     const { promise: heard, resolve } = Promise.withResolvers<void>();
     const inbox = new Inbox<string>({ ...to, ...READING, onMessage: () => resolve(), onDamage: () => undefined });
@@ -117,7 +121,12 @@ describe("mail", () => {
     await using sending = RedisConnection.open(own.url, "test");
     await sending.ready(5_000);
     const { payloads } = member();
-    const outbox = new Outbox<string>({ ...member(), connection: sending, payloads, protocolOf: () => PROTOCOL });
+    const outbox = new MessageOutbox<string>({
+      ...member(),
+      connection: sending,
+      payloads,
+      protocolOf: () => PROTOCOL,
+    });
     const [first, second] = [member().id, member().id];
     const ttlOf = (to: string) => sending.client.pttl(KEYS.of("mail", to));
     outbox.send(first, "text");
@@ -134,7 +143,7 @@ describe("mail", () => {
   });
 
   test("is said to be there when it is, also after some was refused", async () => {
-    const outbox = new Outbox<string>({ ...member(), protocolOf: () => PROTOCOL });
+    const outbox = new MessageOutbox<string>({ ...member(), protocolOf: () => PROTOCOL });
     const [barred, open] = [member().id, member().id];
     await connection.client.set(KEYS.of("mail", barred), "no box");
     outbox.send(barred, "text");
@@ -146,7 +155,7 @@ describe("mail", () => {
 
   test("that was read is taken away when no more comes", async () => {
     const [from, to] = [member(), member()];
-    const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
+    const outbox = new MessageOutbox<string>({ ...from, protocolOf: () => PROTOCOL });
     const { promise: heard, resolve } = Promise.withResolvers<void>();
     const inbox = new Inbox<string>({ ...to, ...READING, onMessage: () => resolve(), onDamage: () => undefined });
     inbox.start();
@@ -159,7 +168,7 @@ describe("mail", () => {
 
   test("that cannot be taken is told as damage, and what comes with it is read", async () => {
     const [from, to] = [member(), member()];
-    const outbox = new Outbox<string>({ ...from, protocolOf: () => PROTOCOL });
+    const outbox = new MessageOutbox<string>({ ...from, protocolOf: () => PROTOCOL });
     const damage: string[] = [];
     const { promise: last, resolve } = Promise.withResolvers<void>();
     const onMessage = (_sender: string, message: string): void => {

@@ -2,14 +2,14 @@ import { EventEmitter, once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Fleet } from "../../src/fleet/wire/fleet.ts";
 import { Inbox } from "../../src/fleet/wire/inbox.ts";
-import { Outbox } from "../../src/fleet/wire/mailbox.ts";
+import { MessageOutbox } from "../../src/fleet/wire/mailbox.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 let redis: RedisServer;
 let fleets: Fleet[];
-let outbox: Outbox<number>;
-let texts: Outbox<string>;
+let outbox: MessageOutbox<number>;
+let texts: MessageOutbox<string>;
 let inbox: Inbox<number>;
 let heard: number[];
 const news = new EventEmitter();
@@ -27,8 +27,8 @@ beforeEach(async () => {
   };
   const [sender, receiver] = fleets;
   if (sender === undefined || receiver === undefined) throw new Error("there are two");
-  outbox = new Outbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
-  texts = new Outbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
+  outbox = new MessageOutbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
+  texts = new MessageOutbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
   const reading = { protocols: [PROTOCOL], read: Number };
   inbox = new Inbox({
     ...mailOf(receiver),

@@ -12,7 +12,7 @@ import { readInfo } from "../../src/fleet/wire/read-info.ts";
 import { readJobData } from "../../src/fleet/wire/read-job.ts";
 import {
   readAnswer,
-  readLetter,
+  readEnvelope,
   readMachineMessage,
   readPlan,
   readServerMessage,
@@ -215,7 +215,7 @@ test("what is anything at all is refused in words, and never with another error"
   const ofText = [
     readAnswer,
     readPlan,
-    (text: string) => readLetter(text, [1]),
+    (text: string) => readEnvelope(text, [1]),
     (text: string) => readJobData(text, [1]),
   ];
   const readers = [
@@ -248,11 +248,11 @@ test("a machine is what its key says, and nothing else", () => {
 
 test("a letter is none that has another sender than members have, another protocol, or no list", () => {
   const letter = { v: 1, from: SERVER, seq: 1, messages: [{}] };
-  expect(readLetter(JSON.stringify(letter), [2, 1])).toEqual(letter);
+  expect(readEnvelope(JSON.stringify(letter), [2, 1])).toEqual(letter);
   for (const other of [{ v: 3 }, { from: "somebody" }, { from: `${SERVER}:x` }, { seq: -1 }, { messages: {} }]) {
-    expect(() => readLetter(JSON.stringify({ ...letter, ...other }), [2, 1])).toThrow(ProtocolError);
+    expect(() => readEnvelope(JSON.stringify({ ...letter, ...other }), [2, 1])).toThrow(ProtocolError);
   }
-  expect(() => readLetter(JSON.stringify({ ...letter, v: 3 }), [2, 1])).toThrow(
+  expect(() => readEnvelope(JSON.stringify({ ...letter, v: 3 }), [2, 1])).toThrow(
     "a letter of protocol 3, and this one understands 2, 1",
   );
 });
@@ -261,7 +261,7 @@ test("what is nested too deep, or of too many values, is never parsed", () => {
   const deep = "[".repeat(NESTING_MAX * 2) + "]".repeat(NESTING_MAX * 2);
   const wide = `[${"0,".repeat(2_000_000)}0]`;
   for (const text of [deep, wide]) {
-    expect(() => readLetter(text, [1])).toThrow(/letter that is (?:nested|made)/);
+    expect(() => readEnvelope(text, [1])).toThrow(/letter that is (?:nested|made)/);
     expect(() => readJobData(text, [1])).toThrow(/job that is (?:nested|made)/);
     expect(() => readAnswer(text)).toThrow(/answer that is (?:nested|made)/);
   }

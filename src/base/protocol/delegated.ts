@@ -1,8 +1,8 @@
-import type { Answer } from "./ask.ts";
+import type { CapabilityResponse } from "./capability-call.ts";
 import type { DelegatedAnswer, Delegation } from "./delegation.ts";
 
 /** What came of an ask that the machine that runs the call was to carry out. */
-export type Told = DelegatedAnswer<Exclude<Answer, { readonly kind: "diverged" }>>;
+export type Told = DelegatedAnswer<Exclude<CapabilityResponse, { readonly kind: "diverged" }>>;
 
 /** The broker of a call of which the machine that runs it may carry something out. */
 export interface Delegator {

@@ -17,7 +17,7 @@ export interface RunLimits {
 }
 
 /** An answer that a call was given before: how much it had asked by then, and what its clock showed. */
-export type PlannedAnswer = readonly [asked: number, nowMs: number];
+export type PlannedResponse = readonly [asked: number, nowMs: number];
 
 /**
  * Starts calls of one tool and tenant, with the same limits: those that end at once share a turn, one that goes on has
@@ -111,7 +111,7 @@ export interface Failure {
 }
 
 /** A capability call. `ask` counts the call's asks from 1. */
-export interface AskMessage {
+export interface CapabilityCallMessage {
   readonly kind: "ask";
   readonly run: number;
   readonly ask: number;
@@ -169,7 +169,7 @@ export type ToHost =
   | { readonly kind: "cut"; readonly run: number }
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly run: number; readonly payload: string }
-  | AskMessage
+  | CapabilityCallMessage
   | TimedMessage
   | LogMessage
   | ProgressMessage

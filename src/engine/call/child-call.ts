@@ -1,4 +1,4 @@
-import { ALIVE_MAX } from "./allowance.ts";
+import { ALIVE_MAX } from "./child-budget.ts";
 import { CapabilityRefusal, type ToolAnswer } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";

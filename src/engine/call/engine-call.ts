@@ -1,4 +1,4 @@
-import { Allowance } from "./allowance.ts";
+import { ChildBudget } from "./child-budget.ts";
 import { concludeCall } from "./call-conclusion.ts";
 import type { Grants } from "../../broker/grants.ts";
 import type { BrokerSubject } from "../../broker/subject.ts";
@@ -6,15 +6,15 @@ import type { CallSession } from "../../broker/session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "../../broker/capabilities/capability.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { Answer, Ask, Delegator, Executor, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall, Delegator, Executor, Job, Reply } from "../../executor/executor.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import { emptyMetadata, failure, type Progress, type ToolResult } from "../../base/result.ts";
-import type { Entry, Slot } from "../schedule/entry.ts";
+import type { QueueEntry, Slot } from "../schedule/entry.ts";
 import type { Refusal } from "../schedule/refusal.ts";
-import type { Ticket, TicketOf } from "../../base/ticket.ts";
+import type { LedgerClaim, LedgerClaimOf } from "../../base/ledger-claim.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import { markOf } from "../../tool/tool-mark.ts";
 import type { CallTrace } from "../telemetry/tracing.ts";
@@ -60,7 +60,7 @@ export interface AdmittedCall {
  * One call on its way through the engine: the entry that waits for a slot, the job that an executor runs, and the
  * result that comes of it. Each stage hands it on to the next, and whatever happens it ends once.
  */
-export class EngineCall implements Entry, Job {
+export class EngineCall implements QueueEntry, Job {
   /** A number of its own for each try: what is still said of an earlier one is not of this. */
   run: number;
   readonly callId: string;
@@ -75,8 +75,8 @@ export class EngineCall implements Entry, Job {
   /** Its spans, where somebody wants them. */
   trace: CallTrace | null = null;
   /** What another process has to know to say how it ended, where its key is in a ledger that others can reach. */
-  ticketOf: TicketOf | null = null;
-  #allowance: Allowance | null = null;
+  ticketOf: LedgerClaimOf | null = null;
+  #allowance: ChildBudget | null = null;
   readonly #host: CallHost;
   #session: CallSession | null = null;
   /** What the policy gave when it left the queue: a policy that comes later is not for it. */
@@ -134,12 +134,12 @@ export class EngineCall implements Entry, Job {
   }
 
   /** A further try is its server's alone: what earlier ones did, nobody else knows. */
-  get ticket(): Ticket | undefined {
+  get ticket(): LedgerClaim | undefined {
     if (this.ticketOf === null || this.#retries > 0) return undefined;
     return this.ticketOf(markOf(this.tool)) ?? undefined;
   }
 
-  ask(ask: Ask): Promise<Answer> {
+  ask(ask: CapabilityCall): Promise<CapabilityResponse> {
     const session = this.#open();
     if (this.trace === null) return session.ask(ask);
     return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
@@ -188,8 +188,8 @@ export class EngineCall implements Entry, Job {
   }
 
   /** What it has for calls on its behalf. */
-  get allowance(): Allowance {
-    return (this.#allowance ??= new Allowance(this.limits.cpuMs, this.parent?.allowance ?? null));
+  get allowance(): ChildBudget {
+    return (this.#allowance ??= new ChildBudget(this.limits.cpuMs, this.parent?.allowance ?? null));
   }
 
   /** What is left of its time, for one more call on its behalf. */

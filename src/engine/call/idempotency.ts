@@ -5,7 +5,7 @@ import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, Claim, KeyedCall } from "../../store/calls/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import { StoreError } from "../../base/store-error.ts";
-import type { TicketOf } from "../../base/ticket.ts";
+import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
 /** When a call that another process runs is worth asking for again. */
 const RETRY_AFTER_MS = 1_000;
@@ -27,7 +27,7 @@ interface Running {
 }
 
 type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
-type Run = (options: ExecuteOptions, ticketOf?: TicketOf) => Promise<ToolResult>;
+type Run = (options: ExecuteOptions, ticketOf?: LedgerClaimOf) => Promise<ToolResult>;
 
 /** What calls with keys need of their engine. */
 export interface KeyedHost {

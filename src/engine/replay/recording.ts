@@ -1,9 +1,9 @@
 import type { Journal } from "../../broker/journal.ts";
-import type { GivenAnswer } from "../../broker/recorded-session.ts";
+import type { RecordedResponse } from "../../broker/recorded-session.ts";
 import type { LastRefusal } from "../../broker/last-refusal.ts";
 import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
-import type { Answer } from "../../executor/executor.ts";
+import type { CapabilityResponse } from "../../executor/executor.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "../../base/protocol/script.ts";
@@ -179,7 +179,7 @@ export function recordJournal(journal: Journal | null): Pick<Recording, "asks" |
   return { asks, answers };
 }
 
-function toRecorded(step: number, asked: number, answer: Answer): RecordedAnswer {
+function toRecorded(step: number, asked: number, answer: CapabilityResponse): RecordedAnswer {
   switch (answer.kind) {
     case "value":
       return { step, asked, nowMs: answer.nowMs, ok: true, payload: answer.json };
@@ -202,7 +202,7 @@ export function outcomeOf({ success, output, error, metadata: { logs } }: ToolRe
 }
 
 /** The recorded answers as a call gets them. */
-export function toAnswers({ answers }: Recording): readonly GivenAnswer[] {
+export function toAnswers({ answers }: Recording): readonly RecordedResponse[] {
   return answers.map(({ step, asked, ok, nowMs, payload }) => {
     if (ok) return { step, asked, answer: { kind: "value", nowMs, json: payload } };
     return { step, asked, answer: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };

@@ -1,4 +1,4 @@
-import type { Waiting } from "./lanes.ts";
+import type { Waiting } from "./flows.ts";
 
 /**
  * Tells when the signal of a waiting call is aborted.

@@ -1,4 +1,4 @@
-import type { Waiting } from "./lanes.ts";
+import type { Waiting } from "./flows.ts";
 
 const BUCKETS = 1_024;
 

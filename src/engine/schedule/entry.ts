@@ -7,7 +7,7 @@ export interface Slot {
 }
 
 /** What is scheduled: started or refused, one of the two, once. Neither may throw. */
-export interface Entry {
+export interface QueueEntry {
   /** Has the slot until it releases it. */
   start(slot: Slot, queueMs: number): void;
   refuse(refusal: Refusal): void;

@@ -1,5 +1,5 @@
 import { NodeHeap } from "./heap.ts";
-import { Gate, Tenant, type Flow, type Lane, type Waiting } from "./lanes.ts";
+import { ConcurrencyCap, Tenant, type Flow, type FlowQueue, type Waiting } from "./flows.ts";
 
 interface FairQueueOptions {
   readonly concurrency: number;
@@ -23,11 +23,11 @@ export class FairQueue {
   readonly #concurrency: number;
   readonly #perTenant: number;
   readonly #clock: () => number;
-  readonly #open = new NodeHeap<Gate>();
-  readonly #gates = new Map<string, Gate>();
+  readonly #open = new NodeHeap<ConcurrencyCap>();
+  readonly #gates = new Map<string, ConcurrencyCap>();
   readonly #tenants = new Map<string, Tenant>();
   /** The gate of all tools without a cap: it counts, and never closes. */
-  readonly #uncapped = new Gate("", Infinity);
+  readonly #uncapped = new ConcurrencyCap("", Infinity);
   #running = 0;
   #waiting = 0;
   #seq = 0;
@@ -51,11 +51,11 @@ export class FairQueue {
   }
 
   /** The gate of a tool. A cap that differs from the last one given for the tool takes its place. */
-  gate(tool: string, cap: number): Gate {
+  gate(tool: string, cap: number): ConcurrencyCap {
     if (cap === Infinity) return this.#uncapped;
     let gate = this.#gates.get(tool);
     if (gate === undefined) {
-      gate = new Gate(tool, cap);
+      gate = new ConcurrencyCap(tool, cap);
       this.#gates.set(tool, gate);
     } else if (gate.cap !== cap) {
       gate.cap = cap;
@@ -77,7 +77,7 @@ export class FairQueue {
    * Takes a slot for a call that has not waited. Says no unless the call may start now and no waiting call may.
    * The tenant is only needed where tenants are capped.
    */
-  claim(gate: Gate, tenant: Tenant | undefined): boolean {
+  claim(gate: ConcurrencyCap, tenant: Tenant | undefined): boolean {
     if (this.#running >= this.#concurrency || gate.running >= gate.cap) return false;
     if (tenant !== undefined && tenant.running >= this.#perTenant) return false;
     if (this.#waiting > 0 && this.#next() !== undefined) return false;
@@ -86,7 +86,7 @@ export class FairQueue {
   }
 
   /** Gives back the slot of a call that has ended. */
-  release(gate: Gate, tenant: Tenant | undefined): void {
+  release(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#running--;
     gate.running--;
     if (gate.waiting > 0) this.#rank(gate);
@@ -99,7 +99,7 @@ export class FairQueue {
   }
 
   /** Forgets a tool and a tenant of which nothing runs and nothing waits, because both may be many over time. */
-  forget(gate: Gate, tenant: Tenant | undefined): void {
+  forget(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     if (gate.running === 0 && gate.waiting === 0 && gate !== this.#uncapped) this.#gates.delete(gate.tool);
     if (tenant?.running === 0 && tenant.waiting === 0) this.#tenants.delete(tenant.name);
   }
@@ -152,7 +152,7 @@ export class FairQueue {
   }
 
   /** The lane whose first call is the next to start, or undefined when none may start now. */
-  #next(): Lane | undefined {
+  #next(): FlowQueue | undefined {
     if (this.#running >= this.#concurrency) return undefined;
     for (;;) {
       const gate = this.#open.first;
@@ -183,7 +183,7 @@ export class FairQueue {
     this.#lastTurn = undefined;
   }
 
-  #take(gate: Gate, tenant: Tenant | undefined): void {
+  #take(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#running++;
     gate.running++;
     if (gate.running >= gate.cap) this.#rank(gate);
@@ -198,20 +198,20 @@ export class FairQueue {
   }
 
   /** Puts a lane with calls into the heap of its gate. */
-  #show(lane: Lane): void {
+  #show(lane: FlowQueue): void {
     lane.refresh();
     lane.gate.lanes.push(lane);
     this.#rank(lane.gate);
   }
 
-  #update(lane: Lane): void {
+  #update(lane: FlowQueue): void {
     lane.refresh();
     lane.gate.lanes.moved(lane);
     this.#rank(lane.gate);
   }
 
   /** Takes an empty lane out of wherever it is. */
-  #discard(lane: Lane): void {
+  #discard(lane: FlowQueue): void {
     const { flow, gate } = lane;
     if (lane.slot < 0) {
       flow.tenant.parked.delete(lane);
@@ -223,7 +223,7 @@ export class FairQueue {
   }
 
   /** Gives a gate the place among the open ones that its best lane deserves, or none. */
-  #rank(gate: Gate): void {
+  #rank(gate: ConcurrencyCap): void {
     const best = gate.lanes.first;
     if (best === undefined || gate.running >= gate.cap) {
       if (gate.slot >= 0) this.#open.remove(gate);

@@ -27,9 +27,9 @@
 import { AbortWatch } from "./abort-watch.ts";
 import { DeadlineWheel } from "./deadline-wheel.ts";
 import { DrainRate } from "./drain-rate.ts";
-import type { Entry, Slot } from "./entry.ts";
+import type { QueueEntry, Slot } from "./entry.ts";
 import { FairQueue } from "./fair-queue.ts";
-import { clampPriority, Waiting, type Gate, type Tenant } from "./lanes.ts";
+import { clampPriority, Waiting, type ConcurrencyCap, type Tenant } from "./flows.ts";
 import { Refusal, type RefusalCode } from "./refusal.ts";
 
 /** How often the deadlines of waiting calls are looked at: a call is refused at most twice this much too late. */
@@ -102,7 +102,7 @@ export class Scheduler {
   }
 
   /** Starts the entry as soon as there is a slot for it, before this returns where it need not wait; or refuses it. */
-  add(request: ScheduleRequest, entry: Entry): void {
+  add(request: ScheduleRequest, entry: QueueEntry): void {
     if (this.#isClosed) return refuse(entry, "engine_closed", "The engine takes no more calls");
     if (request.signal?.aborted === true) {
       return refuse(entry, "cancelled", "The call was cancelled before it started");
@@ -154,7 +154,7 @@ export class Scheduler {
     return this.#fair.running === 0 && this.#fair.waiting === 0;
   }
 
-  readonly #release = (gate: Gate, tenant: Tenant | undefined): void => {
+  readonly #release = (gate: ConcurrencyCap, tenant: Tenant | undefined): void => {
     this.#completed++;
     this.#fair.release(gate, tenant);
     if (this.#fair.waiting > 0) this.#startWaiting();
@@ -174,7 +174,7 @@ export class Scheduler {
     this.#isStarting = false;
   }
 
-  #wait(request: ScheduleRequest, gate: Gate, entry: Entry): void {
+  #wait(request: ScheduleRequest, gate: ConcurrencyCap, entry: QueueEntry): void {
     const nowMs = this.#clock();
     const flow = this.#fair.tenant(request.tenant).flow(clampPriority(request.priority));
     const call = new Waiting(entry, flow, gate, request.signal, nowMs, request.queueMs);
@@ -202,7 +202,7 @@ export class Scheduler {
     return this.#fair.waiting >= this.#maxQueued;
   }
 
-  #refuseFull(entry: Entry, gate: Gate, tenant: Tenant | undefined): void {
+  #refuseFull(entry: QueueEntry, gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#fair.forget(gate, tenant);
     const queued = this.#fair.waiting;
     const message = `${queued} calls wait already`;
@@ -231,12 +231,16 @@ export class Scheduler {
 }
 
 class HeldSlot implements Slot {
-  readonly #free: (gate: Gate, tenant: Tenant | undefined) => void;
-  readonly #gate: Gate;
+  readonly #free: (gate: ConcurrencyCap, tenant: Tenant | undefined) => void;
+  readonly #gate: ConcurrencyCap;
   readonly #tenant: Tenant | undefined;
   #isFree = false;
 
-  constructor(free: (gate: Gate, tenant: Tenant | undefined) => void, gate: Gate, tenant: Tenant | undefined) {
+  constructor(
+    free: (gate: ConcurrencyCap, tenant: Tenant | undefined) => void,
+    gate: ConcurrencyCap,
+    tenant: Tenant | undefined,
+  ) {
     this.#free = free;
     this.#gate = gate;
     this.#tenant = tenant;
@@ -250,7 +254,7 @@ class HeldSlot implements Slot {
 }
 
 /** An entry that throws in spite of its promise costs neither its slot nor the others' turn. */
-function startIn(slot: Slot, entry: Entry, queueMs: number): void {
+function startIn(slot: Slot, entry: QueueEntry, queueMs: number): void {
   try {
     entry.start(slot, queueMs);
   } catch (error) {
@@ -259,7 +263,7 @@ function startIn(slot: Slot, entry: Entry, queueMs: number): void {
   }
 }
 
-function refuse(entry: Entry, code: RefusalCode, message: string): void {
+function refuse(entry: QueueEntry, code: RefusalCode, message: string): void {
   entry.refuse(new Refusal(code, message, 0));
 }
 

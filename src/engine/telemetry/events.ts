@@ -26,7 +26,7 @@ export interface EventMap extends ExecutorEvents {
   /** A package was fetched, unpacked, given what it depends on, or evaluated, or failed in that. */
   "package:step": [event: PackageEvent];
   /** A request was refused before it became a call: its key, its address, its role, or its key's share was not right. */
-  "door:refuse": [event: DoorRefusal];
+  "door:refuse": [event: RequestRefusal];
   /** A call was made with a key, and ended. */
   "key:call": [event: { readonly key: string; readonly code: ErrorCode | "ok" }];
   /** A call that was made with a key, or one on its behalf, took processor time. */
@@ -49,7 +49,7 @@ export interface PreEvent {
 }
 
 /** Who was refused at a door, and why. Nothing of what was sent in the place of a key is in it. */
-export interface DoorRefusal {
+export interface RequestRefusal {
   readonly code: Extract<ErrorCode, "unauthorized" | "forbidden" | "rate_limited">;
   /** The name of the key; `null` where none was sent that is known. */
   readonly key: string | null;
@@ -93,7 +93,7 @@ export type Listener<Name extends EventName> = (...args: EventMap[Name]) => void
 type Told = { [Name in EventName]: [name: Name, ...args: EventMap[Name]] }[EventName];
 
 /** What doors tell of. */
-export type DoorTold = Extract<Told, readonly [`door:${string}` | `key:${string}`, ...unknown[]]>;
+export type RefusedRequest = Extract<Told, readonly [`door:${string}` | `key:${string}`, ...unknown[]]>;
 
 type AnyListener = (...args: unknown[]) => void;
 

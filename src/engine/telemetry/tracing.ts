@@ -10,7 +10,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { Capability } from "../../broker/capabilities/capability.ts";
-import type { Answer, Ask } from "../../executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall } from "../../executor/executor.ts";
 import { isContinuation } from "../../base/protocol/continuation.ts";
 import type { ToolResult } from "../../base/result.ts";
 
@@ -128,7 +128,7 @@ export class CallTrace {
    * Has an ask answered, below a span of its own, which is the active one for whoever answers. `isKnown`: the answer
    * is from the journal, so that nothing is done.
    */
-  ask(ask: Ask, isKnown: boolean, answer: () => Promise<Answer>): Promise<Answer> {
+  ask(ask: CapabilityCall, isKnown: boolean, answer: () => Promise<CapabilityResponse>): Promise<CapabilityResponse> {
     const isPlain = isKnown || isContinuation(ask.capability, ask.method) || this.#run === null;
     if (isPlain || ++this.#asked > ASKS_MAX) return context.with(contextFor(ask, this.#runContext), answer);
     const startTime = this.#time(performance.now());
@@ -173,7 +173,7 @@ export class CallTrace {
   }
 
   /** Tools may ask for what there is not, under any name: only what there is names a span. */
-  #describe({ capability, method, step }: Ask): { readonly name: string; readonly attributes: Attributes } {
+  #describe({ capability, method, step }: CapabilityCall): { readonly name: string; readonly attributes: Attributes } {
     const methods = this.#capabilities.get(capability)?.methods;
     const isKnown = methods !== undefined && Object.hasOwn(methods, method);
     const label = `${capability}.${method.replace(/\$begin$/, "")}`.slice(0, NAME_MAX);
@@ -197,11 +197,11 @@ function findTracer(): Tracer | null {
  * What is active while an ask is answered. A tool's requests go to third parties, who are told of no trace: the SDK's own
  * switch keeps instrumentations of the process, which would tell, from them.
  */
-function contextFor({ capability }: Ask, active: Context): Context {
+function contextFor({ capability }: CapabilityCall, active: Context): Context {
   return capability === "fetch" ? active.setValue(SUPPRESSED, true) : active;
 }
 
-function codeOf(answer: Answer): string | null {
+function codeOf(answer: CapabilityResponse): string | null {
   switch (answer.kind) {
     case "value":
       return null;

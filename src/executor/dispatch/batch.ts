@@ -1,21 +1,21 @@
 import type { RunMessage } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
-import type { Flight } from "./flight.ts";
-import type { Load } from "./load.ts";
-import type { Pace } from "./pace.ts";
+import type { DispatchedCall } from "./dispatched-call.ts";
+import type { WorkItem } from "./work-item.ts";
+import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
 /** Calls of one tool and tenant on their way to a worker, where they enter their isolate together. */
-export class Batch implements Load {
+export class Batch implements WorkItem {
   readonly script: ToolScript;
   readonly tenant: string;
-  readonly pace: Pace;
-  readonly flights: readonly Flight[];
+  readonly pace: TurnTimeEstimate;
+  readonly flights: readonly DispatchedCall[];
   readonly expectedMs: number;
   readonly isLong: boolean;
   readonly isSlow: boolean;
 
-  constructor(script: ToolScript, tenant: string, pace: Pace, flights: readonly Flight[]) {
+  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate, flights: readonly DispatchedCall[]) {
     this.script = script;
     this.tenant = tenant;
     this.pace = pace;

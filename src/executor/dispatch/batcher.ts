@@ -1,9 +1,9 @@
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Batch } from "./batch.ts";
-import type { Flight } from "./flight.ts";
-import type { Lane } from "./lane.ts";
-import { Line } from "./line.ts";
-import { Pace } from "./pace.ts";
+import type { DispatchedCall } from "./dispatched-call.ts";
+import type { WorkerConnection } from "./worker-connection.ts";
+import { ToolQueue } from "./tool-queue.ts";
+import { TurnTimeEstimate } from "./turn-time-estimate.ts";
 import { placeLine } from "./placement.ts";
 
 /**
@@ -12,20 +12,20 @@ import { placeLine } from "./placement.ts";
  * workers busy, so that the rest can still go wherever there is room first.
  */
 export class Batcher {
-  readonly #lanes: ReadonlySet<Lane>;
+  readonly #lanes: ReadonlySet<WorkerConnection>;
   readonly #onBatch: (size: number) => void;
-  readonly #paces = new WeakMap<ToolScript, Pace>();
-  readonly #lines = new Map<ToolScript, Map<string, Line>>();
+  readonly #paces = new WeakMap<ToolScript, TurnTimeEstimate>();
+  readonly #lines = new Map<ToolScript, Map<string, ToolQueue>>();
   /** Lines in which calls wait, in the order of their turns: whoever had one goes behind the others. */
-  readonly #waiting = new Set<Line>();
+  readonly #waiting = new Set<ToolQueue>();
   #isScheduled = false;
 
-  constructor(lanes: ReadonlySet<Lane>, onBatch: (size: number) => void) {
+  constructor(lanes: ReadonlySet<WorkerConnection>, onBatch: (size: number) => void) {
     this.#lanes = lanes;
     this.#onBatch = onBatch;
   }
 
-  add(flight: Flight): void {
+  add(flight: DispatchedCall): void {
     const line = this.#line(flight.job.script, flight.job.tenant);
     line.add(flight);
     this.#waiting.add(line);
@@ -33,7 +33,7 @@ export class Batcher {
   }
 
   /** Calls that were sent and are to start again go first. */
-  putBack({ script, tenant }: Batch, flights: readonly Flight[]): void {
+  putBack({ script, tenant }: Batch, flights: readonly DispatchedCall[]): void {
     const line = this.#line(script, tenant);
     line.putBack(flights);
     this.#waiting.add(line);
@@ -41,8 +41,8 @@ export class Batcher {
   }
 
   /** Gives up the calls of a tool, in all of its versions, that wait; where a tenant is named, only that one's. */
-  withdraw(tool: string, tenant?: string): Flight[] {
-    const flights: Flight[] = [];
+  withdraw(tool: string, tenant?: string): DispatchedCall[] {
+    const flights: DispatchedCall[] = [];
     for (const [script, tenants] of this.#lines) {
       if (script.name !== tool) continue;
       for (const line of tenants.values()) {
@@ -68,7 +68,7 @@ export class Batcher {
   #placeAll(): void {
     const nowMs = performance.now();
     // Lanes that are left to empty for somebody who needs one whole.
-    const held = new Set<Lane>();
+    const held = new Set<WorkerConnection>();
     for (let isPlaced = true; isPlaced && this.#waiting.size > 0;) {
       isPlaced = false;
       const lines = [...this.#waiting];
@@ -86,7 +86,7 @@ export class Batcher {
     for (const lane of this.#lanes) lane.flush();
   }
 
-  #placeNext(line: Line, nowMs: number, held: Set<Lane>): boolean {
+  #placeNext(line: ToolQueue, nowMs: number, held: Set<WorkerConnection>): boolean {
     const lane = placeLine(this.#lanes, line, nowMs, held);
     if (lane === null) return false;
     const batch = line.take();
@@ -99,26 +99,26 @@ export class Batcher {
     return true;
   }
 
-  #line(script: ToolScript, tenant: string): Line {
+  #line(script: ToolScript, tenant: string): ToolQueue {
     let tenants = this.#lines.get(script);
     if (tenants === undefined) this.#lines.set(script, (tenants = new Map()));
     let line = tenants.get(tenant);
-    if (line === undefined) tenants.set(tenant, (line = new Line(script, tenant, this.#pace(script))));
+    if (line === undefined) tenants.set(tenant, (line = new ToolQueue(script, tenant, this.#pace(script))));
     return line;
   }
 
   /** Lines are kept only while calls wait in them. */
-  #retire(line: Line): void {
+  #retire(line: ToolQueue): void {
     this.#waiting.delete(line);
     const tenants = this.#lines.get(line.script);
     tenants?.delete(line.tenant);
     if (tenants?.size === 0) this.#lines.delete(line.script);
   }
 
-  #pace(script: ToolScript): Pace {
+  #pace(script: ToolScript): TurnTimeEstimate {
     const known = this.#paces.get(script);
     if (known !== undefined) return known;
-    const pace = new Pace();
+    const pace = new TurnTimeEstimate();
     this.#paces.set(script, pace);
     return pace;
   }

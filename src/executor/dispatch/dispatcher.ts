@@ -1,17 +1,17 @@
 import type { ErrorCode } from "../../base/errors.ts";
-import type { AskMessage, DoneMessage, Failure, RanMessage, ToHost } from "../../base/protocol/messages.ts";
+import type { CapabilityCallMessage, DoneMessage, Failure, RanMessage, ToHost } from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import { settleMessage } from "./answer.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
-import type { Job, TellExecutorEvent } from "../executor.ts";
-import { Flight } from "./flight.ts";
+import type { Job, EmitExecutorEvent } from "../executor.ts";
+import { DispatchedCall } from "./dispatched-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
-import type { Lane, LaneListener } from "./lane.ts";
-import { Roster } from "./roster.ts";
-import { Sweep } from "./sweep.ts";
+import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
+import { WorkerRegistry } from "./worker-registry.ts";
+import { DeadlineTimer } from "./deadline-timer.ts";
 
 /** How often a call loses its executor before the engine gives up on it: where nobody knows why, and in any case. */
 const LOSSES_MAX = 10;
@@ -21,25 +21,25 @@ const INSPECTION_LOSSES_MAX = 3;
 
 /** What a dispatcher needs from whoever owns the lanes. */
 export interface DispatcherOwner {
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
   /** A lane that was retired has ended all that it had. */
-  onLeft(lane: Lane): void;
-  onBroken(lane: Lane, error: Error): void;
+  onLeft(lane: WorkerConnection): void;
+  onBroken(lane: WorkerConnection, error: Error): void;
 }
 
 /**
  * Brings jobs to lanes and replies back. Lanes come and go with their processes; calls wait where there is none, and
  * are started again where their lane is lost through no fault of theirs.
  */
-export class Dispatcher implements LaneListener {
+export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;
   readonly #nextRun: () => number;
   /** The workers, and what they tell of themselves. */
-  readonly roster = new Roster();
-  readonly #flights = new Map<number, Flight>();
+  readonly roster = new WorkerRegistry();
+  readonly #flights = new Map<number, DispatchedCall>();
   readonly #batcher: Batcher;
   readonly #inspector = new Inspector(this.roster.serving);
-  readonly #sweep = new Sweep(() => this.#endOverdue());
+  readonly #sweep = new DeadlineTimer(() => this.#endOverdue());
   #closed: Failure | null = null;
 
   /** `nextRun` numbers inspections from the same series as calls, so that blame finds either. */
@@ -50,11 +50,11 @@ export class Dispatcher implements LaneListener {
   }
 
   run(job: Job): void {
-    this.adopt(new Flight(job, performance.now()));
+    this.adopt(new DispatchedCall(job, performance.now()));
   }
 
   /** Takes over a call, a new one or one that another dispatcher gave up. */
-  adopt(flight: Flight): void {
+  adopt(flight: DispatchedCall): void {
     if (this.#closed !== null) return flight.fail(this.#closed);
     this.#flights.set(flight.run, flight);
     this.#sweep.keepOn();
@@ -62,7 +62,7 @@ export class Dispatcher implements LaneListener {
   }
 
   /** Takes over a call that may have cost another dispatcher its executor: it goes alone, with a new deadline. */
-  adoptSuspect(flight: Flight): void {
+  adoptSuspect(flight: DispatchedCall): void {
     flight.noteLoss(false);
     flight.startAgain(performance.now());
     this.adopt(flight);
@@ -85,32 +85,32 @@ export class Dispatcher implements LaneListener {
   }
 
   /** Takes a call away without settling it: it goes on elsewhere. It must have no lane any more. */
-  release(run: number): Flight | undefined {
+  release(run: number): DispatchedCall | undefined {
     const flight = this.#flights.get(run);
     this.#flights.delete(run);
     return flight;
   }
 
   /** Takes away the calls of a tool, or of a tenant's of it, that wait for a worker. */
-  withdraw(tool: string, tenant?: string): Flight[] {
+  withdraw(tool: string, tenant?: string): DispatchedCall[] {
     const flights = this.#batcher.withdraw(tool, tenant);
     for (const { run } of flights) this.#flights.delete(run);
     return flights;
   }
 
-  attach(lane: Lane): void {
+  attach(lane: WorkerConnection): void {
     this.roster.serving.add(lane);
     this.onPause();
   }
 
   /** Gives a lane no more calls; its owner hears when it has ended those that it has. */
-  retire(lane: Lane): void {
+  retire(lane: WorkerConnection): void {
     this.roster.retire(lane);
     this.#checkLeft(lane);
   }
 
   /** Forgets a lane that is gone. Its open calls wait for `restart`, `end` or `release`. */
-  detach(lane: Lane): readonly number[] {
+  detach(lane: WorkerConnection): readonly number[] {
     this.roster.remove(lane);
     const { started, waiting } = lane.abandon();
     const open: number[] = [];
@@ -124,7 +124,7 @@ export class Dispatcher implements LaneListener {
     return open;
   }
 
-  #checkLeft(lane: Lane): void {
+  #checkLeft(lane: WorkerConnection): void {
     if (this.roster.leaving.has(lane) && lane.isIdle) this.#owner.onLeft(lane);
   }
 
@@ -157,7 +157,7 @@ export class Dispatcher implements LaneListener {
     this.#sweep.stop();
   }
 
-  flight(run: number): Flight | undefined {
+  flight(run: number): DispatchedCall | undefined {
     return this.#flights.get(run);
   }
 
@@ -172,16 +172,16 @@ export class Dispatcher implements LaneListener {
     this.#batcher.schedule();
   }
 
-  onBroken(lane: Lane, error: Error): void {
+  onBroken(lane: WorkerConnection, error: Error): void {
     this.#owner.onBroken(lane, error);
   }
 
-  onMessage(lane: Lane, message: ToHost): void {
+  onMessage(lane: WorkerConnection, message: ToHost): void {
     this.#take(lane, message);
     if (this.roster.leaving.size > 0) this.#checkLeft(lane);
   }
 
-  #take(lane: Lane, message: ToHost): void {
+  #take(lane: WorkerConnection, message: ToHost): void {
     switch (message.kind) {
       case "ran":
         return this.#onRan(lane, message);
@@ -214,7 +214,7 @@ export class Dispatcher implements LaneListener {
   }
 
   /** A turn that started calls has ended: most of them with it, and those it did not come to go first again. */
-  #onRan(lane: Lane, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
+  #onRan(lane: WorkerConnection, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
     const batch = lane.load(run);
     if (!(batch instanceof Batch)) return;
     const said = outcomes.split("\t");
@@ -248,7 +248,7 @@ export class Dispatcher implements LaneListener {
   }
 
   /** A turn was ended that several calls had together: each starts again alone, with all of its budget. */
-  #onCut(lane: Lane, run: number): void {
+  #onCut(lane: WorkerConnection, run: number): void {
     const batch = lane.load(run);
     if (!(batch instanceof Batch)) return;
     lane.end(run, performance.now());
@@ -261,7 +261,7 @@ export class Dispatcher implements LaneListener {
     this.#batcher.putBack(batch, batch.flights);
   }
 
-  #onLost(lane: Lane, run: number, reason: string): void {
+  #onLost(lane: WorkerConnection, run: number, reason: string): void {
     if (lane.going.delete(run)) {
       const flight = this.#flights.get(run);
       if (flight?.lane !== lane) return;
@@ -274,7 +274,7 @@ export class Dispatcher implements LaneListener {
     for (const flight of batch.flights) if (!flight.isOver) this.restart(flight.run, reason);
   }
 
-  #onDone(lane: Lane, message: DoneMessage): void {
+  #onDone(lane: WorkerConnection, message: DoneMessage): void {
     const failure = message.ok ? null : readFailure(message.payload);
     lane.going.delete(message.run);
     const flight = this.#flights.get(message.run);
@@ -284,12 +284,12 @@ export class Dispatcher implements LaneListener {
     flight.finish(message, failure);
   }
 
-  #flightOn(lane: Lane, run: number): Flight | undefined {
+  #flightOn(lane: WorkerConnection, run: number): DispatchedCall | undefined {
     const flight = this.#flights.get(run);
     return flight?.lane === lane ? flight : undefined;
   }
 
-  #onAsk(lane: Lane, { run, ask, nowMs, heard, capability, method, payload }: AskMessage): void {
+  #onAsk(lane: WorkerConnection, { run, ask, nowMs, heard, capability, method, payload }: CapabilityCallMessage): void {
     const flight = this.#flights.get(run);
     if (flight === undefined || flight.lane !== lane) return;
     flight.hasAsked = true;

@@ -1,7 +1,7 @@
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
-import type { Lane } from "./lane.ts";
+import type { WorkerConnection } from "./worker-connection.ts";
 import { place } from "./placement.ts";
 
 const CPU_MS = 2_000;
@@ -19,11 +19,11 @@ interface Pending {
 
 /** Has workers evaluate modules and say what they export. */
 export class Inspector {
-  readonly #lanes: ReadonlySet<Lane>;
+  readonly #lanes: ReadonlySet<WorkerConnection>;
   readonly #pending = new Map<number, Pending>();
   readonly #waiting = new Set<number>();
 
-  constructor(lanes: ReadonlySet<Lane>) {
+  constructor(lanes: ReadonlySet<WorkerConnection>) {
     this.#lanes = lanes;
   }
 

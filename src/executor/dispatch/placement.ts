@@ -1,5 +1,5 @@
-import type { Lane } from "./lane.ts";
-import type { Line } from "./line.ts";
+import type { WorkerConnection } from "./worker-connection.ts";
+import type { ToolQueue } from "./tool-queue.ts";
 
 /** What it takes to make an isolate and load a tool into it, in milliseconds. */
 const WARM_UP_MS = 5;
@@ -12,7 +12,12 @@ const PYTHON_WARM_UP_MS = 100;
  * slow calls would have all lanes and short ones none. What needs a lane whole has it `held`, so that those that need
  * less do not keep it from ever being empty.
  */
-export function placeLine(lanes: ReadonlySet<Lane>, line: Line, nowMs: number, held: Set<Lane>): Lane | null {
+export function placeLine(
+  lanes: ReadonlySet<WorkerConnection>,
+  line: ToolQueue,
+  nowMs: number,
+  held: Set<WorkerConnection>,
+): WorkerConnection | null {
   const { pace, script, tenant } = line;
   const fullMs = script.runtime === "python" ? PYTHON_WARM_UP_MS : WARM_UP_MS;
   const warmUpMs = Math.max(0, fullMs - line.expectedMs);
@@ -26,13 +31,17 @@ export function placeLine(lanes: ReadonlySet<Lane>, line: Line, nowMs: number, h
 }
 
 /** The lane for something else than calls, which takes no long turn. */
-export function place(lanes: ReadonlySet<Lane>, nowMs: number): Lane | null {
+export function place(lanes: ReadonlySet<WorkerConnection>, nowMs: number): WorkerConnection | null {
   const best = soonest(lanes, nowMs, () => 0);
   return best !== null && best.hasRoom(false) ? best : null;
 }
 
-function soonest(lanes: ReadonlySet<Lane>, nowMs: number, extraMs: (lane: Lane) => number): Lane | null {
-  let best: Lane | null = null;
+function soonest(
+  lanes: ReadonlySet<WorkerConnection>,
+  nowMs: number,
+  extraMs: (lane: WorkerConnection) => number,
+): WorkerConnection | null {
+  let best: WorkerConnection | null = null;
   let leastMs = Infinity;
   for (const lane of lanes) {
     const startMs = lane.waitMs(nowMs) + extraMs(lane);
@@ -44,7 +53,7 @@ function soonest(lanes: ReadonlySet<Lane>, nowMs: number, extraMs: (lane: Lane) 
 }
 
 /** Whether one more slow call leaves a lane to the others. A single lane cannot be left free. */
-function leavesOneFree(lanes: ReadonlySet<Lane>, nowMs: number): boolean {
+function leavesOneFree(lanes: ReadonlySet<WorkerConnection>, nowMs: number): boolean {
   if (lanes.size === 1) return true;
   let slow = 0;
   for (const lane of lanes) if (lane.isSlow(nowMs)) slow++;

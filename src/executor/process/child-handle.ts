@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import type { ChildInit, FromChild } from "../../base/protocol/control.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
-import { type Channel, Lane, type LaneListener } from "../dispatch/lane.ts";
+import { type Transport, WorkerConnection, type WorkerConnectionListener } from "../dispatch/worker-connection.ts";
 import type { Death } from "./blame.ts";
-import { Mirror } from "./mirror.ts";
+import { TurnRecordFile } from "./turn-record-file.ts";
 import { executorFlags } from "./permissions.ts";
 import { withLimits } from "./rlimits.ts";
 import { type Sandbox, writeFilter } from "./sandbox.ts";
@@ -48,7 +48,7 @@ const KILL_MS = 2_000;
  * ended by SIGKILL.
  */
 export class ChildHandle {
-  readonly lanes: readonly Lane[];
+  readonly lanes: readonly WorkerConnection[];
   /** Resolves when calls can be sent; rejects when the process ended before that. */
   readonly ready: Promise<void>;
   /** Resolves when the process has ended, with all that is known about why. */
@@ -59,18 +59,18 @@ export class ChildHandle {
   readonly #process: ChildProcess;
   readonly #workers: number;
   readonly #isSandboxed: boolean;
-  readonly #mirror: Mirror | null;
+  readonly #mirror: TurnRecordFile | null;
   #beatTimer: NodeJS.Timeout | null = null;
   #beatsMissed = 0;
   #stderr = "";
   #report: Death["report"] = null;
   #killedFor: Death["killedFor"] = null;
 
-  constructor(options: ChildOptions, listener: LaneListener) {
+  constructor(options: ChildOptions, listener: WorkerConnectionListener) {
     const { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox } = options;
     this.#workers = workers;
     this.#isSandboxed = sandbox.filter !== null;
-    this.#mirror = Mirror.create();
+    this.#mirror = TurnRecordFile.create();
     this.#process = this.#spawn(options);
     // First of all: a process that cannot be started says so with an event that has to be heard.
     this.death = this.#awaitDeath();
@@ -122,11 +122,11 @@ export class ChildHandle {
   }
 
   /** None where the system could not start the process: it then has no pipes, and its death follows at once. */
-  #openLanes(listener: LaneListener): Lane[] {
-    const lanes: Lane[] = [];
+  #openLanes(listener: WorkerConnectionListener): WorkerConnection[] {
+    const lanes: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
       const pipe = this.#pipe(FIRST_PIPE_FD + worker);
-      if (pipe !== undefined) lanes.push(new Lane(worker, pipeChannel(pipe), listener));
+      if (pipe !== undefined) lanes.push(new WorkerConnection(worker, pipeChannel(pipe), listener));
     }
     return lanes;
   }
@@ -222,7 +222,7 @@ function killInside(outerPid: number): boolean {
   }
 }
 
-function pipeChannel(pipe: Duplex): Channel {
+function pipeChannel(pipe: Duplex): Transport {
   pipe.setEncoding("utf8");
   // A broken pipe is followed by the process's exit, where it is dealt with.
   pipe.on("error", () => undefined);

@@ -2,14 +2,14 @@ import { type ErrorCode, GloveboxError, toolError } from "../../base/errors.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Executor, ExecutorStats, Job, Recycling, SandboxMode, TellExecutorEvent, Ward } from "../executor.ts";
-import { Flight } from "../dispatch/flight.ts";
-import type { Lane } from "../dispatch/lane.ts";
-import type { Subject } from "../dispatch/load.ts";
+import type { Executor, ExecutorStats, Job, Recycling, SandboxMode, EmitExecutorEvent, PoolName } from "../executor.ts";
+import { DispatchedCall } from "../dispatch/dispatched-call.ts";
+import type { WorkerConnection } from "../dispatch/worker-connection.ts";
+import type { CallOwner } from "../dispatch/work-item.ts";
 import { sumUp } from "../stats.ts";
 import { type Death, judge } from "./blame.ts";
 import type { ChildHandle, ChildOptions } from "./child-handle.ts";
-import { Crew } from "./crew.ts";
+import { ProcessSupervisor } from "./process-supervisor.ts";
 import { Quarantine } from "./quarantine.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -17,15 +17,15 @@ export interface ProcessOptions extends Omit<ChildOptions, "sandbox"> {
   readonly spare: boolean;
   readonly recycle: Recycling;
   readonly sandbox: SandboxMode;
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
   readonly nextRun: () => number;
 }
 
 /** One crew and the dispatcher that uses its lanes. */
 interface Place {
-  readonly ward: Ward;
+  readonly ward: PoolName;
   readonly dispatcher: Dispatcher;
-  readonly crew: Crew;
+  readonly crew: ProcessSupervisor;
 }
 
 /**
@@ -61,7 +61,7 @@ export class ProcessExecutor implements Executor {
   }
 
   run(job: Job): void {
-    this.#place(job, () => new Flight(job, performance.now()));
+    this.#place(job, () => new DispatchedCall(job, performance.now()));
   }
 
   cancel(run: number, code: ErrorCode, message: string): void {
@@ -122,7 +122,7 @@ export class ProcessExecutor implements Executor {
     return [this.#main, this.#apart];
   }
 
-  #createPlace(ward: Ward, workers: number, spare: boolean): Place {
+  #createPlace(ward: PoolName, workers: number, spare: boolean): Place {
     const { prelude, entropyKey, warmIsolates, rssMaxMb } = this.#options;
     const sandbox = this.#sandbox;
     const dispatcher: Dispatcher = new Dispatcher(
@@ -133,7 +133,7 @@ export class ProcessExecutor implements Executor {
       },
       this.#options.nextRun,
     );
-    const crew: Crew = new Crew({
+    const crew: ProcessSupervisor = new ProcessSupervisor({
       child: { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox },
       spare,
       recycling: this.#options.recycle,
@@ -159,7 +159,7 @@ export class ProcessExecutor implements Executor {
   }
 
   /** Sends a call where it may run, as a new one or as the one it is already. */
-  #place({ script, tenant }: Job, flight: () => Flight): void {
+  #place({ script, tenant }: Job, flight: () => DispatchedCall): void {
     const { name } = script;
     const admission = this.#quarantine.admit(name, tenant);
     switch (admission.kind) {
@@ -194,7 +194,7 @@ export class ProcessExecutor implements Executor {
   }
 
   /** A process that makes room is ended once all of its lanes are idle. */
-  #onLeft(lane: Lane, { dispatcher, crew }: Place): void {
+  #onLeft(lane: WorkerConnection, { dispatcher, crew }: Place): void {
     const child = crew.owner(lane);
     if (child === null || !child.lanes.every(({ isIdle }) => isIdle)) return;
     for (const each of child.lanes) dispatcher.detach(each);
@@ -215,7 +215,7 @@ export class ProcessExecutor implements Executor {
     const subject = culprit === null ? undefined : roster.subjectOf(culprit.run);
     const suspects = new Set([...verdict.suspects, ...killed]);
     const together = new Set(verdict.suspects.map((run) => roster.subjectOf(Math.abs(run))?.script.key));
-    const open = child.lanes.flatMap((lane: Lane) => [...dispatcher.detach(lane)]);
+    const open = child.lanes.flatMap((lane: WorkerConnection) => [...dispatcher.detach(lane)]);
     const others = open.filter((run) => run !== culprit?.run);
     const culprits = subject === undefined ? [] : [subject.script.name];
     this.#options.tell("executor:lost", { pid: child.pid, ward, reason, culprits, restarted: others.length });
@@ -246,7 +246,7 @@ export class ProcessExecutor implements Executor {
     for (const flight of [...refused, ...this.#main.dispatcher.withdraw(tool)]) this.#place(flight.job, () => flight);
   }
 
-  #strike({ script, tenant }: Subject): void {
+  #strike({ script, tenant }: CallOwner): void {
     const tool = tenant === null ? registrationOf(script.name) : script.name;
     const { strikes, openMs } = this.#quarantine.strike(tool, tenant ?? "");
     this.#options.tell("tool:quarantine", { tool, tenant: tenant ?? "", strikes });

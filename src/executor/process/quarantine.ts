@@ -21,7 +21,7 @@ interface Circuit {
   isProbing: boolean;
 }
 
-interface Entry {
+interface QuarantinedTool {
   /** Whether the tool's calls run apart from the others'. */
   isApart: boolean;
   clean: number;
@@ -29,7 +29,7 @@ interface Entry {
 }
 
 /** Where a call may run. */
-export type Admission =
+export type QuarantineAdmission =
   | { readonly kind: "main" }
   | { readonly kind: "apart"; readonly isProbe: boolean }
   | { readonly kind: "refused"; readonly retryAfterMs: number };
@@ -40,14 +40,14 @@ export interface Strike {
   readonly openMs: number;
 }
 
-const MAIN: Admission = { kind: "main" };
+const MAIN: QuarantineAdmission = { kind: "main" };
 
 /**
  * Which tools have cost an executor its life, and what follows from it. A tool runs apart for all, as its process may
  * die again; it is refused only to those tenants whose own calls did it, so that nobody can take it from the others.
  */
 export class Quarantine {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, QuarantinedTool>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number = () => performance.now()) {
@@ -75,7 +75,7 @@ export class Quarantine {
   }
 
   /** Where a call may run now. A probe has to be ended with `endProbe`. */
-  admit(tool: string, tenant: string): Admission {
+  admit(tool: string, tenant: string): QuarantineAdmission {
     const entry = this.#entries.get(tool);
     if (entry === undefined) return MAIN;
     const retryAfterMs = this.refusedForMs(tool, tenant);
@@ -120,7 +120,7 @@ export class Quarantine {
   /** Tools that run apart or are refused to somebody. */
   get tools(): string[] {
     const nowMs = this.#nowMs();
-    const isHeld = ({ isApart, circuits }: Entry) =>
+    const isHeld = ({ isApart, circuits }: QuarantinedTool) =>
       isApart || circuits.values().some(({ openUntilMs }) => openUntilMs > nowMs);
     return [...this.#entries].filter(([, entry]) => isHeld(entry)).map(([tool]) => tool);
   }

@@ -5,8 +5,8 @@ import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Executor, ExecutorStats, Job, SandboxState, TellExecutorEvent } from "../executor.ts";
-import { type Channel, Lane } from "../dispatch/lane.ts";
+import type { Executor, ExecutorStats, Job, SandboxState, EmitExecutorEvent } from "../executor.ts";
+import { type Transport, WorkerConnection } from "../dispatch/worker-connection.ts";
 import { sumUp } from "../stats.ts";
 import { V8_FLAGS } from "../v8-flags.ts";
 import { Watch } from "../watch.ts";
@@ -17,7 +17,7 @@ export interface ThreadsOptions {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
   readonly nextRun: () => number;
 }
 
@@ -33,8 +33,8 @@ export class ThreadsExecutor implements Executor {
   readonly #pool: WorkerPool;
   readonly #dispatcher: Dispatcher;
   readonly #watch: Watch;
-  readonly #lanes: (Lane | null)[];
-  readonly #tell: TellExecutorEvent;
+  readonly #lanes: (WorkerConnection | null)[];
+  readonly #tell: EmitExecutorEvent;
   #closed = false;
 
   constructor(options: ThreadsOptions) {
@@ -113,7 +113,7 @@ export class ThreadsExecutor implements Executor {
   #openLane(worker: number): void {
     const { port1, port2 } = new MessageChannel();
     const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const lane = new Lane(worker, portChannel(port1, new Int32Array(bell)), this.#dispatcher);
+    const lane = new WorkerConnection(worker, portChannel(port1, new Int32Array(bell)), this.#dispatcher);
     this.#lanes[worker] = lane;
     this.#pool.serve({ worker, link: { kind: "port", port: port2, bell } }, [port2]);
     this.#dispatcher.attach(lane);
@@ -132,7 +132,7 @@ export class ThreadsExecutor implements Executor {
   }
 
   /** Gives up a worker, and starts the calls that it leaves behind again. `isKnown`: whose fault it was. */
-  #replace(lane: Lane, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
+  #replace(lane: WorkerConnection, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
     if (this.#closed || this.#lanes[lane.worker] !== lane) return;
     const open = this.#dispatcher.detach(lane);
     this.#tell("executor:lost", { pid: process.pid, ward: "main", reason, culprits: [], restarted: open.length });
@@ -144,7 +144,7 @@ export class ThreadsExecutor implements Executor {
 }
 
 /** Rings the bell for whatever is done: the thread may sleep where only that wakes it. */
-function portChannel(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Channel {
+function portChannel(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Transport {
   const ring = (): void => {
     Atomics.add(bell, 0, 1);
     Atomics.notify(bell, 0);

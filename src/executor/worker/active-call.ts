@@ -1,8 +1,8 @@
 import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
-import type { Failure, PlannedAnswer, RunMessage } from "../../base/protocol/messages.ts";
+import type { Failure, PlannedResponse, RunMessage } from "../../base/protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
-import { Plan } from "./plan.ts";
-import { Steps } from "./steps.ts";
+import { ReplaySchedule } from "./replay-schedule.ts";
+import { ProgressThrottle } from "./progress-throttle.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 
 const LOG_LINES_MAX = 1_000;
@@ -22,7 +22,7 @@ export class ActiveCall {
   /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
   outcome = "";
   /** How far it has come. */
-  readonly steps = new Steps();
+  readonly steps = new ProgressThrottle();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
   readonly #logs: [level: string, message: string][] = [];
   #logLength = 0;
@@ -30,7 +30,7 @@ export class ActiveCall {
   /** Of its asks, those that are capability calls, and those that only go on with one. */
   #counted = 0;
   #continuations = 0;
-  readonly #plan: Plan;
+  readonly #plan: ReplaySchedule;
   #askLength = 0;
 
   constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
@@ -38,7 +38,7 @@ export class ActiveCall {
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
-    this.#plan = new Plan(message.plan === "" ? [] : (JSON.parse(message.plan) as PlannedAnswer[]));
+    this.#plan = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as PlannedResponse[]));
   }
 
   /** Keeps a log line if the budget allows; says whether it did. */

@@ -1,8 +1,8 @@
 import { workerData as poolData } from "node:worker_threads";
 import { TurnSlot } from "../../base/protocol/turn-record.ts";
-import { collectGarbage } from "./garbage.ts";
+import { collectGarbage } from "./garbage-collector.ts";
 import { openLink } from "./link.ts";
-import { Session } from "./session.ts";
+import { WorkerSession } from "./worker-session.ts";
 import type { ServeTask, WorkerSettings } from "./settings.ts";
 
 /**
@@ -13,7 +13,7 @@ export default async function serve(task: ServeTask): Promise<void> {
   const settings = poolSettings();
   const link = openLink(task.link);
   const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
-  const session = new Session(settings, slot, (text) => link.send(text));
+  const session = new WorkerSession(settings, slot, (text) => link.send(text));
   link.receive(session);
   await link.closed;
   session.close();

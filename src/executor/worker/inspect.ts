@@ -2,7 +2,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
 import { toolError } from "../../base/errors.ts";
 import type { Isolates } from "./isolates.ts";
-import type { Blank } from "./tool-isolate.ts";
+import type { PreparedIsolate } from "./tool-isolate.ts";
 import { type Outcome, readOutcome } from "./outcome.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
@@ -55,7 +55,7 @@ function describe(
 }
 
 function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates, turns: Turns): Attempt {
-  let scratch: Blank;
+  let scratch: PreparedIsolate;
   const loadMs = request.script.runtime === "python" ? START_MS : request.cpuMs;
   try {
     scratch = turns.around(request.run, loadMs, () => isolates.scratch(request.script, hardened));

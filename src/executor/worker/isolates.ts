@@ -2,11 +2,11 @@ import ivm from "isolated-vm";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { type Blank, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
+import { type PreparedIsolate, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
 import { compileTool } from "./guest-realm.ts";
 import { PYTHON_HEAP_MB } from "./python/heap.ts";
 import { Python } from "./python/python.ts";
-import { Shelf } from "./shelf.ts";
+import { IsolatePool } from "./isolate-pool.ts";
 
 /** Isolates that are kept after an inspection: the tool's first call is likely to follow. */
 const INSPECTED_MAX = 2;
@@ -24,13 +24,13 @@ const WASI_LEFT_MB = 16;
 /** An isolate in which a module was evaluated, and which no call has used yet. */
 interface Inspected {
   readonly script: ToolScript;
-  readonly blank: Blank;
+  readonly blank: PreparedIsolate;
   readonly keptAtMs: number;
 }
 
 /** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a shelf of blanks. */
 export class Isolates {
-  readonly #shelf: Shelf;
+  readonly #shelf: IsolatePool;
   readonly #python: Python;
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
@@ -47,7 +47,7 @@ export class Isolates {
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
-    this.#shelf = new Shelf(prelude, host, this.#python, (kind) => this.#count(kind));
+    this.#shelf = new IsolatePool(prelude, host, this.#python, (kind) => this.#count(kind));
     this.#reserve = reserve;
   }
 
@@ -94,7 +94,7 @@ export class Isolates {
   }
 
   /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
-  scratch(script: ToolScript, hardened: boolean): Blank {
+  scratch(script: ToolScript, hardened: boolean): PreparedIsolate {
     const { runtime, memoryMb } = script;
     this.#shelf.noteUse();
     const blank = this.#shelf.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
@@ -111,7 +111,7 @@ export class Isolates {
    * Keeps the isolate of an inspection that went well for the first tenant that calls the tool: to have evaluated the
    * module in a realm that is frozen leaves no more behind than a call does.
    */
-  keep(script: ToolScript, blank: Blank): void {
+  keep(script: ToolScript, blank: PreparedIsolate): void {
     const isLarge = script.runtime !== "python" && heapBytesOf(blank.isolate) > INSPECTED_BYTES_MAX;
     if (isLarge || !servesCalls(script)) return blank.isolate.dispose();
     this.#reserve((this.#reservedMb += weightMb(script)));
@@ -136,7 +136,7 @@ export class Isolates {
   }
 
   /** An isolate of an inspection that is kept no longer. */
-  #takeOut(inspected: Inspected): Blank {
+  #takeOut(inspected: Inspected): PreparedIsolate {
     this.#inspected.splice(this.#inspected.indexOf(inspected), 1);
     this.#reserve((this.#reservedMb -= weightMb(inspected.script)));
     return inspected.blank;
@@ -215,7 +215,7 @@ export class Isolates {
     }
   }
 
-  #takeInspected(script: ToolScript): Blank | undefined {
+  #takeInspected(script: ToolScript): PreparedIsolate | undefined {
     if (!servesCalls(script)) return undefined;
     const { runtime, text, memoryMb } = script;
     const fitting = ({ script: known }: Inspected) =>

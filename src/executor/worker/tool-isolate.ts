@@ -13,7 +13,7 @@ const MEASURE_EVERY_CALLS = 64;
 const MIB = 1024 * 1024;
 
 /** An isolate with a realm that no call has used yet. */
-export interface Blank {
+export interface PreparedIsolate {
   readonly isolate: ivm.Isolate;
   readonly realm: GuestRealm;
   /** Opens a further realm for a tool, which is not hardened. */
@@ -54,7 +54,7 @@ export class ToolIsolate {
   /** No further calls: it is disposed when the last one ends. */
   retired = false;
 
-  constructor(blank: Blank, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
+  constructor(blank: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
     this.#onEnd = onEnd;
     this.tool = script.name;
     this.runtime = script.runtime;

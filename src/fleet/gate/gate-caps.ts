@@ -43,7 +43,7 @@ export class Cap {
   /** How many of the server's claims it is about: asked for, leased or held. */
   users = 0;
   readonly leased = new Set<string>();
-  readonly held = new Set<Entry>();
+  readonly held = new Set<CapEntry>();
   /** For how many claims it is worth asking: all until it has held one, then as many as there is said to be room for. */
   tries = Infinity;
 
@@ -57,7 +57,7 @@ export class Cap {
    * Since when the oldest of those that it holds waits by Redis's clock, besides `others`. `now`: Redis has not been asked for any of
    * them yet. `none`: it holds no others.
    */
-  waitsSince(others?: ReadonlySet<Entry>): number | "now" | "none" {
+  waitsSince(others?: ReadonlySet<CapEntry>): number | "now" | "none" {
     let oldest: number | "now" | "none" = "none";
     for (const entry of this.held) {
       if (others?.has(entry) === true) continue;
@@ -69,7 +69,7 @@ export class Cap {
 }
 
 /** A claim that is asked for, has leases, or is held back. */
-export interface Entry {
+export interface CapEntry {
   readonly claim: Claim;
   /** Its tenant's name, as Redis knows it. */
   readonly tenant: string;
@@ -84,7 +84,7 @@ export interface Entry {
 /** All claims of this server that are asked for, leased or held, and the caps that they are about. */
 export class CapBook {
   readonly #caps = new Map<string, Cap>();
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, CapEntry>();
   readonly #keys: FleetKeys;
   readonly #limits: Caps;
   readonly #names = new BoundedCache<string>(NAMES_MAX);
@@ -111,11 +111,11 @@ export class CapBook {
     return this.#caps.get(leases);
   }
 
-  has(entry: Entry): boolean {
+  has(entry: CapEntry): boolean {
     return this.#entries.get(entry.claim.id) === entry;
   }
 
-  enter(claim: Claim): Entry {
+  enter(claim: Claim): CapEntry {
     const known = this.#entries.get(claim.id);
     if (known !== undefined) return known;
     const { perTenant, perTool } = this.#limits;
@@ -129,7 +129,7 @@ export class CapBook {
   }
 
   /** Whether it is worth asking for it: then it counts as asked for, else it is held. */
-  try(entry: Entry): boolean {
+  try(entry: CapEntry): boolean {
     const { ofTenant, ofTool } = entry;
     const full = (ofTenant?.tries === 0 ? BY_TENANT : 0) | (ofTool?.tries === 0 ? BY_TOOL : 0);
     if (full > 0) {
@@ -141,7 +141,7 @@ export class CapBook {
     return true;
   }
 
-  hold(entry: Entry, by: number, sinceUs: number | null): void {
+  hold(entry: CapEntry, by: number, sinceUs: number | null): void {
     if (!entry.isHeld) this.#held++;
     entry.isHeld = true;
     entry.heldBy |= by;
@@ -150,7 +150,7 @@ export class CapBook {
     if ((by & BY_TOOL) !== 0) entry.ofTool?.held.add(entry);
   }
 
-  lease(entry: Entry): void {
+  lease(entry: CapEntry): void {
     const caps = capsOf(entry);
     if (caps.length === 0) return void this.remove(entry.claim.id);
     this.#letGo(entry);
@@ -158,7 +158,7 @@ export class CapBook {
   }
 
   /** Takes it out, whatever it is. */
-  remove(id: string): Entry | undefined {
+  remove(id: string): CapEntry | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     this.#letGo(entry);
@@ -174,7 +174,7 @@ export class CapBook {
     return this.#names.getOrMake(text, () => shortName(text));
   }
 
-  #letGo(entry: Entry): void {
+  #letGo(entry: CapEntry): void {
     if (entry.isHeld) this.#held--;
     entry.isHeld = false;
     for (const cap of capsOf(entry)) {
@@ -194,6 +194,6 @@ export class CapBook {
   }
 }
 
-export function capsOf({ ofTenant, ofTool }: Entry): readonly Cap[] {
+export function capsOf({ ofTenant, ofTool }: CapEntry): readonly Cap[] {
   return [ofTenant, ofTool].filter((cap) => cap !== null);
 }

@@ -1,4 +1,4 @@
-import { type Cap, capsOf, type Entry } from "./gate-caps.ts";
+import { type Cap, capsOf, type CapEntry } from "./gate-caps.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 import { levelOf, orderKeys } from "./turn.ts";
 
@@ -7,7 +7,7 @@ export interface ClaimGroup {
   readonly level: number;
   readonly cost: number;
   /** One, where it has a cap. */
-  readonly entries: readonly Entry[];
+  readonly entries: readonly CapEntry[];
 }
 
 /** What `ADMIT` is asked. */
@@ -18,7 +18,7 @@ export interface GateRequest {
 }
 
 export function requestOf(
-  entries: readonly Entry[],
+  entries: readonly CapEntry[],
   gate: { readonly keys: FleetKeys; readonly server: string; readonly channel: string },
 ): GateRequest {
   const asked = new Set(entries);
@@ -40,9 +40,9 @@ export function requestOf(
 }
 
 /** A tenant's claims stay in their order. */
-function groupsOf(entries: readonly Entry[], mayJoin: boolean): readonly ClaimGroup[] {
-  const groups: (ClaimGroup & { readonly entries: Entry[] })[] = [];
-  const last = new Map<string, ClaimGroup & { readonly entries: Entry[] }>();
+function groupsOf(entries: readonly CapEntry[], mayJoin: boolean): readonly ClaimGroup[] {
+  const groups: (ClaimGroup & { readonly entries: CapEntry[] })[] = [];
+  const last = new Map<string, ClaimGroup & { readonly entries: CapEntry[] }>();
   for (const entry of entries) {
     const { cost } = entry.claim;
     const level = levelOf(entry.claim.priority);

@@ -1,8 +1,8 @@
 import { Broker } from "../../broker/broker.ts";
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { Decision } from "../../broker/grants.ts";
-import { Performer } from "../../broker/performer.ts";
-import type { Said } from "../../broker/subject.ts";
+import { CapabilityInvoker } from "../../broker/capability-invoker.ts";
+import type { InvokeOutcome } from "../../broker/subject.ts";
 import { onceOf } from "../../broker/session.ts";
 import type { Capability, Portable } from "../../broker/capabilities/capability.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
@@ -10,7 +10,7 @@ import { createFetch } from "../../broker/capabilities/fetch/fetch.ts";
 import { createKv } from "../../broker/capabilities/kv/kv.ts";
 import type { RedisLinkOptions } from "../../broker/capabilities/kv/redis-link.ts";
 import { Secrets } from "../../broker/capabilities/secrets/secrets.ts";
-import type { Ask, Told } from "../../executor/executor.ts";
+import type { CapabilityCall, Told } from "../../executor/executor.ts";
 import type { FleetLimits } from "../wire/messages.ts";
 import { describeExcess } from "../../base/json.ts";
 import type { Delegation } from "../../base/protocol/delegation.ts";
@@ -53,7 +53,7 @@ export class Delegate implements Disposable {
   readonly #broker: Broker;
   readonly #stores: SharedStores;
   readonly #delegation: Delegation;
-  readonly #performer: Performer;
+  readonly #performer: CapabilityInvoker;
   /** What requests have begun here; and capabilities that go on at the server, which counts what is left of them. */
   readonly #begun = new Set<string>();
   readonly #left = new Set<string>();
@@ -71,11 +71,11 @@ export class Delegate implements Disposable {
       callTool: () => Promise.reject(new TypeError("machines call no tools")),
       onOutcome: (event: CapabilityEvent) => void this.#events.set(event.step, event),
     };
-    this.#performer = new Performer(broker, subject, { decide: (_, name) => this.#decide(name) });
+    this.#performer = new CapabilityInvoker(broker, subject, { decide: (_, name) => this.#decide(name) });
   }
 
   /** Counts what a call asks, and says how it is carried out here; `null` where it is the server's. */
-  take(ask: Ask): Portable | null {
+  take(ask: CapabilityCall): Portable | null {
     const portable = this.#performer.isBeyond(ask) ? null : this.#find(ask);
     if (portable === null) this.#performer.noteLength(ask.args.length);
     return portable;
@@ -92,7 +92,7 @@ export class Delegate implements Disposable {
   }
 
   /** Carries out what was taken. Never rejects. */
-  async carryOut(ask: Ask, portable: Portable): Promise<Done> {
+  async carryOut(ask: CapabilityCall, portable: Portable): Promise<Done> {
     const { capability, step } = ask;
     // What waited until its server has heard of it may find another store than it was taken for.
     if (!this.#isKeptHere(capability)) return NOT_DONE;
@@ -120,7 +120,7 @@ export class Delegate implements Disposable {
     this.#performer[Symbol.dispose]();
   }
 
-  #find({ capability, method, args }: Ask): Portable | null {
+  #find({ capability, method, args }: CapabilityCall): Portable | null {
     const decision = this.#decide(capability);
     if (!decision.isGranted || describeExcess(args) !== null || !this.#isKeptHere(capability)) return null;
     const portable = decision.capability.portable?.(method, JSON.parse(args)) ?? null;
@@ -152,7 +152,7 @@ export class Delegate implements Disposable {
     return { isGranted: false, message: "it is not for machines to carry out", refused };
   }
 
-  #refused(said: Said): Pick<Done, "refused"> {
+  #refused(said: InvokeOutcome): Pick<Done, "refused"> {
     const last = this.#performer.lastRefusal;
     if (said.kind === "value" || last?.message !== said.failure.message) return {};
     const { asked, granted, remedy } = last;

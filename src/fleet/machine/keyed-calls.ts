@@ -1,6 +1,6 @@
-import { type LeftCall, writeLeft } from "../wire/left-call.ts";
+import { type OrphanResult, writeOrphan } from "../wire/orphan-result.ts";
 import type { RedisLedger } from "../../store/calls/redis-ledger.ts";
-import type { Ticket } from "../../base/ticket.ts";
+import type { LedgerClaim } from "../../base/ledger-claim.ts";
 import type { MachineLogger } from "./machine-log.ts";
 
 /** A server that is there so long after a call's end has heard of it. */
@@ -11,14 +11,14 @@ const ENDS_MAX_BYTES = 64 * 1024 * 1024;
 
 /** What whoever asks again for a call is to find where its server is lost. */
 export type CallEnd =
-  | { readonly kind: "left"; readonly left: LeftCall }
+  | { readonly kind: "left"; readonly left: OrphanResult }
   /** Nothing of it was done: it may be run as if it had never been. */
   | { readonly kind: "undone" };
 
 /** A call with a key on this machine, until its server has heard how it ended. */
 export interface KeptCall {
   readonly server: string;
-  readonly ticket: Ticket;
+  readonly ticket: LedgerClaim;
   /** Of its tool. */
   readonly mark: string;
 }
@@ -54,7 +54,7 @@ export class KeyedCalls {
   }
 
   /** A call begins here. Answers `null` where nothing can be done for it: it is of a ledger with another secret. */
-  begin(server: string, ticket: Ticket): KeptCall | null {
+  begin(server: string, ticket: LedgerClaim): KeptCall | null {
     const mark = this.#ledger.markOf(ticket);
     this.#makeRoom(1);
     if (mark === null || this.#kept.size >= KEPT_MAX) return null;
@@ -83,7 +83,7 @@ export class KeyedCalls {
   }
 
   /** A call whose server is gone never began. */
-  release(ticket: Ticket): void {
+  release(ticket: LedgerClaim): void {
     if (this.#ledger.markOf(ticket) === null) return;
     this.#ledger.releaseFor(ticket).catch((error: unknown) => this.#warn(error));
   }
@@ -130,7 +130,7 @@ export class KeyedCalls {
     this.#forget(call);
     if (what?.kind === "undone") return this.release(kept.ticket);
     if (what === undefined) return;
-    this.#ledger.leave(kept.ticket, writeLeft(what.left)).then(
+    this.#ledger.leave(kept.ticket, writeOrphan(what.left)).then(
       (isLeft) => {
         if (isLeft) this.#logger?.info({ callId: what.left.callId }, "the end of a lost server's call is kept");
       },

@@ -1,17 +1,17 @@
 import { ERRORS } from "../../base/errors.ts";
-import type { Answer, Ask, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
 import type { Portable } from "../../broker/capabilities/capability.ts";
 import { type Delegate, NOT_DONE } from "./delegate.ts";
 import { writeReply } from "./fleet-reply.ts";
-import { HeardAnswers } from "./heard-answers.ts";
+import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 import { LogLines } from "./log-lines.ts";
 
 /** What a call needs of the job that brought it to this machine. */
-export interface CallHost {
+export interface MachineCallHost {
   readonly id: string;
   /** The how manieth start of it this is. */
   readonly start: number;
@@ -46,7 +46,7 @@ export interface ComingCall {
 
 interface OpenAsk {
   readonly message: MachineMessage;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: CapabilityResponse) => void;
   /** How often it was looked at. */
   looks: number;
 }
@@ -61,8 +61,8 @@ export class MachineCall implements Job {
   readonly isResumed: boolean;
   readonly kept: KeptCall | null;
   readonly #before: number;
-  readonly #host: CallHost;
-  readonly #heard: HeardAnswers;
+  readonly #host: MachineCallHost;
+  readonly #heard: DeliveredResponses;
   #lines: LogLines | null = null;
   readonly #delegate: Delegate | null;
   /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
@@ -73,14 +73,14 @@ export class MachineCall implements Job {
   #isOrphan = false;
   isOver = false;
 
-  constructor(run: number, { data, script, limits, resumption, kept, delegate }: ComingCall, host: CallHost) {
+  constructor(run: number, { data, script, limits, resumption, kept, delegate }: ComingCall, host: MachineCallHost) {
     this.run = run;
     this.script = script;
     this.limits = limits;
     this.data = data;
     this.isResumed = resumption !== undefined;
     this.#before = resumption?.attempts ?? 0;
-    this.#heard = new HeardAnswers(resumption?.asked ?? 0, resumption?.plan ?? "");
+    this.#heard = new DeliveredResponses(resumption?.asked ?? 0, resumption?.plan ?? "");
     this.kept = kept;
     this.#delegate = delegate;
     this.#host = host;
@@ -118,7 +118,7 @@ export class MachineCall implements Job {
     return this.limits.queueMs;
   }
 
-  ask(asked: Ask): Promise<Answer> {
+  ask(asked: CapabilityCall): Promise<CapabilityResponse> {
     const { step, heard, capability } = asked;
     const attempt = this.#before + asked.attempt;
     const isNew = !this.#isOrphan && this.#heard.isNew(attempt, step);
@@ -138,7 +138,7 @@ export class MachineCall implements Job {
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
     else if (portable === null) this.#host.send(message);
     else this.#noteDelegated(message);
-    const answer = new Promise<Answer>((resolve) => {
+    const answer = new Promise<CapabilityResponse>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
     });
@@ -150,7 +150,7 @@ export class MachineCall implements Job {
    * The server hears of it before anything that comes of it, so that another machine does not take another way: of what is only
    * read some time, of a write before it is done.
    */
-  async #carryOut(ask: Ask, portable: Portable): Promise<void> {
+  async #carryOut(ask: CapabilityCall, portable: Portable): Promise<void> {
     const { step, attempt } = ask;
     const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
     if (this.isOver) return;
@@ -176,14 +176,14 @@ export class MachineCall implements Job {
   }
 
   /** What its server says to something that it has asked. */
-  answer(attempt: number, step: number, answer: Answer): void {
+  answer(attempt: number, step: number, answer: CapabilityResponse): void {
     if (answer.kind === "value") this.#delegate?.noteAnswer(answer.json);
     // Mail keeps its order, so it has heard of all that was carried out before.
     this.#untold = this.#untold.filter((said) => "step" in said && said.step > step);
     this.#answer(attempt, step, answer);
   }
 
-  #answer(attempt: number, step: number, answer: Answer): void {
+  #answer(attempt: number, step: number, answer: CapabilityResponse): void {
     const key = `${attempt} ${step}`;
     const asked = this.#asks.get(key);
     if (asked === undefined) return;

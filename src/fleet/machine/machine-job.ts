@@ -6,7 +6,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Broker } from "../../broker/broker.ts";
 import { Delegate } from "./delegate.ts";
-import { type CallHost, MachineCall } from "./machine-call.ts";
+import { type MachineCallHost, MachineCall } from "./machine-call.ts";
 import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
 import type { Puller } from "./puller.ts";
 import type { SharedStores } from "./shared-stores.ts";
@@ -49,7 +49,7 @@ export interface PulledJob {
 }
 
 /** A job of BullMQ on the machine that has it: calls of one server that came together. */
-export class MachineJob implements CallHost {
+export class MachineJob implements MachineCallHost {
   readonly puller: Puller;
   readonly server: string;
   readonly start: number;

@@ -13,7 +13,7 @@ import { readJob } from "./job-data.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
-import { Owners } from "./owners.ts";
+import { ServerMonitor } from "./server-monitor.ts";
 import type { Puller } from "./puller.ts";
 import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
@@ -56,7 +56,7 @@ export interface JobsHost {
 /** The jobs that a machine has. */
 export class MachineJobs {
   readonly #host: JobsHost;
-  readonly #owners: Owners;
+  readonly #owners: ServerMonitor;
   /** By their ids, and by what their calls are called by their servers. */
   readonly #jobs = new Map<string, MachineJob>();
   readonly #calls = new Map<string, MachineJob>();
@@ -70,7 +70,7 @@ export class MachineJobs {
 
   constructor(host: JobsHost) {
     this.#host = host;
-    this.#owners = new Owners(host.fleet.members, {
+    this.#owners = new ServerMonitor(host.fleet.members, {
       watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
       onLook: (servers, there) => host.keyed?.look(servers, there),
       onGone: (server) => this.#onGone(server),

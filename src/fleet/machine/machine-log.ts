@@ -1,4 +1,4 @@
-import type { TellExecutorEvent } from "../../executor/executor.ts";
+import type { EmitExecutorEvent } from "../../executor/executor.ts";
 
 /** Takes log lines: a pino logger is one. */
 export interface MachineLogger {
@@ -7,7 +7,7 @@ export interface MachineLogger {
 }
 
 /** Writes a line for each rare thing that happens to a machine's executor. */
-export function logMachine(logger: MachineLogger | undefined): TellExecutorEvent {
+export function logMachine(logger: MachineLogger | undefined): EmitExecutorEvent {
   return (name, event) => {
     switch (name) {
       case "executor:start":

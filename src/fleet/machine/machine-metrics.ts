@@ -1,5 +1,5 @@
 import { Counter, Registry } from "prom-client";
-import type { TellExecutorEvent } from "../../executor/executor.ts";
+import type { EmitExecutorEvent } from "../../executor/executor.ts";
 import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
 import { gaugesOf } from "../../base/gauges.ts";
 import type { MachineStats } from "./machine-stats.ts";
@@ -7,7 +7,7 @@ import type { MachineStats } from "./machine-stats.ts";
 /** Prometheus metrics of one worker machine. Those of its executor have the names that they have in an engine. */
 export class MachineMetrics {
   readonly registry: Registry;
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
   readonly #jobs: Counter;
   readonly #calls: Counter;
 

@@ -6,8 +6,8 @@ import type { Executor, ResolvedIsolateOptions } from "../../executor/executor.t
 import { Fleet, type FleetOptions } from "../wire/fleet.ts";
 import { DamageReport } from "../wire/damage.ts";
 import { Inbox } from "../wire/inbox.ts";
-import { Outbox } from "../wire/mailbox.ts";
-import { Presence } from "../wire/members.ts";
+import { MessageOutbox } from "../wire/mailbox.ts";
+import { Heartbeat } from "../wire/members.ts";
 import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../wire/messages.ts";
 import { readServerMessage } from "../wire/read-message.ts";
 import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
@@ -83,9 +83,9 @@ class FleetMachine implements Machine {
   readonly #executor: Executor;
   readonly #slots: Slots;
   readonly #broker: Broker;
-  readonly #outbox: Outbox<MachineMessage>;
+  readonly #outbox: MessageOutbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
-  readonly #presence: Presence;
+  readonly #presence: Heartbeat;
   readonly #keyed: KeyedCalls | undefined;
   readonly #foreign: ForeignServers;
   readonly #jobs: MachineJobs;
@@ -119,7 +119,7 @@ class FleetMachine implements Machine {
       options.logger?.warn(told, "something came from the fleet that cannot be read"),
     );
     const mail = { connection, keys, payloads, id };
-    this.#outbox = new Outbox({ ...mail, protocolOf: (server) => this.#jobs.protocolOf(server) });
+    this.#outbox = new MessageOutbox({ ...mail, protocolOf: (server) => this.#jobs.protocolOf(server) });
     this.#inbox = new Inbox({
       ...mail,
       protocols,
@@ -128,7 +128,7 @@ class FleetMachine implements Machine {
       onDamage: (why) => damage.note(why),
     });
     this.#foreign = new ForeignServers(fleet.members, (why) => damage.note(why));
-    this.#presence = new Presence(fleet.members, "machine", id, () =>
+    this.#presence = new Heartbeat(fleet.members, "machine", id, () =>
       machineInfo(this.stats(), protocols, ++this.#beats),
     );
     const store =

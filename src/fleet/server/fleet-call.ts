@@ -5,8 +5,8 @@ import type { Delegation } from "../../base/protocol/delegation.ts";
 import { readAnswer, readLines } from "../wire/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
-import type { Ticket } from "../../base/ticket.ts";
-import type { Answer, Ask, Job, Reply } from "../../executor/executor.ts";
+import type { LedgerClaim } from "../../base/ledger-claim.ts";
+import type { CapabilityResponse, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** A worker lets through what is just too much, so that its tool is told. */
@@ -32,7 +32,7 @@ export class FleetCall {
   #losses = 0;
   #asked = 0;
   /** What this start was answered, by step. */
-  #answers: Map<number, Promise<Answer>> | null = null;
+  #answers: Map<number, Promise<CapabilityResponse>> | null = null;
   #answering = 0;
   /** Steps whose answers it has heard on its machine. */
   #heard: Set<number> | null = null;
@@ -51,7 +51,7 @@ export class FleetCall {
   }
 
   /** Only of one that is sent for the first time: of another nobody but its server knows what it has done. */
-  get ticket(): Ticket | undefined {
+  get ticket(): LedgerClaim | undefined {
     return this.#losses === 0 ? this.job.ticket : undefined;
   }
 
@@ -97,7 +97,7 @@ export class FleetCall {
    * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
-  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<Answer> | null {
+  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse> | null {
     const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
@@ -128,7 +128,7 @@ export class FleetCall {
   }
 
   /** Whether it has heard on its machine what came of something that was carried out there. */
-  hasHeard({ step, isDelegated }: Pick<Ask, "step" | "isDelegated">): boolean {
+  hasHeard({ step, isDelegated }: Pick<CapabilityCall, "step" | "isDelegated">): boolean {
     return isDelegated === true && this.#heard?.has(step) === true;
   }
 

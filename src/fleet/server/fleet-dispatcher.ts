@@ -1,6 +1,6 @@
 import type { MachineMessage, ServerMessage } from "../wire/messages.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { TellExecutorEvent } from "../../executor/executor.ts";
+import type { EmitExecutorEvent } from "../../executor/executor.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -9,7 +9,7 @@ const LOSSES_MAX = 10;
 
 /** What a dispatcher needs of its executor. */
 export interface FleetDispatcherHost {
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
   send(machine: string, message: ServerMessage): void;
   /** Brings a call to the fleet, which then says `onSent`. */
   dispatch(call: FleetCall): void;

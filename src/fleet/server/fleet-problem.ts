@@ -2,7 +2,7 @@ import { foreignWords } from "../wire/members.ts";
 import { describeLoss } from "../../store/redis/loss.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { MachineState } from "../../executor/fleet-state.ts";
-import type { Roll } from "./roll.ts";
+import type { MachineDirectory } from "./machine-directory.ts";
 
 const WORDS: Readonly<Record<MachineState, string>> = {
   ready: "ready",
@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<MachineState, string>> = {
 export const NO_MACHINE = "there is no worker machine: start one with glovebox worker";
 
 /** Why no machine takes a server's calls, and what to do, in words for an operator; `null` where one does. */
-export function problemOf(redis: RedisConnection, roll: Roll): string | null {
+export function problemOf(redis: RedisConnection, roll: MachineDirectory): string | null {
   const loss = describeLoss(redis);
   if (loss !== null) return loss;
   if (roll.serving.length > 0) return null;

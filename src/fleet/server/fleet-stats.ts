@@ -1,7 +1,7 @@
 import type { MachineInfo } from "../wire/messages.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
 import type { FleetStats, SeenMachine } from "../../executor/fleet-state.ts";
-import type { Roll } from "./roll.ts";
+import type { MachineDirectory } from "./machine-directory.ts";
 
 /** Machines that are told one by one, and versions of the protocol of each. */
 const SEEN_MAX = 100;
@@ -9,7 +9,7 @@ const PROTOCOLS_MAX = 8;
 
 /** What there is to know of a fleet's machines. */
 export function describeMachines(
-  roll: Roll,
+  roll: MachineDirectory,
 ): Pick<FleetStats, "machines" | "slots" | "busySlots" | "seen" | "unlisted" | "unreadable"> {
   const { serving, all } = roll;
   const seen = [...all.values()].slice(0, SEEN_MAX).map((machine) => describeMachine(machine, roll));
@@ -23,7 +23,7 @@ export function describeMachines(
   };
 }
 
-function describeMachine(machine: MachineInfo, roll: Roll): SeenMachine {
+function describeMachine(machine: MachineInfo, roll: MachineDirectory): SeenMachine {
   const { id, host = null, slots, busySlots, protocols, isSandboxed } = machine;
   return {
     id,

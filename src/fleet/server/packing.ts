@@ -1,5 +1,5 @@
 import { dueOf, type Turn } from "../gate/turn.ts";
-import type { Pace } from "../../executor/dispatch/pace.ts";
+import type { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";
 import type { FleetCall } from "./fleet-call.ts";
 
 /** Calls that are known to be short share a job, and so what Redis has to do for it. */
@@ -17,11 +17,11 @@ export interface Placed {
   readonly turn: Turn;
   /** BullMQ's: lower first. */
   readonly priority: number;
-  readonly pace: Pace;
+  readonly pace: TurnTimeEstimate;
 }
 
 /** A call's share of a job, for the fleet's order. */
-export function costOf(pace: Pace): number {
+export function costOf(pace: TurnTimeEstimate): number {
   if (pace.isUnknown || pace.expectMs(1) > SHORT_MS) return 1;
   return Math.max(1 / TOGETHER_MAX, pace.expectMs(1) / TOGETHER_MS);
 }

@@ -4,10 +4,10 @@ import { valueIn, within } from "../../base/deadline.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import { Fleet } from "../wire/fleet.ts";
 import { DamageReport } from "../wire/damage.ts";
-import { FleetGate } from "../gate/gate.ts";
+import { FleetScheduler } from "../gate/fleet-scheduler.ts";
 import { Inbox } from "../wire/inbox.ts";
-import { Outbox } from "../wire/mailbox.ts";
-import { foreignWords, Presence } from "../wire/members.ts";
+import { MessageOutbox } from "../wire/mailbox.ts";
+import { foreignWords, Heartbeat } from "../wire/members.ts";
 import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
 import { readMachineMessage } from "../wire/read-message.ts";
 import { QueueKeeper } from "../wire/queue-keeper.ts";
@@ -17,8 +17,8 @@ import { TextPublisher } from "../texts/texts.ts";
 import { isObject } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
-import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, TellExecutorEvent } from "../../executor/executor.ts";
-import { Sweep } from "../../executor/dispatch/sweep.ts";
+import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, EmitExecutorEvent } from "../../executor/executor.ts";
+import { DeadlineTimer } from "../../executor/dispatch/deadline-timer.ts";
 import { FleetCall } from "./fleet-call.ts";
 import { FleetDispatcher } from "./fleet-dispatcher.ts";
 import { NO_MACHINE, problemOf } from "./fleet-problem.ts";
@@ -26,7 +26,7 @@ import { describeMachines, sumUpMachines } from "./fleet-stats.ts";
 import { inspectionJob } from "./inspection-job.ts";
 import { MissingJobs } from "./missing-jobs.ts";
 import { Refusals } from "./refusals.ts";
-import { Roll } from "./roll.ts";
+import { MachineDirectory } from "./machine-directory.ts";
 import { FleetScripts } from "./scripts.ts";
 import { Sender } from "./sender.ts";
 
@@ -40,7 +40,7 @@ const CLOSE_MS = 2_000;
 export interface QueueOptions extends ResolvedFleetOptions {
   readonly entropyKey: string;
   readonly nextRun: () => number;
-  readonly tell: TellExecutorEvent;
+  readonly tell: EmitExecutorEvent;
   /** Caps of the whole fleet; `Infinity` for none. */
   readonly perTool: number;
   readonly perTenant: number;
@@ -58,17 +58,17 @@ export class QueueExecutor implements Executor {
   readonly #options: QueueOptions;
   readonly #fleet: Fleet;
   readonly #queue: Queue<JobEnvelope>;
-  readonly #gate: FleetGate;
-  readonly #outbox: Outbox<ServerMessage>;
+  readonly #gate: FleetScheduler;
+  readonly #outbox: MessageOutbox<ServerMessage>;
   readonly #inbox: Inbox<MachineMessage>;
-  readonly #presence: Presence;
-  readonly #roll: Roll;
+  readonly #presence: Heartbeat;
+  readonly #roll: MachineDirectory;
   readonly #scripts: FleetScripts;
   readonly #sender: Sender;
   readonly #calls: FleetDispatcher;
   readonly #missing: MissingJobs;
   readonly #refusals = new Refusals();
-  readonly #sweep = new Sweep(() => this.#look());
+  readonly #sweep = new DeadlineTimer(() => this.#look());
   readonly #keeper: QueueKeeper;
   #renewing: NodeJS.Timeout | undefined;
   #closed: Failure | null = null;
@@ -87,7 +87,7 @@ export class QueueExecutor implements Executor {
     this.#keeper = new QueueKeeper(this.#fleet, protocol);
     // What is wrong with the connection is seen by whoever needs it.
     this.#queue.on("error", () => undefined);
-    this.#gate = new FleetGate(connection, keys, {
+    this.#gate = new FleetScheduler(connection, keys, {
       server: id,
       perTool,
       perTenant,
@@ -97,7 +97,7 @@ export class QueueExecutor implements Executor {
     });
     const damage = new DamageReport((told) => tell("fleet:damage", told));
     const mail = { connection, keys, payloads, id };
-    this.#outbox = new Outbox({ ...mail, protocolOf: () => protocol });
+    this.#outbox = new MessageOutbox({ ...mail, protocolOf: () => protocol });
     this.#inbox = new Inbox({
       ...mail,
       protocols: [protocol],
@@ -105,7 +105,7 @@ export class QueueExecutor implements Executor {
       onMessage: (from, message) => this.#onMessage(from, message),
       onDamage: (why) => damage.note(why),
     });
-    this.#presence = new Presence(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
+    this.#presence = new Heartbeat(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
     const credentials = readBucketCredentials(process.env);
     const place = store === undefined ? undefined : openTextStore(store, { credentials });
     const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
@@ -137,7 +137,7 @@ export class QueueExecutor implements Executor {
       () => this.#inbox.readMs,
       (job) => this.#calls.sendAgain(job),
     );
-    this.#roll = new Roll(this.#fleet.members, protocol, {
+    this.#roll = new MachineDirectory(this.#fleet.members, protocol, {
       onJoin: (machine) => {
         tell("fleet:join", { machine });
         this.#calls.onJoin(machine);

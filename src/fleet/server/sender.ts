@@ -1,5 +1,5 @@
 import type { Queue } from "bullmq";
-import type { Admission, FleetGate, Place } from "../gate/gate.ts";
+import type { GateAdmission, FleetScheduler, Place } from "../gate/fleet-scheduler.ts";
 import type { Claim } from "../gate/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
@@ -9,7 +9,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import { seedOf } from "../../base/protocol/seed.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
-import { Pace } from "../../executor/dispatch/pace.ts";
+import { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import { FleetJob } from "./fleet-job.ts";
 import { JobExpiry } from "./job-expiry.ts";
@@ -21,7 +21,7 @@ const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 2;
 const PACES_MAX = 10_000;
 const SINGLES_MAX = 4;
-const NONE: Admission = { places: [], held: [] };
+const NONE: GateAdmission = { places: [], held: [] };
 /** A job, and what is beside it in Redis, outlives its calls by so much. */
 const MORE_MS = 60_000;
 
@@ -30,7 +30,7 @@ export interface SenderOptions {
   readonly protocol: number;
   readonly entropyKey: string;
   readonly queue: Queue<JobEnvelope>;
-  readonly gate: FleetGate;
+  readonly gate: FleetScheduler;
   readonly connection: RedisConnection;
   readonly payloads: Payloads;
   readonly scripts: FleetScripts;
@@ -49,7 +49,7 @@ export class Sender {
   #waiting: FleetCall[] = [];
   /** Calls for which the fleet had no room. */
   #held: FleetCall[] = [];
-  readonly #paces = new BoundedCache<Pace>(PACES_MAX);
+  readonly #paces = new BoundedCache<TurnTimeEstimate>(PACES_MAX);
   #rounds = 0;
   #isDue = false;
   #jobs = 0;
@@ -77,8 +77,8 @@ export class Sender {
   }
 
   /** How long calls of a tool take. */
-  pace({ job }: FleetCall): Pace {
-    return this.#paces.getOrMake(job.script.key, () => new Pace());
+  pace({ job }: FleetCall): TurnTimeEstimate {
+    return this.#paces.getOrMake(job.script.key, () => new TurnTimeEstimate());
   }
 
   close(): void {

@@ -3,11 +3,11 @@ import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { replyOf } from "../../store/redis/reply.ts";
 import { wordsOf } from "./damage.ts";
-import { type Entry, entriesOf, idAfter, isWhole, LETTER_BYTES_MAX, TAKE, type Taken } from "./mail-script.ts";
+import { type InboxEntry, entriesOf, idAfter, isWhole, ENVELOPE_BYTES_MAX, TAKE, type Taken } from "./mail-script.ts";
 import type { MailOptions } from "./mailbox.ts";
-import type { Letter } from "./messages.ts";
+import type { Envelope } from "./messages.ts";
 import { Numbers } from "./numbers.ts";
-import { readLetter } from "./read-message.ts";
+import { readEnvelope } from "./read-message.ts";
 
 /** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
 const READS_MAX = 8;
@@ -120,19 +120,19 @@ export class Inbox<Message> {
   }
 
   /** A letter, or what is wrong with it. */
-  async #open(entry: Entry | undefined): Promise<Letter<unknown> | string | null> {
+  async #open(entry: InboxEntry | undefined): Promise<Envelope<unknown> | string | null> {
     if (entry === undefined) return null;
     const { packed } = entry;
     const { keys, id, payloads, protocols } = this.#options;
-    if (packed.length > LETTER_BYTES_MAX) return "a letter that is too long";
+    if (packed.length > ENVELOPE_BYTES_MAX) return "a letter that is too long";
     try {
-      return readLetter(await payloads.unpack(packed, keys.of("mail", id)), protocols);
+      return readEnvelope(await payloads.unpack(packed, keys.of("mail", id)), protocols);
     } catch (error) {
       return wordsOf(error);
     }
   }
 
-  #take(letter: Letter<unknown> | string): void {
+  #take(letter: Envelope<unknown> | string): void {
     const { read, onMessage, onDamage } = this.#options;
     if (typeof letter === "string") return onDamage(letter);
     if (!this.#isNew(letter)) return;
@@ -146,7 +146,7 @@ export class Inbox<Message> {
   }
 
   /** Long texts lie beside their letters, and nobody needs them any more. */
-  #dropSides(entries: readonly Entry[]): void {
+  #dropSides(entries: readonly InboxEntry[]): void {
     const { connection, payloads } = this.#options;
     const sides = entries.flatMap(({ packed }) => payloads.sideOf(packed) ?? []);
     if (sides.length > 0 && connection.isReady) connection.client.unlink(sides).catch(() => undefined);
@@ -160,7 +160,7 @@ export class Inbox<Message> {
     await this.#reader.client.del(keys.of("mail", id)).catch(() => undefined);
   }
 
-  #isNew({ from, seq }: Letter<unknown>): boolean {
+  #isNew({ from, seq }: Envelope<unknown>): boolean {
     return this.#numbers.getOrMake(from, () => new Numbers()).take(seq);
   }
 }

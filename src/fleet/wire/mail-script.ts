@@ -1,7 +1,7 @@
 import { Script } from "../../store/redis/script.ts";
 
 /** What an entry of a box may be: longer letters lie beside it. Sealed, and in Base64, they come to half of that. */
-export const LETTER_BYTES_MAX = 512 * 1024;
+export const ENVELOPE_BYTES_MAX = 512 * 1024;
 /** Letters of one answer, and what they may be together: whoever can write to Redis must not fill the memory of who reads. */
 const ENTRIES_MAX = 128;
 const BYTES_MAX = 8 * 1024 * 1024;
@@ -10,7 +10,7 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const NTH_MAX = 2n ** 64n - 1n;
 
 /** An entry of a box: its place, and the letter as it was packed, or empty text where what is there is none. */
-export interface Entry {
+export interface InboxEntry {
   readonly id: string;
   readonly packed: string;
 }
@@ -27,7 +27,7 @@ while #entries < ${ENTRIES_MAX} and bytes < ${BYTES_MAX} do
   local entry = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
   if not entry then break end
   local packed = #entry[2] == 2 and entry[2][2] or ''
-  if #packed > ${LETTER_BYTES_MAX} then packed = '' end
+  if #packed > ${ENVELOPE_BYTES_MAX} then packed = '' end
   last = entry[1]
   bytes = bytes + #packed
   entries[#entries + 1] = { last, { 'm', packed } }
@@ -45,7 +45,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 `;
 
 /** Of a list of entries as Redis answers with it. */
-export function entriesOf(answer: unknown): readonly Entry[] {
+export function entriesOf(answer: unknown): readonly InboxEntry[] {
   const entries: readonly unknown[] = Array.isArray(answer) ? answer : [];
   return entries.flatMap((entry) => {
     const [id, fields]: readonly unknown[] = Array.isArray(entry) ? entry : [];
@@ -56,12 +56,12 @@ export function entriesOf(answer: unknown): readonly Entry[] {
 
 /** Entries of a box, and whether there were no others. */
 export interface Taken {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly InboxEntry[];
   readonly areAll: boolean;
 }
 
 /** Whether there was no more in a box when it answered with these. */
-export function isWhole(entries: readonly Entry[]): boolean {
+export function isWhole(entries: readonly InboxEntry[]): boolean {
   return (
     entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + Buffer.byteLength(packed), 0) < BYTES_MAX
   );

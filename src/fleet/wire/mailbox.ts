@@ -3,7 +3,7 @@ import { valueIn } from "../../base/deadline.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetKeys } from "./keys.ts";
 import { SEND_AND_KEEP } from "./mail-script.ts";
-import type { Letter } from "./messages.ts";
+import type { Envelope } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 
 /** Letters that a box holds, about: its owner reads them as they come, so more wait only for one that is gone. */
@@ -35,7 +35,7 @@ export interface OutboxOptions extends MailOptions {
 }
 
 /** Sends messages, in their order: all that are for one recipient in one turn of the event loop are one letter. */
-export class Outbox<Message> {
+export class MessageOutbox<Message> {
   readonly #options: OutboxOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
   readonly #boxes = new BoundedCache<{ readonly seq: number; readonly renewedMs: number }>(RECIPIENTS_MAX);
@@ -129,7 +129,7 @@ export class Outbox<Message> {
       const isDue = nowMs - known.renewedMs > RENEW_MS || known.renewedMs < this.#readyMs;
       const seq = known.seq + 1;
       this.#boxes.set(to, { seq, renewedMs: isDue ? nowMs : known.renewedMs });
-      const head: Letter<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
+      const head: Envelope<Message> = { v: protocolOf(to), from: id, seq, messages: [] };
       const letter = `${JSON.stringify(head).slice(0, -2)}${messages.join(",")}]}`;
       const box = keys.of("mail", to);
       const packed = payloads.pack(letter, box);

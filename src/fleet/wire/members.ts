@@ -26,7 +26,7 @@ export interface MemberOptions {
 }
 
 /** Says every second that a member of the fleet is there, and what there is to know of it. */
-export class Presence {
+export class Heartbeat {
   readonly #options: MemberOptions;
   readonly #kind: MemberKind;
   readonly #id: string;

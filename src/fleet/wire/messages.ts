@@ -1,8 +1,8 @@
-import type { Ask } from "../../base/protocol/ask.ts";
+import type { CapabilityCall } from "../../base/protocol/capability-call.ts";
 import type { Delegated, DelegatedAnswer } from "../../base/protocol/delegation.ts";
 import type { RunLimits } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import type { Ticket } from "../../base/ticket.ts";
+import type { LedgerClaim } from "../../base/ledger-claim.ts";
 import type { TextRef } from "../texts/texts.ts";
 import type { Turn } from "../gate/turn.ts";
 
@@ -49,7 +49,7 @@ export interface FleetCallData {
   readonly nowMs: number;
   readonly stream: boolean;
   /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
-  readonly ticket?: Ticket;
+  readonly ticket?: LedgerClaim;
   /** What its machine may carry out itself, of `delegations`. */
   readonly delegated?: { readonly name: string; readonly of: number };
 }
@@ -113,7 +113,7 @@ export type MachineMessage =
   /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
-  | (Said & Ask & { readonly kind: "ask"; readonly job: string })
+  | (Said & CapabilityCall & { readonly kind: "ask"; readonly job: string })
   /** What came of something that it was to carry out; the answer is an `Answer` as JSON. */
   | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
   /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
@@ -165,7 +165,7 @@ export interface MachineInfo {
 }
 
 /** All that a sender says to one recipient in one turn of its event loop. */
-export interface Letter<Message> {
+export interface Envelope<Message> {
   readonly v: number;
   readonly from: string;
   /** Counts the letters from this sender to this recipient: one that comes twice is read once. */

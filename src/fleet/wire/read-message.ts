@@ -1,7 +1,7 @@
 import { isErrorCode } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import type { Answer } from "../../base/protocol/ask.ts";
-import type { PlannedAnswer } from "../../base/protocol/messages.ts";
+import type { CapabilityResponse } from "../../base/protocol/capability-call.ts";
+import type { PlannedResponse } from "../../base/protocol/messages.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import {
   briefly,
@@ -17,7 +17,7 @@ import {
   isTime,
   readText,
 } from "./fields.ts";
-import type { FleetReply, Letter, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
+import type { FleetReply, Envelope, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
 import { isTextRef } from "../texts/packing.ts";
 
 /*
@@ -26,7 +26,7 @@ import { isTextRef } from "../texts/packing.ts";
  */
 
 /** A letter; its messages are read one by one. Throws a `ProtocolError`. */
-export function readLetter(text: string, protocols: readonly number[]): Letter<unknown> {
+export function readEnvelope(text: string, protocols: readonly number[]): Envelope<unknown> {
   const letter = readText(text, "a letter");
   if (!isObject(letter)) throw new ProtocolError("a letter that is none");
   const { v, from, seq, messages } = letter;
@@ -50,14 +50,14 @@ export function readServerMessage(message: unknown): ServerMessage {
 }
 
 /** An `Answer`, as `answer` carries it. Throws a `ProtocolError`. */
-export function readAnswer(text: string): Answer {
+export function readAnswer(text: string): CapabilityResponse {
   const answer = readText(text, "an answer");
   if (isObject(answer) && isAnswer(answer)) return answer;
   throw new ProtocolError("an answer that is none");
 }
 
 /** A resumption's plan. Throws a `ProtocolError`. */
-export function readPlan(text: string): readonly PlannedAnswer[] {
+export function readPlan(text: string): readonly PlannedResponse[] {
   const plan = text === "" ? [] : readText(text, "a plan");
   if (Array.isArray(plan) && plan.every(isPlannedAnswer)) return plan;
   throw new ProtocolError("a plan that is none");
@@ -161,7 +161,7 @@ function isPlan(plan: unknown): boolean {
   }
 }
 
-function isAnswer(answer: Fields): answer is Fields & Answer {
+function isAnswer(answer: Fields): answer is Fields & CapabilityResponse {
   switch (answer["kind"]) {
     case "value":
       return isTime(answer["nowMs"]) && isLine(answer["json"]);
@@ -183,6 +183,6 @@ function isLogLine(line: unknown): boolean {
   return Array.isArray(line) && line.length === 2 && line.every(isText);
 }
 
-function isPlannedAnswer(planned: unknown): planned is PlannedAnswer {
+function isPlannedAnswer(planned: unknown): planned is PlannedResponse {
   return Array.isArray(planned) && planned.length === 2 && isCount(planned[0]) && isTime(planned[1]);
 }

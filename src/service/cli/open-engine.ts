@@ -58,7 +58,7 @@ export async function openEmptyEngine(config: Config, options: EngineOptions): P
 /** Rejects as `createEngine` does, and starts nothing: no tool is looked at. */
 export async function checkOptions(config: Config): Promise<void> {
   const { resolveOptions } = await import("../../engine/options.ts");
-  const { createBroker } = await import("../../engine/authority.ts");
+  const { createBroker } = await import("../../engine/create-broker.ts");
   await createBroker(resolveOptions(engineOptions(config)), () => undefined).close();
 }
 

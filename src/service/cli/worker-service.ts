@@ -1,5 +1,5 @@
 import type { Machine } from "../../fleet/machine/machine.ts";
-import type { WatchedMachine, WorkerDoor } from "../http/worker-door.ts";
+import type { WatchedMachine, WorkerDoor } from "../http/worker-surface.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, say } from "./output.ts";
 import { ServiceManager } from "./service-manager.ts";
@@ -47,7 +47,7 @@ export async function runWorker(start: () => Promise<Machine>, options: WorkerSe
 }
 
 async function openDoor({ host, port }: WorkerServiceOptions, watched: WatchedMachine): Promise<WorkerDoor> {
-  const { openWorkerDoor } = await import("../http/worker-door.ts");
+  const { openWorkerDoor } = await import("../http/worker-surface.ts");
   try {
     return await openWorkerDoor(watched, host, port);
   } catch (error) {

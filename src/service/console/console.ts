@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendNotFound } from "../http/answers.ts";
-import { type Door, refuseOthers } from "../http/door.ts";
+import { type Surface, refuseOthers } from "../http/surface.ts";
 import { type Asset, type Encoding, loadPage } from "./page-assets.ts";
 
 const YEAR_SECONDS = 31_536_000;
@@ -26,7 +26,7 @@ const HEADERS = {
 };
 
 /** Adds the page for people. It holds nothing that is secret: it asks for what it shows, like every client. */
-export function addConsole(app: FastifyInstance, _door: Door): void {
+export function addConsole(app: FastifyInstance, _door: Surface): void {
   app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
     return sendAsset(request, reply, (await loadPage()).document, "no-cache");
   });

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ANYBODY, type Caller, NOBODY, type Role } from "../access/caller.ts";
 import { Failures } from "../access/failures.ts";
-import type { Gate } from "../access/gate.ts";
+import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Keys } from "../access/keys.ts";
 import type { Engine } from "../../engine/engine.ts";
-import type { DoorRefusal } from "../../engine/telemetry/events.ts";
+import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
 import { writeRateLimit } from "./rate-limit-headers.ts";
@@ -13,7 +13,7 @@ import type { Sites } from "./sites.ts";
 /** What is needed to tell who may do what. */
 export interface Access {
   readonly engine: Engine;
-  readonly gate: Gate;
+  readonly gate: ScopedEngine;
   /** Where there are none, none is asked for. */
   readonly keys: Keys;
   readonly sites: Sites;
@@ -129,7 +129,7 @@ function refuse(
   { engine }: Access,
   request: FastifyRequest,
   reply: FastifyReply,
-  refusal: Omit<DoorRefusal, "address">,
+  refusal: Omit<RequestRefusal, "address">,
   details?: { readonly retryAfterMs: number },
 ): void {
   engine.tell("door:refuse", { ...refusal, address: request.ip });

@@ -6,7 +6,7 @@ import { parseBatch, parseCall, type ParsedCall } from "./call-body.ts";
 import type { CallListeners } from "./call-events.ts";
 import { streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
-import { callerOf, type Door, refuseOthers } from "./door.ts";
+import { callerOf, type Surface, refuseOthers } from "./surface.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
 import { withHeaderKey } from "./idempotency-key.ts";
 import { chooseType } from "./media-type.ts";
@@ -16,7 +16,7 @@ const BATCH_CALLS_DEFAULT = 256;
 const TYPES = ["application/json", EVENT_STREAM] as const;
 
 /** Adds the routes that run tools. */
-export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_DEFAULT }: Door): void {
+export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_DEFAULT }: Surface): void {
   /** Runs the calls of a request, as long as its client is there. */
   const runner = (request: FastifyRequest, reply: FastifyReply) => {
     const caller = callerOf(request);

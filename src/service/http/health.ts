@@ -2,11 +2,11 @@ import type { FastifyInstance } from "fastify";
 import { Registry } from "prom-client";
 import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
-import { type Door, refuseOthers } from "./door.ts";
+import { type Surface, refuseOthers } from "./surface.ts";
 import { withProcessMetrics } from "./process-metrics.ts";
 
 /** Adds the routes for those who watch the server: probes, and whatever reads metrics. */
-export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Door): void {
+export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Surface): void {
   app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, async (_request, reply) => {
     const text = await engine.metrics();
     const all = processMetrics ? await withProcessMetrics(text) : text;

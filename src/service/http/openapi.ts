@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { sendJsonText } from "./answers.ts";
 import { type DescribedRoute, openApiDocument } from "./api/document.ts";
 import { GET_OPENAPI } from "./api/watch-routes.ts";
-import { refuseOthers } from "./door.ts";
+import { refuseOthers } from "./surface.ts";
 
 /** Adds the route that describes all others: those that are added after it. */
 export function addOpenApi(app: FastifyInstance): void {

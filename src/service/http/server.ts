@@ -3,7 +3,7 @@ import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
-import { Gate } from "../access/gate.ts";
+import { ScopedEngine } from "../access/scoped-engine.ts";
 import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
@@ -164,7 +164,7 @@ function openAccess(engine: Engine, options: ServerOptions, host: string): Acces
     host,
     hasKeys,
   });
-  return { engine, gate: new Gate(engine, keys), keys, sites };
+  return { engine, gate: new ScopedEngine(engine, keys), keys, sites };
 }
 
 function requireLoopback(host: string, { allowAnybody = false }: ServerOptions): void {

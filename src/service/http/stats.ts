@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { sendJson, sendRefusal } from "./answers.ts";
 import { GET_STATS } from "./api/watch-routes.ts";
-import { callerOf, type Door, refuseOthers } from "./door.ts";
+import { callerOf, type Surface, refuseOthers } from "./surface.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
 import { Sampler, type StatsSnapshot } from "./sampler.ts";
@@ -14,7 +14,7 @@ const TYPES = ["application/json", EVENT_STREAM] as const;
 const CLIENTS_MAX = 1_000;
 
 /** Adds the route for those who look on: one snapshot, or one each second. */
-export function addStats(app: FastifyInstance, { engine, gate, isDraining, onDrain }: Door): void {
+export function addStats(app: FastifyInstance, { engine, gate, isDraining, onDrain }: Surface): void {
   const connections = (): Promise<number> =>
     new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
   const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });

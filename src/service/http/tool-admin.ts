@@ -9,7 +9,7 @@ import { describeViolations } from "../../base/schema/violation.ts";
 import { DELETE_TOOL, PUT_TOOL } from "./api/tool-routes.ts";
 import { SCHEMAS } from "./api/schemas.ts";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
-import { callerOf, type Door } from "./door.ts";
+import { callerOf, type Surface } from "./surface.ts";
 
 /** What names files: those of a server are not for its clients to name. */
 const FILES: readonly string[] = ["entry", "path", "record"];
@@ -34,7 +34,7 @@ const UNDER_WAY: Refused = {
 let definitions: Validator | undefined;
 
 /** Adds the routes by which administrators put tools in and take them out. */
-export function addToolAdmin(app: FastifyInstance, { engine, gate }: Door): void {
+export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): void {
   const underWay = new Set<string>();
 
   app.put<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: PUT_TOOL } }, async (request, reply) => {

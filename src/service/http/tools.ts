@@ -1,13 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
 import { EXPLAIN_TOOL, GET_TOOL, LIST_TOOLS } from "./api/tool-routes.ts";
-import { callerOf, type Door, refuseOthers } from "./door.ts";
+import { callerOf, type Surface, refuseOthers } from "./surface.ts";
 import { addToolAdmin, etagOf, namesEtag } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 
 /** Adds the routes that tell which tools there are, and those that change it. */
-export function addTools(app: FastifyInstance, door: Door): void {
+export function addTools(app: FastifyInstance, door: Surface): void {
   const { gate } = door;
   app.get("/v1/tools", { config: { role: "execute", api: LIST_TOOLS } }, (request, reply) =>
     sendJson(reply, 200, gate.list(callerOf(request))),

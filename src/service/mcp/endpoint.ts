@@ -8,7 +8,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../access/caller.ts";
-import type { Gate } from "../access/gate.ts";
+import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
 import { readVersion } from "../version.ts";
@@ -27,17 +27,17 @@ const SESSION_ID_BYTES = 32;
  */
 export class Endpoint {
   readonly #engine: Engine;
-  readonly #gate: Gate;
+  readonly #gate: ScopedEngine;
   readonly #identity = { name: "glovebox", version: readVersion() };
   readonly #limits: SessionLimits;
-  readonly #sessions: Sessions<Session>;
+  readonly #sessions: Sessions<McpSession>;
   readonly #sessionless: McpHttpHandler;
   readonly #callers = new WeakMap<Request, Caller>();
   /** How many streams of a key wait for news. */
   readonly #listening = new Map<string | null, number>();
   readonly #tell = (): void => this.#sessionless.notify.toolsChanged();
 
-  constructor(engine: Engine, gate: Gate, limits: SessionLimits = LIMITS) {
+  constructor(engine: Engine, gate: ScopedEngine, limits: SessionLimits = LIMITS) {
     this.#engine = engine;
     this.#gate = gate;
     this.#limits = limits;
@@ -83,7 +83,7 @@ export class Endpoint {
     if (isInitializeRequest(body) && !this.#sessions.makeRoom(caller.key)) {
       return refuse(429, RPC.REFUSED, "there are as many sessions as there may be, and all of them are in use");
     }
-    const session = new Session((id) => this.#sessions.add(id, caller.key, session));
+    const session = new McpSession((id) => this.#sessions.add(id, caller.key, session));
     const server = createMcpServer(this.#gate.runnerFor(caller), this.#identity);
     await server.connect(session.transport);
     const { onclose } = server;
@@ -111,7 +111,7 @@ export class Endpoint {
 }
 
 /** One client's session. */
-class Session implements Held {
+class McpSession implements Held {
   readonly transport: WebStandardStreamableHTTPServerTransport;
 
   constructor(onOpen: (id: string) => void) {

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { callerOf, type Door, refuseOthers } from "../http/door.ts";
+import { callerOf, type Surface, refuseOthers } from "../http/surface.ts";
 import { sendWebResponse, toWebRequest } from "../http/web-exchange.ts";
 import type { ServerResponse } from "node:http";
 import { isObject } from "../../base/json.ts";
@@ -19,7 +19,7 @@ const FAILURES = new Map([
 ]);
 
 /** Adds the Model Context Protocol, over Streamable HTTP. */
-export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Door): void {
+export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface): void {
   const listening = new Set<ServerResponse>();
   let isEnding = false;
   onDrain(() => {

@@ -1,4 +1,4 @@
-import type { Ticket, ToolMark } from "../../base/ticket.ts";
+import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
 
 /** A holder that has not been seen for so long has ended, and what it had begun with it. */
 export const HOLDER_LOST_MS = 10_000;
@@ -73,7 +73,7 @@ export interface CallLedger {
   /** Forgets a call that did not come to be. */
   release(call: KeyedCall): Promise<void>;
   /** Of a call that is ours to run; `null` where no other machine may say how it ended. */
-  ticketOf(call: KeyedCall, tool: ToolMark): Ticket | null;
+  ticketOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
   /** Nothing is to be claimed any more; what is not settled by now never will be. */
   close(): Promise<void>;
 }

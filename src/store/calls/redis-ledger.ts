@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RedisConnection } from "../redis/connection.ts";
 import { Seal, SealError } from "../redis/seal.ts";
 import { StoreError } from "../../base/store-error.ts";
-import type { Ticket, ToolMark } from "../../base/ticket.ts";
+import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
 import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions } from "./ledger.ts";
 import { Patience } from "./patience.ts";
 import { Presence } from "./presence.ts";
@@ -16,7 +16,7 @@ interface Opened {
   readonly calls: RedisCalls;
 }
 
-type Held = Pick<Ticket, "digest" | "holder">;
+type Held = Pick<LedgerClaim, "digest" | "holder">;
 
 /** A ledger in Redis that engines of several machines have in common. */
 export class RedisLedger implements CallLedger {
@@ -55,14 +55,14 @@ export class RedisLedger implements CallLedger {
     await (await this.#open()).calls.release(digest, holder);
   }
 
-  ticketOf(call: KeyedCall, { mark, isConfidential }: ToolMark): Ticket | null {
+  ticketOf(call: KeyedCall, { mark, isConfidential }: ToolFingerprint): LedgerClaim | null {
     const held = this.#heldOf(call);
     if (held === null || (isConfidential && !this.#seal.isSecret)) return null;
     return { ...held, tool: this.#seal.close(mark, held.digest) };
   }
 
   /** The mark of the tool of a ticket; `null` where it is of a ledger with another secret. */
-  markOf({ tool, digest }: Ticket): string | null {
+  markOf({ tool, digest }: LedgerClaim): string | null {
     try {
       return this.#seal.open(tool, digest);
     } catch (error) {
@@ -75,12 +75,12 @@ export class RedisLedger implements CallLedger {
    * Keeps how a call ended in the place of its holder, which is lost: whoever asks again with its key gets it. Does
    * nothing, and answers `false`, where the call is no longer the holder's.
    */
-  async leave({ digest, holder }: Ticket, end: string): Promise<boolean> {
+  async leave({ digest, holder }: LedgerClaim, end: string): Promise<boolean> {
     return (await this.#open()).calls.leaveEnd(digest, holder, end);
   }
 
   /** Forgets a call in the place of its holder, which is lost: nothing was done of it. */
-  async releaseFor({ digest, holder }: Ticket): Promise<void> {
+  async releaseFor({ digest, holder }: LedgerClaim): Promise<void> {
     await (await this.#open()).calls.release(digest, holder);
   }
 
@@ -88,12 +88,12 @@ export class RedisLedger implements CallLedger {
    * Says, for some seconds, that a call goes on here, though its holder is missed: who asks again waits for it. Answers `false` where
    * the call is no longer the holder's.
    */
-  async carry({ digest, holder }: Ticket): Promise<boolean> {
+  async carry({ digest, holder }: LedgerClaim): Promise<boolean> {
     return (await this.#open()).calls.carry(digest, holder, this.#owner);
   }
 
   /** It does not go on here any more. */
-  async putDown({ digest, holder }: Ticket): Promise<void> {
+  async putDown({ digest, holder }: LedgerClaim): Promise<void> {
     await (await this.#open()).calls.putDown(digest, holder, this.#owner);
   }
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DeadlineWheel } from "../../../src/engine/schedule/deadline-wheel.ts";
-import { Gate, Tenant, Waiting } from "../../../src/engine/schedule/lanes.ts";
+import { ConcurrencyCap, Tenant, Waiting } from "../../../src/engine/schedule/flows.ts";
 
 const idle = { start: () => undefined, refuse: () => undefined };
 
 const flow = new Tenant("tenant").flow(0);
-const gate = new Gate("", Infinity);
+const gate = new ConcurrencyCap("", Infinity);
 
 function due(deadlineMs: number): Waiting {
   return new Waiting(idle, flow, gate, undefined, 0, deadlineMs);

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FairQueue } from "../../../src/engine/schedule/fair-queue.ts";
-import type { Entry } from "../../../src/engine/schedule/entry.ts";
-import { clampPriority, Waiting, type Gate, type Tenant } from "../../../src/engine/schedule/lanes.ts";
+import type { QueueEntry } from "../../../src/engine/schedule/entry.ts";
+import { clampPriority, Waiting, type ConcurrencyCap, type Tenant } from "../../../src/engine/schedule/flows.ts";
 
 /** What the queue holds is never started or refused by it. */
-const idle: Entry = { start: () => undefined, refuse: () => undefined };
+const idle: QueueEntry = { start: () => undefined, refuse: () => undefined };
 
 interface Planned {
   readonly call: Waiting;
@@ -139,7 +139,7 @@ function claim(
   tool: string,
   cap: number,
   tenant: string,
-): { gate: Gate; tenant: Tenant } | undefined {
+): { gate: ConcurrencyCap; tenant: Tenant } | undefined {
   const held = { gate: queue.gate(tool, cap), tenant: queue.tenant(tenant) };
   return queue.claim(held.gate, held.tenant) ? held : undefined;
 }

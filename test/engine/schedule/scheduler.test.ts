@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FairQueue } from "../../../src/engine/schedule/fair-queue.ts";
-import { Tenant } from "../../../src/engine/schedule/lanes.ts";
+import { Tenant } from "../../../src/engine/schedule/flows.ts";
 import { Scheduler } from "../../../src/engine/schedule/scheduler.ts";
 import { Desk, flush, pass } from "./support.ts";
 import type { Slot } from "../../../src/engine/schedule/entry.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
-import type { Answer, Ask } from "../../../src/executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall } from "../../../src/executor/executor.ts";
 import { dispatch, job, nextTurn, sendOff, TOOL, tool } from "./workers.ts";
 
 test.each([
@@ -157,7 +157,7 @@ test("a call that was taken back after it had asked is answered when it asks aga
   const attempts: number[] = [];
   const asking = {
     ...job(12, TOOL),
-    ask: ({ attempt }: Ask): Promise<Answer> => {
+    ask: ({ attempt }: CapabilityCall): Promise<CapabilityResponse> => {
       attempts.push(attempt);
       return Promise.resolve({ kind: "value", nowMs: 0, json: "1" });
     },

@@ -1,13 +1,13 @@
 import { Dispatcher } from "../../../src/executor/dispatch/dispatcher.ts";
 import type { Job, Reply } from "../../../src/executor/executor.ts";
-import { type Channel, Lane } from "../../../src/executor/dispatch/lane.ts";
+import { type Transport, WorkerConnection } from "../../../src/executor/dispatch/worker-connection.ts";
 import { DEFAULT_LIMITS } from "../../../src/base/limits.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
 
 /** A worker that is nothing but what the test sends in its name. */
 export interface FakeWorker {
-  readonly lane: Lane;
+  readonly lane: WorkerConnection;
   /** What the host has sent, write by write. */
   readonly sent: string[];
   readonly say: (text: string) => void;
@@ -18,7 +18,7 @@ export interface FakeWorker {
 /** A dispatcher with as many workers, and what it complained of. */
 export function dispatch(workers = 1) {
   const broken: string[] = [];
-  const left: Lane[] = [];
+  const left: WorkerConnection[] = [];
   let runs = 100;
   const dispatcher = new Dispatcher(
     {
@@ -37,14 +37,14 @@ export function dispatch(workers = 1) {
 function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
   let hear: (text: string) => void = () => undefined;
   const sent: string[] = [];
-  const channel: Channel = {
+  const channel: Transport = {
     write: (text) => void sent.push(text),
     onText: (handler) => {
       hear = handler;
     },
     close: () => undefined,
   };
-  const lane = new Lane(worker, channel, dispatcher);
+  const lane = new WorkerConnection(worker, channel, dispatcher);
   dispatcher.attach(lane);
   const say = (text: string) => hear(text);
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Broker } from "../../../src/broker/broker.ts";
 import type { Capability } from "../../../src/broker/capabilities/capability.ts";
-import type { Ask } from "../../../src/executor/executor.ts";
+import type { CapabilityCall } from "../../../src/executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
 import { Delegate } from "../../../src/fleet/machine/delegate.ts";
 import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
@@ -81,7 +81,7 @@ function open(limits: Partial<FleetLimits> = {}, resumption?: Resumption): World
   return { call, said, performed, confirm: heard.resolve, release: (args) => waiting.get(args)?.() };
 }
 
-function ask(step: number, method = "get", attempt = 1): Ask {
+function ask(step: number, method = "get", attempt = 1): CapabilityCall {
   return { step, attempt, nowMs: 10, heard: 0, capability: "kv", method, args: `${step}` };
 }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { KeyedCall } from "../../../src/store/calls/ledger.ts";
 import { RedisLedger } from "../../../src/store/calls/redis-ledger.ts";
 import { KeyedCalls } from "../../../src/fleet/machine/keyed-calls.ts";
-import type { Ticket } from "../../../src/base/ticket.ts";
+import type { LedgerClaim } from "../../../src/base/ledger-claim.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 
 const SECRET = "a secret of the ledger";
@@ -37,7 +37,7 @@ async function open(secret: string | undefined = SECRET) {
   return { lost, keyed, ticket, claim: () => other.claim(CALL, NEVER, 1) };
 }
 
-const left = (ticket: Ticket, keyed: KeyedCalls) => {
+const left = (ticket: LedgerClaim, keyed: KeyedCalls) => {
   const call = keyed.begin("s", ticket);
   if (call === null) throw new Error("it is not kept");
   const reply = {

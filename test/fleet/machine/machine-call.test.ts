@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Ask, Reply } from "../../../src/executor/executor.ts";
+import type { CapabilityCall, Reply } from "../../../src/executor/executor.ts";
 import type { FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
 import type { CallEnd, KeptCall } from "../../../src/fleet/machine/keyed-calls.ts";
 import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
@@ -27,7 +27,7 @@ const LIMITS: FleetLimits = {
 };
 const KEPT: KeptCall = { server: "s", ticket: { digest: "d", holder: "h", tool: "t" }, mark: "the tool's mark" };
 
-const asked = (step: number): Ask => ({
+const asked = (step: number): CapabilityCall => ({
   step,
   attempt: 1,
   nowMs: 0,

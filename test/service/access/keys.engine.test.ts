@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { Gate } from "../../../src/service/access/gate.ts";
+import { ScopedEngine } from "../../../src/service/access/scoped-engine.ts";
 import { Keys } from "../../../src/service/access/keys.ts";
 import { createKey } from "../../../src/service/access/secret.ts";
 import {
@@ -632,7 +632,7 @@ describe("keys", () => {
     const keys = new Keys([{ ...grant, hash }]);
     const caller = keys.find(secret);
     if (caller === null) throw new Error("the key was not found");
-    const gate = new Gate(engine, keys);
+    const gate = new ScopedEngine(engine, keys);
     keys.replace([{ ...grant, name: "other", hash: createKey().hash }]);
     expect((await gate.execute(caller, { name: "echo", arguments: {} }, {})).error?.code).toBe("unauthorized");
     expect(gate.list(caller)).toEqual([]);
@@ -686,7 +686,7 @@ describe("keys", () => {
     const keys = new Keys([{ ...grant, tenant: "acme", roles: ["execute", "admin"], hash }]);
     const caller = keys.find(secret);
     if (caller === null) throw new Error("the key was not found");
-    const runner = new Gate(engine, keys).runnerFor(caller);
+    const runner = new ScopedEngine(engine, keys).runnerFor(caller);
     const tenants: string[] = [];
     const listener = ({ tenant }: { readonly tenant: string }) => void tenants.push(tenant);
     engine.on("tool:post", listener);

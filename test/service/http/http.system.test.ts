@@ -12,7 +12,7 @@ import {
   type EngineOptions,
   type ToolResult,
 } from "../../../src/index.ts";
-import { Gate } from "../../../src/service/access/gate.ts";
+import { ScopedEngine } from "../../../src/service/access/scoped-engine.ts";
 import { addRoutes } from "../../../src/service/http/routes.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
 import { conformingFetch } from "../mcp/conformance.ts";
@@ -457,7 +457,7 @@ describe("a server that closes", () => {
     let isDraining = false;
     addRoutes(app, {
       engine: bench.engine,
-      gate: new Gate(bench.engine),
+      gate: new ScopedEngine(bench.engine),
       isDraining: () => isDraining,
       onDrain: () => undefined,
     });

@@ -8,7 +8,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { fastify } from "fastify";
-import type { Door } from "../../../src/service/http/door.ts";
+import type { Surface } from "../../../src/service/http/surface.ts";
 import { addRoutes } from "../../../src/service/http/routes.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
 import { Conformance, type OpenApi, readDocument } from "../mcp/conformance.ts";
@@ -85,7 +85,7 @@ describe("the description of the API", () => {
         else routes.push(`${one} ${url.replaceAll(/:(\w+)/g, "{$1}")}`);
       }
     });
-    const door: Door = { engine, gate: {} as Door["gate"], isDraining: () => false, onDrain: () => undefined };
+    const door: Surface = { engine, gate: {} as Surface["gate"], isDraining: () => false, onDrain: () => undefined };
     addRoutes(app, door);
     await app.ready();
     expect(undescribed).toEqual([]);

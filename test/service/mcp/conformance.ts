@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { fastify } from "fastify";
-import type { Gate } from "../../../src/service/access/gate.ts";
+import type { ScopedEngine } from "../../../src/service/access/scoped-engine.ts";
 import type { Engine } from "../../../src/index.ts";
 import { addRoutes } from "../../../src/service/http/routes.ts";
 
@@ -22,7 +22,7 @@ const DEAF = { on: () => DEAF } as unknown as Engine;
 /** What the API's description says; no engine is asked for it. */
 export async function readDocument(): Promise<OpenApi> {
   await using app = fastify();
-  addRoutes(app, { engine: DEAF, gate: {} as Gate, isDraining: () => false, onDrain: () => undefined });
+  addRoutes(app, { engine: DEAF, gate: {} as ScopedEngine, isDraining: () => false, onDrain: () => undefined });
   return (await app.inject("/openapi.json")).json<OpenApi>();
 }
 

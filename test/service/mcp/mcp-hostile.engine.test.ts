@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ANYBODY, type Caller } from "../../../src/service/access/caller.ts";
-import { Gate } from "../../../src/service/access/gate.ts";
+import { ScopedEngine } from "../../../src/service/access/scoped-engine.ts";
 import type { Engine } from "../../../src/index.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
 import { Endpoint } from "../../../src/service/mcp/endpoint.ts";
@@ -176,7 +176,7 @@ describe("callers with keys", () => {
   const callerWith = (key: string): Caller => ({ ...ANYBODY, key, tenant: key });
 
   async function openEndpoint(): Promise<AsyncDisposable & { readonly endpoint: Endpoint }> {
-    const endpoint = new Endpoint(engine, new Gate(engine), { perKey: 4, total: 8, idleMs: 60_000 });
+    const endpoint = new Endpoint(engine, new ScopedEngine(engine), { perKey: 4, total: 8, idleMs: 60_000 });
     return { endpoint, [Symbol.asyncDispose]: () => endpoint.close() };
   }
 

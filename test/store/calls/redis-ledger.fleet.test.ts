@@ -5,7 +5,7 @@ import { RedisCalls } from "../../../src/store/calls/redis-calls.ts";
 import { RedisLedger } from "../../../src/store/calls/redis-ledger.ts";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { Seal } from "../../../src/store/redis/seal.ts";
-import type { Ticket } from "../../../src/base/ticket.ts";
+import type { LedgerClaim } from "../../../src/base/ledger-claim.ts";
 import { freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 
 const TTL_MS = 60_000;
@@ -63,7 +63,7 @@ function openFleet(options: Partial<RedisLedgerOptions> = {}) {
 }
 
 /** Claims a call that is there to be claimed, and answers what another process has to know of it. */
-async function begin(ledger: RedisLedger, call: KeyedCall): Promise<Ticket> {
+async function begin(ledger: RedisLedger, call: KeyedCall): Promise<LedgerClaim> {
   expect(await ledger.claim(call, NEVER, 1)).toEqual({ kind: "mine" });
   const ticket = ledger.ticketOf(call, { mark: MARK, isConfidential: false });
   if (ticket === null) throw new Error("there is no ticket");

@@ -416,7 +416,7 @@ describe("what is refused", () => {
     expect((await refusalOf(fromText("const a = (;"))).message).toContain("add.js:1:12");
   });
 
-  test.each(["import(input.name)", "import(`../../unit/tool/${input.name}.js`)", "import('../../unit/' + input.name)"])(
+  test.each(["import(input.name)", "import(`./${input.name}.js`)", "import('../' + input.name)"])(
     "%s, which names what only a call knows",
     async (expression) => {
       const message = await messageOf({ "a.js": "export {}", "tool.js": `export default (input) => ${expression};` });
@@ -440,7 +440,7 @@ describe("what is refused", () => {
   test("a bundle of more than 16 MiB", async () => {
     const files: Record<string, string> = {};
     for (let part = 0; part < 5; part++) files[`p${part}.txt`] = String(part).repeat(3_900_000);
-    const imports = Object.keys(files).map((name, at) => `import p${at} from "../../unit/tool/${name}";`);
+    const imports = Object.keys(files).map((name, at) => `import p${at} from "./${name}";`);
     const text = `${imports.join("")} export default () => [p0, p1, p2, p3, p4];`;
     expect(await messageOf({ ...files, "tool.js": text })).toMatch(/is \d+ bytes when bundled/);
   });
@@ -545,7 +545,7 @@ describe("searching files for an import", () => {
   test.each([
     "require('./' + input)",
     "require(`../${input}`)",
-    "import('../../unit/tool' + '/' + input)",
+    "import('.' + '/' + input)",
     "import(`./${'a'}/${input}.js`)",
     "import(/* webpackIgnore: true */ '../' + input)",
     "import /* x */ (`../${input}`)",

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { RecordedSession } from "../../../broker/recorded-session.ts";
-import type { Answer } from "../../../executor/executor.ts";
+import type { CapabilityResponse } from "../../../executor/executor.ts";
 import {
   type Boot,
   type Emit,
@@ -17,7 +17,7 @@ import { isHardened } from "../../../base/protocol/script.ts";
 import { fixedKey } from "../../../base/protocol/seed.ts";
 import { type Recording, toAnswers } from "../recording.ts";
 import { factoryText } from "../../../executor/worker/factory-text.ts";
-import { Plan } from "../../../executor/worker/plan.ts";
+import { ReplaySchedule } from "../../../executor/worker/replay-schedule.ts";
 import { createPure } from "../../../executor/worker/pure.ts";
 import { DebuggedRealm } from "./debugged-realm.ts";
 
@@ -37,7 +37,7 @@ export class DebuggedCall {
   readonly #guest: Guest;
   readonly #session: RecordedSession;
   readonly #log: (level: string, message: string) => void;
-  readonly #plan: Plan;
+  readonly #plan: ReplaySchedule;
   /** Answers reach the call one after the other. */
   #settled: Promise<void> = Promise.resolve();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
@@ -47,7 +47,7 @@ export class DebuggedCall {
     this.#recording = recording;
     this.#log = log;
     this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
-    this.#plan = new Plan(recording.answers.map(({ asked, nowMs }) => [asked, nowMs]));
+    this.#plan = new ReplaySchedule(recording.answers.map(({ asked, nowMs }) => [asked, nowMs]));
     const { tool, seed } = recording;
     const script = { ...tool, key: "recorded" };
     const { text, ownNames, facts } = factoryText(script);
@@ -120,7 +120,7 @@ export class DebuggedCall {
   }
 
   /** As in the worker: each turn ends before the next begins, and what was due before the answer came happens first. */
-  async #settle(step: number, answer: Exclude<Answer, { kind: "diverged" }>): Promise<void> {
+  async #settle(step: number, answer: Exclude<CapabilityResponse, { kind: "diverged" }>): Promise<void> {
     await setImmediate();
     for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();
     const isPlanned = this.#plan.hear();

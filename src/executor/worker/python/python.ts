@@ -1,7 +1,7 @@
 import ivm from "isolated-vm";
 import { limitMemory, PAGE_BYTES } from "../../../base/wasm/wasm-memory.ts";
 import type { PreludeCode, RealmHost } from "../guest-realm.ts";
-import type { Blank } from "../tool-isolate.ts";
+import type { PreparedIsolate } from "../tool-isolate.ts";
 import { type PythonImage, type PythonSnapshot, readImage, readSnapshot } from "./image.ts";
 import {
   compileModule,
@@ -37,7 +37,12 @@ export class Python implements Disposable {
   }
 
   /** An isolate with an interpreter that no tool has used yet. Throws where there is none. */
-  createBlank(memoryMb: number, prelude: string, preludeCode: PreludeCode | undefined, host: RealmHost): Blank {
+  createBlank(
+    memoryMb: number,
+    prelude: string,
+    preludeCode: PreludeCode | undefined,
+    host: RealmHost,
+  ): PreparedIsolate {
     const loaded = (this.#loaded ??= this.#load());
     const { image, snapshot } = loaded;
     const engineCode = this.#engineCode;

@@ -1,0 +1,198 @@
+import type { Recycling, RecycleReason } from "../executor.ts";
+import type { WorkerConnection, WorkerConnectionListener } from "../dispatch/worker-connection.ts";
+import { Backoff } from "./backoff.ts";
+import type { Death } from "./blame.ts";
+import { ChildHandle, type ChildOptions } from "./child-handle.ts";
+import { recycleReason } from "./recycling.ts";
+
+/**
+ * What a process of a crew is for: it serves calls, stands by, or ends its last calls. One that has left has ended
+ * them, and is killed.
+ */
+export type ProcessRole = "active" | "spare" | "leaving" | "left";
+
+export interface ProcessSupervisorOptions {
+  readonly child: ChildOptions;
+  /** Whether a second process is kept running, so that work goes on at once when the first is lost. */
+  readonly spare: boolean;
+  readonly recycling: Recycling;
+  /** Whether the last process has nothing to do now, and may go: it is started again for the next call. */
+  readonly mayRest: () => boolean;
+  /** What the isolates behind some lanes hold, and may be expected to need besides. */
+  readonly knownBytes: (lanes: readonly WorkerConnection[]) => number;
+  readonly listener: WorkerConnectionListener;
+  /** A process went to work. */
+  onActive(child: ChildHandle): void;
+  /** The process takes no more calls; `release` it when it has ended those that it has. */
+  onLeave(child: ChildHandle, reason: RecycleReason): void;
+  onDeath(child: ChildHandle, death: Death): void;
+  /** Processes are lost so fast that the next one waits. */
+  onDelay(delayMs: number): void;
+}
+
+interface SupervisedProcess {
+  readonly child: ChildHandle;
+  readonly startedMs: number;
+  role: ProcessRole;
+  isReady: boolean;
+}
+
+const CHECK_EVERY_MS = 1_000;
+/** Checks in a row that found nothing to do, after which a process that may rest does. */
+const IDLE_CHECKS = 5;
+/** How long a process may take to end its last calls before they are moved to the next one. */
+const LEAVE_MS = 30_000;
+
+/** Keeps one executor process at work, and a spare behind it. */
+export class ProcessSupervisor {
+  readonly #options: ProcessSupervisorOptions;
+  readonly #backoff = new Backoff();
+  readonly #members = new Map<ChildHandle, SupervisedProcess>();
+  #active: SupervisedProcess | null = null;
+  #spare: SupervisedProcess | null = null;
+  /** Whether it was ever started: what nobody needs is not replaced. */
+  #isWanted = false;
+  #retry: NodeJS.Timeout | null = null;
+  readonly #check: NodeJS.Timeout;
+  #idleChecks = 0;
+  #closed = false;
+
+  constructor(options: ProcessSupervisorOptions) {
+    this.#options = options;
+    this.#check = setInterval(() => this.#recycle(), CHECK_EVERY_MS).unref();
+  }
+
+  /** Whether a process is at work. */
+  get isReady(): boolean {
+    return this.#active?.isReady === true;
+  }
+
+  get isSpareReady(): boolean {
+    return this.#spare?.isReady === true;
+  }
+
+  get rssBytes(): number {
+    let rssBytes = 0;
+    for (const child of this.#members.keys()) rssBytes += child.rssBytes;
+    return rssBytes;
+  }
+
+  /** Resolves when the first process is at work; rejects with its error where it cannot be started. */
+  async start(): Promise<void> {
+    this.#isWanted = true;
+    // After losses the next process waits, whoever asks for it.
+    if (this.#active === null && this.#retry === null && !this.#closed) this.#complete();
+    await this.#active?.child.ready;
+  }
+
+  /** The process at the other end of a lane. */
+  owner(lane: WorkerConnection): ChildHandle | null {
+    for (const child of this.#members.keys()) if (child.lanes.includes(lane)) return child;
+    return null;
+  }
+
+  /** Ends a process that has ended its last calls. */
+  release(child: ChildHandle): void {
+    const member = this.#members.get(child);
+    if (member?.role !== "leaving") return;
+    member.role = "left";
+    child.kill(null);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#check);
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    const deaths = [...this.#members.keys()].map((child) => child.death);
+    for (const child of this.#members.keys()) child.kill(null);
+    await Promise.all(deaths);
+  }
+
+  /** Puts a process to work: one that is still starting goes to work when it has started. */
+  #promote(next: SupervisedProcess): void {
+    if (next === this.#spare) this.#spare = null;
+    next.role = "active";
+    this.#active = next;
+    if (next.isReady) this.#options.onActive(next.child);
+  }
+
+  #spawn(): SupervisedProcess {
+    const child = new ChildHandle(this.#options.child, this.#options.listener);
+    const member: SupervisedProcess = { child, startedMs: performance.now(), role: "spare", isReady: false };
+    this.#members.set(child, member);
+    child.ready.then(
+      () => {
+        member.isReady = true;
+        this.#backoff.started();
+        if (member.role === "active" && !this.#closed) this.#options.onActive(child);
+      },
+      () => undefined,
+    );
+    void child.death.then((death) => {
+      this.#members.delete(child);
+      if (!this.#closed) this.#onDeath(member, death);
+    });
+    return member;
+  }
+
+  #onDeath(member: SupervisedProcess, death: Death): void {
+    const { child, role, isReady } = member;
+    if (role === "left") return;
+    const delayMs = this.#backoff.lost(isReady);
+    if (member === this.#spare) this.#spare = null;
+    if (member === this.#active) {
+      this.#active = null;
+      // The next process comes first, so that calls that run again find its lanes.
+      if (this.#spare !== null) this.#promote(this.#spare);
+    }
+    this.#options.onDeath(child, death);
+    if (delayMs > 0) this.#options.onDelay(delayMs);
+    this.#completeSoon(delayMs);
+  }
+
+  #completeSoon(delayMs: number): void {
+    this.#retry ??= setTimeout(() => this.#complete(), delayMs);
+  }
+
+  /** Starts what is missing. */
+  #complete(): void {
+    this.#retry = null;
+    if (this.#closed || !this.#isWanted) return;
+    if (this.#active === null) this.#promote(this.#spare ?? this.#spawn());
+    if (this.#options.spare) this.#spare ??= this.#spawn();
+  }
+
+  /** Has the process at work make room for a fresh one where it has served long enough. */
+  #recycle(): void {
+    const old = this.#active;
+    if (old === null || !old.isReady || this.#closed) return;
+    const { child, startedMs } = old;
+    let calls = 0;
+    for (const lane of child.lanes) calls += lane.served;
+    const { rssBytes, lanes } = child;
+    const knownBytes = this.#options.knownBytes(lanes);
+    const service = { ageMs: performance.now() - startedMs, calls, rssBytes, knownBytes };
+    this.#idleChecks = this.#options.mayRest() ? this.#idleChecks + 1 : 0;
+    if (this.#idleChecks >= IDLE_CHECKS) {
+      this.#isWanted = false;
+      this.#active = null;
+      return this.#leave(old, "idle");
+    }
+    const reason = recycleReason(this.#options.recycling, service);
+    if (reason === null) return;
+    // Nobody waits for it: the old process serves until the new one can.
+    this.#spare ??= this.#spawn();
+    if (!this.#spare.isReady) return;
+    this.#promote(this.#spare);
+    this.#completeSoon(0);
+    this.#leave(old, reason);
+  }
+
+  #leave(member: SupervisedProcess, reason: RecycleReason): void {
+    const { child } = member;
+    member.role = "leaving";
+    const timer = setTimeout(() => child.kill("retired"), LEAVE_MS);
+    void child.death.then(() => clearTimeout(timer));
+    this.#options.onLeave(child, reason);
+  }
+}

@@ -1,0 +1,317 @@
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../../guest/host.ts";
+import { isContinuation } from "../../base/protocol/continuation.ts";
+import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol/messages.ts";
+import type { ToolScript } from "../../base/protocol/script.ts";
+import type { TurnSlot } from "../../base/protocol/turn-record.ts";
+import { decodeToWorker } from "../../base/protocol/wire.ts";
+import { ActiveCall, failed } from "./active-call.ts";
+import { GarbageCollector } from "./garbage-collector.ts";
+import { inspectScript } from "./inspect.ts";
+import { Isolates } from "./isolates.ts";
+import type { ToolIsolate } from "./tool-isolate.ts";
+import type { LinkListener } from "./link.ts";
+import { WorkerOutbox } from "./worker-outbox.ts";
+import { createPure } from "./pure.ts";
+import { isOneLine, readOutcome } from "./outcome.ts";
+import { Preparation } from "./preparation.ts";
+import type { WorkerSettings } from "./settings.ts";
+import { Starter } from "./starter.ts";
+import { type TurnEnd, Turns } from "./turns.ts";
+
+/** What a cancelled call's listeners may still use, in milliseconds. */
+const CANCEL_CPU_MS = 50;
+const STATS_EVERY_MS = 500;
+
+/** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
+export class WorkerSession implements LinkListener {
+  readonly #outbox: WorkerOutbox;
+  readonly #slot: TurnSlot;
+  readonly #turns: Turns;
+  readonly #isolates: Isolates;
+  readonly #starter: Starter;
+  readonly #preparation: Preparation;
+  readonly #scripts = new Map<string, ToolScript>();
+  readonly #calls = new Map<number, ActiveCall>();
+  readonly #statsTimer: NodeJS.Timeout;
+  /** Calls that ended in the turn that runs now, whosever it is: at the `shared` level they wait for each other. */
+  #ended: ActiveCall[] = [];
+  #hasInspected = false;
+  #lastStats = "";
+  readonly #leftovers = new GarbageCollector();
+
+  constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
+    this.#slot = slot;
+    this.#outbox = new WorkerOutbox((text) => {
+      // Before the host hears of a turn's end, it is said to run no more.
+      if (this.#turns.realm === null) slot.rest();
+      send(text);
+    });
+    this.#turns = new Turns(slot);
+    this.#isolates = new Isolates(
+      settings.prelude,
+      settings.warmIsolates,
+      (kind, run, a, b, c, nowMs) => this.#onEmit(kind, run, a, b, c, nowMs),
+      createPure(settings.entropyKey, settings.prelude.parts),
+      (memoryMb) => slot.reserve(memoryMb),
+    );
+    this.#preparation = new Preparation(this.#isolates);
+    this.#starter = new Starter({
+      isolates: this.#isolates,
+      turns: this.#turns,
+      calls: this.#calls,
+      post: (message) => this.#outbox.post(message),
+      afterTurn: (call, end) => this.#afterTurn(call, end),
+      abandon: (isolate) => this.#abandon(isolate),
+    });
+    this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
+    // Its first words tell the host that the worker runs.
+    this.#sendStats();
+  }
+
+  onLine(line: string): void {
+    const message = decodeToWorker(line);
+    switch (message.kind) {
+      case "run":
+        return this.#start(message);
+      case "settle":
+        return this.#settle(message);
+      case "cancel":
+        return this.#cancel(message.run);
+      case "load":
+        this.#scripts.set(message.script.key, message.script);
+        return;
+      case "unload":
+        this.#scripts.delete(message.key);
+        return this.#isolates.forget(message.key);
+      case "inspect": {
+        this.#hasInspected = true;
+        const inspection = inspectScript(message, this.#isolates, this.#turns);
+        return this.#outbox.post({ kind: "inspected", run: message.run, payload: JSON.stringify(inspection) });
+      }
+    }
+  }
+
+  /** Nothing runs, and nothing is being prepared. */
+  get isIdle(): boolean {
+    return this.#calls.size === 0 && !this.#preparation.isPending;
+  }
+
+  /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
+  onPause(): void {
+    this.#outbox.flush();
+    this.#slot.rest();
+    this.#preparation.begin(this.#hasInspected);
+    this.#hasInspected = false;
+  }
+
+  close(): void {
+    clearInterval(this.#statsTimer);
+    this.#preparation.stop();
+    for (const call of this.#calls.values()) call.stopTimers();
+    this.#calls.clear();
+    this.#isolates.dispose();
+  }
+
+  #start(message: RunMessage): void {
+    const script = this.#scripts.get(message.key);
+    if (script === undefined) this.#lose(message.run, "the worker does not know the tool");
+    else this.#starter.start(message, script);
+    this.#completeEnded();
+  }
+
+  #settle({ run, ask, ok, payload, nowMs }: SettleMessage): void {
+    // What was due before the answer came happens before it. So the order is the same again where a call is run again
+    // and its answers come at once.
+    for (let call = this.#calls.get(run); call !== undefined && call.dueMs <= nowMs; call = this.#calls.get(run)) {
+      this.#fire(call);
+    }
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    // An answer that was known before has its time: that of the run in which it came.
+    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#outbox.post({ kind: "timed", run, ask, nowMs: call.firedMs });
+    this.#afterTurn(
+      call,
+      this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
+    );
+    this.#completeEnded();
+  }
+
+  /** The call's clock then shows when its timer was due, however late it is: a call that is run again sees that again. */
+  #fire(call: ActiveCall): void {
+    const { dueMs } = call;
+    call.stopTimer();
+    call.firedMs = Math.max(call.firedMs, dueMs);
+    this.#afterTurn(
+      call,
+      this.#enter(call, (timeoutMs) => call.realm.fire(call.run, dueMs, timeoutMs)),
+    );
+    this.#completeEnded();
+  }
+
+  #cancel(run: number): void {
+    const call = this.#calls.get(run);
+    if (call === undefined) return;
+    const budget = { cpuMs: 0, isolate: call.isolate, realm: call.realm };
+    const end = this.#turns.enter(run, budget, CANCEL_CPU_MS, (timeoutMs) =>
+      call.realm.cancel(run, Date.now(), timeoutMs),
+    );
+    call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
+    this.#afterTurn(call, end);
+    this.#completeEnded();
+  }
+
+  #enter(call: ActiveCall, body: (timeoutMs: number) => string | void): TurnEnd {
+    return this.#turns.enter(call.run, call, call.message.cpuMs, body);
+  }
+
+  #afterTurn(call: ActiveCall, end: TurnEnd): void {
+    switch (end.kind) {
+      case "done":
+        break;
+      case "uncaught":
+        this.#log(call, "warn", `unhandled rejection: ${end.message}`);
+        break;
+      case "cpu":
+        return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
+      case "memory":
+        return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
+    }
+    if (call.outcome !== "") this.#complete(call);
+  }
+
+  /** Ends a call at a limit, and its isolate with it. */
+  #condemn(call: ActiveCall, code: "cpu_limit" | "memory_limit", message: string): void {
+    const { isolate } = call;
+    call.outcome = failed({ code, message });
+    isolate.dispose();
+    this.#complete(call);
+    this.#abandon(isolate);
+  }
+
+  /** Gives an isolate up after a turn in it was cut: what was left behind in there would run in the others' turns. */
+  #abandon(isolate: ToolIsolate): void {
+    isolate.dispose();
+    for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
+  }
+
+  /** An isolate whose interpreter has failed is of no use to anybody: once this turn is over, its calls go elsewhere. */
+  #giveUp(isolate: ToolIsolate): void {
+    isolate.retired = true;
+    setImmediate(() => {
+      this.#abandon(isolate);
+      this.onPause();
+    });
+  }
+
+  #lose(run: number, reason: string): void {
+    const call = this.#calls.get(run);
+    call?.stopTimers();
+    call?.isolate.leave(run, call.realm);
+    this.#calls.delete(run);
+    this.#outbox.post({ kind: "lost", run, payload: JSON.stringify(reason) });
+  }
+
+  #completeEnded(): void {
+    if (this.#ended.length === 0) return;
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const call of ended) if (this.#calls.get(call.run) === call) this.#complete(call);
+  }
+
+  #complete(call: ActiveCall): void {
+    const { isolate, message, run } = call;
+    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
+    this.#calls.delete(run);
+    this.#postProgress(call);
+    call.stopTimers();
+    isolate.measure(call.cpuMs);
+    isolate.leave(run, call.realm);
+    this.#outbox.post({
+      kind: "done",
+      run,
+      ok,
+      cpuMs: call.cpuMs,
+      heapBytes: isolate.heapBytes,
+      dropped: call.dropped,
+      heard: call.heard,
+      logs: call.logsJson(),
+      payload,
+    });
+  }
+
+  /**
+   * What a guest says during its turn: numbers and strings, though perhaps not in the places where they belong.
+   * Nothing may be thrown into the isolate, and nothing long may be kept.
+   */
+  #onEmit(kind: number, run: number, a: string | number, b: string, c: string, nowMs: number): number {
+    if (kind === EMIT_DONE && !this.#calls.has(run) && this.#starter.ends(run, String(a))) return 0;
+    const call = this.#calls.get(run) ?? this.#starter.starting(run);
+    // A tool that got hold of its own call may have put another's number into it.
+    if (call === undefined || call.outcome !== "" || call.realm !== this.#turns.realm) return 0;
+    switch (kind) {
+      case EMIT_DONE:
+        call.outcome = String(a);
+        this.#ended.push(call);
+        return 0;
+      case EMIT_LOG:
+        this.#log(call, String(a), String(b));
+        return 0;
+      case EMIT_PROGRESS:
+        if (!call.message.stream) return 0;
+        call.steps.note(Number(a), String(b), String(c), () => {
+          this.#postProgress(call);
+          // The turn that it is said in may go on for long.
+          this.#outbox.flush();
+        });
+        return 1;
+      case EMIT_MEMORY:
+        call.isolate.grow(Number(a));
+        if (b !== "") this.#giveUp(call.isolate);
+        return 0;
+      case EMIT_TIMER:
+        call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
+          this.#fire(call);
+          this.onPause();
+        });
+        return 0;
+      case EMIT_ASK: {
+        const [capability, method, payload] = [String(a), String(b), String(c)];
+        if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(payload)) return 0;
+        const ask = call.nextAsk(payload.length, isContinuation(capability, method));
+        const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
+        const { heard } = call;
+        if (ask > 0) this.#outbox.post({ kind: "ask", run, ask, nowMs: askedMs, heard, capability, method, payload });
+        return ask;
+      }
+      default:
+        return 0;
+    }
+  }
+
+  #log(call: ActiveCall, level: string, message: string): void {
+    if (!call.log(level, message) || !call.message.stream) return;
+    this.#outbox.post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
+  }
+
+  #postProgress(call: ActiveCall): void {
+    const payload = call.steps.take();
+    if (payload !== null) this.#outbox.post({ kind: "progress", run: call.run, payload });
+  }
+
+  #sendStats(): void {
+    this.#isolates.dropStale();
+    this.#leftovers.collect();
+    // Some of what is to be prepared waits until there has been nothing to do for a while.
+    if (this.#calls.size === 0) this.#preparation.begin(false);
+    const stats: WorkerStats = {
+      ...this.#isolates.counts(),
+      starts: this.#isolates.starts,
+      heapBytes: this.#isolates.heaps(),
+    };
+    const payload = JSON.stringify(stats);
+    if (payload === this.#lastStats) return;
+    this.#lastStats = payload;
+    this.#outbox.post({ kind: "stats", payload });
+    this.onPause();
+  }
+}

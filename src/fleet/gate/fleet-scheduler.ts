@@ -1,0 +1,269 @@
+import { valueIn, within } from "../../base/deadline.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
+import { BY_TENANT, BY_TOOL, type Cap, CapBook, type Caps, capsOf, type Claim, type CapEntry } from "./gate-caps.ts";
+import { type ClaimGroup, requestOf } from "./gate-request.ts";
+import { ADMIT, RELEASE, RENEW } from "./gate-script.ts";
+import type { FleetKeys } from "../wire/keys.ts";
+import { orderKeys, placeOf, type Turn } from "./turn.ts";
+
+/** Claims, or leases, of one run of a script. */
+const CHUNK = 256;
+const REDIS_MS = 2_000;
+const RETRY_MS = 1_000;
+
+/** Where a claim goes in the queue. */
+export interface Place {
+  readonly id: string;
+  /** What the job's data carries. */
+  readonly turn: Turn;
+  /** BullMQ's. */
+  readonly priority: number;
+}
+
+/** What came of claims: each has a place, or is held back. */
+export interface GateAdmission {
+  readonly places: readonly Place[];
+  readonly held: readonly string[];
+}
+
+export interface FleetSchedulerOptions extends Caps {
+  /** The server's name: no other has it, and it never has another. */
+  readonly server: string;
+  /** There may be room for what is held back: all of it is to be handed in again, before what is new. */
+  readonly onRoom: () => void;
+  /** What waits in the queue is to be given its places anew, for this base: `moveWaiting`. */
+  readonly onMove: (base: number) => void;
+}
+
+/**
+ * The order in which the calls of all servers reach machines, and the caps that hold over all of them.
+ *
+ * The order is start-time fair queueing: a tenant's jobs get tags one round apart, beginning at the virtual time, which follows the
+ * jobs that machines take. So a tenant with much to do waits for itself, and one with little goes next. A level of priority is a head
+ * start of a bounded number of rounds.
+ *
+ * A cap is a set of leases, which expire with the server that does not renew them. What a cap holds back has its turn there by its
+ * age, and nothing newer of another server takes the room that is its. The servers that wait are told of room, as many as there is
+ * room for; they also try every second.
+ */
+export class FleetScheduler implements AsyncDisposable {
+  readonly #connection: RedisConnection;
+  readonly #listener: RedisConnection | null;
+  readonly #keys: FleetKeys;
+  readonly #options: FleetSchedulerOptions;
+  readonly #channel: string;
+  readonly #book: CapBook;
+  /** Leases to end, by their caps; also those of claims that were held, which have none: then only who waits has changed. */
+  #ending = new Map<Cap, string[]>();
+  #isEnding = false;
+  #isRenewing = false;
+  /** How many requests have no answer though their time is over. */
+  #late = 0;
+  #isTelling = false;
+  #isClosed = false;
+  #retry: NodeJS.Timeout | undefined = undefined;
+
+  constructor(connection: RedisConnection, keys: FleetKeys, options: FleetSchedulerOptions) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#options = options;
+    this.#channel = keys.of("gate", "room", "");
+    this.#book = new CapBook(keys, options);
+    this.#listener = options.perTenant === Infinity && options.perTool === Infinity ? null : this.#listen();
+  }
+
+  /**
+   * Asks for places. Never rejects: while Redis does not answer, all are held. What is held is to be handed in again when `onRoom`
+   * says so, in the order in which it shall go, or to be released. What has a place is not handed in again.
+   */
+  async admit(claims: readonly Claim[]): Promise<GateAdmission> {
+    const entries = claims.map((claim) => this.#book.enter(claim));
+    if (!this.#connection.isReady || this.#late > 0 || this.#isClosed) return this.#holdAll(entries);
+    // What has ended in this tick makes room for what comes in it.
+    void this.#sendEnded();
+    const held: string[] = [];
+    const asked: CapEntry[] = [];
+    for (const entry of entries)
+      if (this.#book.try(entry)) asked.push(entry);
+      else held.push(entry.claim.id);
+    const chunks: CapEntry[][] = [];
+    for (let at = 0; at < asked.length; at += CHUNK) chunks.push(asked.slice(at, at + CHUNK));
+    const answers = await Promise.all(chunks.map((chunk) => this.#ask(chunk)));
+    this.#retryLater();
+    return {
+      places: answers.flatMap((answer) => answer.places),
+      held: [...held, ...answers.flatMap((answer) => answer.held)],
+    };
+  }
+
+  /** Claims that have ended, or are no longer wanted. Sent at the end of the tick. */
+  release(ids: readonly string[]): void {
+    for (const id of ids) {
+      const entry = this.#book.remove(id);
+      if (entry !== undefined) this.#end(entry);
+    }
+  }
+
+  /** Keeps the leases: to be called every few seconds. Also says whether what waits is to be moved. Never rejects. */
+  async renew(): Promise<void> {
+    if (this.#isRenewing || !this.#connection.isReady) return;
+    this.#isRenewing = true;
+    const leases = [...this.#book.caps()].flatMap((cap) => [...cap.leased].map((id) => ({ cap, id })));
+    const runs: Promise<unknown>[] = [];
+    for (let at = 0; at === 0 || at < leases.length; at += CHUNK) {
+      const byCap = Map.groupBy(leases.slice(at, at + CHUNK), ({ cap }) => cap);
+      const args = [...byCap.values()].flatMap((group) => [group.length, ...group.map(({ id }) => id)]);
+      const keys = [...orderKeys(this.#keys), ...[...byCap.keys()].map((cap) => cap.leases)];
+      runs.push(RENEW.run(this.#connection.client, keys, [this.#options.server, ...args]));
+    }
+    const renewed = Promise.allSettled(runs).then((results) => {
+      this.#isRenewing = false;
+      for (const result of results)
+        if (result.status === "fulfilled" && typeof result.value === "string")
+          this.#options.onMove(Number(result.value));
+    });
+    await within(REDIS_MS, renewed);
+  }
+
+  /** Gives all leases back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.release(this.#book.ids);
+    if (this.#connection.isReady) await within(REDIS_MS, this.#sendEnded());
+    await this.#listener?.close();
+  }
+
+  #listen(): RedisConnection {
+    const listener = this.#connection.another("gate");
+    listener.client.on("message", (_channel, message: string) => this.#hear(message));
+    // It waits for the connection, and subscribes again by itself after each loss.
+    listener.client.subscribe(this.#channel + this.#options.server).catch(() => undefined);
+    return listener;
+  }
+
+  /** `free:leases`: so much room there is at that cap. */
+  #hear(message: string): void {
+    const colon = message.indexOf(":");
+    const cap = this.#book.capOf(message.slice(colon + 1));
+    const free = Number(message.slice(0, colon));
+    if (cap === undefined || cap.held.size === 0 || !Number.isSafeInteger(free)) return;
+    cap.tries = Math.max(cap.tries, free);
+    this.#tellRoom();
+  }
+
+  #tellRoom(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    setImmediate(() => {
+      this.#isTelling = false;
+      if (!this.#isClosed) this.#options.onRoom();
+    });
+  }
+
+  /** A message may be lost, and a lease or a turn of a lost server ends without one. */
+  #retryLater(): void {
+    if (this.#retry !== undefined || this.#book.held === 0 || this.#isClosed) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      if (this.#book.held === 0) return;
+      for (const cap of this.#book.caps()) cap.tries = Infinity;
+      this.#tellRoom();
+      this.#retryLater();
+    }, RETRY_MS).unref();
+  }
+
+  #holdAll(entries: readonly CapEntry[]): GateAdmission {
+    for (const entry of entries) this.#book.hold(entry, 0, null);
+    this.#retryLater();
+    return { places: [], held: entries.map(({ claim }) => claim.id) };
+  }
+
+  async #ask(entries: readonly CapEntry[]): Promise<GateAdmission> {
+    const gate = { keys: this.#keys, server: this.#options.server, channel: this.#channel };
+    const { groups, keys, args } = requestOf(entries, gate);
+    const asking = ADMIT.run(this.#connection.client, keys, args).catch(() => null);
+    const answer = await valueIn(REDIS_MS, asking);
+    if (answer === undefined) void this.#undoLate(groups, asking);
+    if (!Array.isArray(answer)) return this.#holdAll(entries.filter((entry) => this.#book.has(entry)));
+    return this.#read(groups, answer);
+  }
+
+  #read(groups: readonly ClaimGroup[], answer: readonly unknown[]): GateAdmission {
+    const [baseText, isMover, nowText, ...results] = answer;
+    const base = Number(baseText);
+    const places: Place[] = [];
+    const held: string[] = [];
+    for (const [index, { level, cost, entries }] of groups.entries()) {
+      const result = results[index];
+      const isAdmitted = typeof result === "string";
+      for (const [nth, entry] of entries.entries()) {
+        const { id } = entry.claim;
+        if (!this.#book.has(entry)) {
+          if (isAdmitted) this.#end(entry);
+        } else if (isAdmitted) {
+          this.#book.lease(entry);
+          const turn = { tag: Number(result) + nth * cost, level };
+          places.push({ id, turn, priority: placeOf(turn, base) });
+        } else {
+          this.#refuse(entry, Number(result), Number(nowText));
+          held.push(id);
+        }
+      }
+    }
+    if (isMover === 1) this.#options.onMove(base);
+    return { places, held };
+  }
+
+  /** A cap that has room, and holds others, has more of it for them than was thought. */
+  #refuse(entry: CapEntry, by: number, nowUs: number): void {
+    for (const [bit, cap] of [
+      [BY_TENANT, entry.ofTenant],
+      [BY_TOOL, entry.ofTool],
+    ] as const) {
+      if (cap === null) continue;
+      if ((by & bit) !== 0) cap.tries = 0;
+      else if (cap.tries !== Infinity) {
+        cap.tries++;
+        this.#tellRoom();
+      }
+    }
+    this.#book.hold(entry, by, nowUs);
+  }
+
+  /** What was asked too long ago is held, whatever comes of it. Nothing else is asked until its leases have ended again. */
+  async #undoLate(groups: readonly ClaimGroup[], asking: Promise<unknown>): Promise<void> {
+    this.#late++;
+    const answer = await asking;
+    const results = Array.isArray(answer) ? answer.slice(3) : [];
+    const admitted = groups.filter((_group, index) => typeof results[index] === "string");
+    for (const entry of admitted.flatMap(({ entries }) => entries)) this.#end(entry);
+    await this.#sendEnded();
+    this.#late--;
+    this.#tellRoom();
+  }
+
+  #end(entry: CapEntry): void {
+    for (const cap of capsOf(entry)) {
+      const ids = this.#ending.get(cap) ?? [];
+      ids.push(entry.claim.id);
+      this.#ending.set(cap, ids);
+    }
+    if (this.#isEnding || this.#ending.size === 0) return;
+    this.#isEnding = true;
+    setImmediate(() => void this.#sendEnded());
+  }
+
+  /** One after the other, so that no more than one waits while there is no Redis. Leases that it cannot end expire. */
+  async #sendEnded(): Promise<void> {
+    while (this.#ending.size > 0) {
+      const ending = [...this.#ending];
+      this.#ending = new Map();
+      const args: (string | number)[] = [this.#options.server, this.#channel];
+      for (const [cap, ids] of ending) args.push(cap.limit, cap.waitsSince(), ids.length, ...ids);
+      const keys = ending.flatMap(([cap]) => [cap.leases, cap.waits]);
+      await RELEASE.run(this.#connection.client, keys, args).catch(() => undefined);
+    }
+    this.#isEnding = false;
+  }
+}

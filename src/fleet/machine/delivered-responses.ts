@@ -1,0 +1,68 @@
+import { readPlan } from "../wire/read-message.ts";
+import type { PlannedResponse } from "../../base/protocol/messages.ts";
+
+/**
+ * What a call was answered and when, as its server's journal knows it: a call that starts again on this machine has to hear it in
+ * the same order, and its executor asks for that at once, where the server could only be asked by mail.
+ */
+export class DeliveredResponses {
+  readonly #answers: { asked: number; nowMs: number; step: number }[] = [];
+  #asked: number;
+  /** Answers that the start with this number has been given. */
+  #attempt = 0;
+  #given = 0;
+
+  /** `plan`: what it was answered on machines that it has left. */
+  constructor(asked: number, plan: string) {
+    this.#asked = asked;
+    for (const [at, nowMs] of readPlan(plan)) this.#answers.push({ asked: at, nowMs, step: 0 });
+  }
+
+  /** Whether the call has ever asked for anything. */
+  get hasAsked(): boolean {
+    return this.#asked > 0;
+  }
+
+  /** Whether a step is one that the call asks for the first time, when it has heard all that earlier starts of it had. */
+  isNew(attempt: number, step: number): boolean {
+    return step > this.#asked && this.given(attempt) === this.#answers.length;
+  }
+
+  /** How many answers a start has been given. */
+  given(attempt: number): number {
+    return attempt === this.#attempt ? this.#given : 0;
+  }
+
+  /** A step that the call had not asked before: answers that were on their way then come after it. */
+  noteAsk(step: number, heard: number | undefined): void {
+    if (step <= this.#asked) return;
+    this.#asked = step;
+    for (let at = Math.max(0, heard ?? this.#answers.length); at < this.#answers.length; at++) {
+      const answer = this.#answers[at];
+      if (answer !== undefined) answer.asked = step;
+    }
+  }
+
+  /** Answers come in one order: those that a start is given first are those that earlier ones were given. */
+  noteAnswer(attempt: number, step: number, nowMs: number): void {
+    if (attempt !== this.#attempt) {
+      this.#attempt = attempt;
+      this.#given = 0;
+    }
+    const known = this.#answers[this.#given++];
+    if (known === undefined) this.#answers.push({ asked: this.#asked, nowMs, step });
+    else known.step = step;
+  }
+
+  /** It reached the call later than it came. */
+  noteTime(step: number, nowMs: number): void {
+    const answer = this.#answers.find((one) => one.step === step);
+    if (answer !== undefined) answer.nowMs = nowMs;
+  }
+
+  /** `PlannedAnswer[]` as JSON, or empty text. */
+  plan(): string {
+    if (this.#answers.length === 0) return "";
+    return JSON.stringify(this.#answers.map(({ asked, nowMs }): PlannedResponse => [asked, nowMs]));
+  }
+}

@@ -1,0 +1,84 @@
+import { BoundedCache } from "../../base/bounded-cache.ts";
+import { type MemberOptions, readServers } from "../wire/members.ts";
+
+const LOOK_MS = 1_000;
+/** A server is gone that is missing for so long, while Redis answers: it may only have lost its connection. */
+const GONE_MS = 10_000;
+/** What was seen so lately is there. */
+const FRESH_MS = 3_000;
+const SERVERS_MAX = 10_000;
+/** How long one is known to be gone. */
+const GONE_FOR_MS = 60_000;
+
+/** What is done about servers. */
+export interface ServerMonitorHost {
+  /** Those that have something here. */
+  watched(): Iterable<string>;
+  /** Which of them are there now. */
+  onLook(servers: readonly string[], there: ReadonlySet<string>): void;
+  onGone(server: string): void;
+}
+
+/** The servers whose calls a machine runs. */
+export class ServerMonitor {
+  readonly #options: MemberOptions;
+  readonly #host: ServerMonitorHost;
+  readonly #seenMs = new BoundedCache<number>(SERVERS_MAX);
+  readonly #goneUntilMs = new BoundedCache<number>(SERVERS_MAX);
+  readonly #timer: NodeJS.Timeout;
+  #lookedMs = performance.now();
+
+  constructor(options: MemberOptions, host: ServerMonitorHost) {
+    this.#options = options;
+    this.#host = host;
+    this.#timer = setInterval(() => void this.#look(), LOOK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Whether a server was looked for in vain, and has not been seen since. */
+  isGone(server: string): boolean {
+    return (this.#goneUntilMs.get(server) ?? 0) > performance.now();
+  }
+
+  noteGone(server: string): void {
+    this.#goneUntilMs.set(server, performance.now() + GONE_FOR_MS);
+  }
+
+  /** Whether a server is there whose job has come. `null` where nobody can say. */
+  async isThere(server: string): Promise<boolean | null> {
+    const seenMs = this.#seenMs.get(server);
+    if (seenMs !== undefined && performance.now() - seenMs < FRESH_MS) return true;
+    const there = await readServers(this.#options, [server]);
+    if (there === null) return null;
+    if (there.has(server)) this.#note(server);
+    return there.has(server);
+  }
+
+  async #look(): Promise<void> {
+    const servers = [...new Set(this.#host.watched())];
+    const there = await readServers(this.#options, servers);
+    const nowMs = performance.now();
+    // While Redis was away nobody could be seen, so that time counts for nobody.
+    const blindMs = nowMs - this.#lookedMs > 2 * LOOK_MS ? nowMs - this.#lookedMs : 0;
+    if (there === null) return;
+    this.#lookedMs = nowMs;
+    this.#host.onLook(servers, there);
+    for (const server of servers) {
+      if (there.has(server)) this.#note(server);
+      // One that was never seen is missed from now on, and is not fresh.
+      else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs - FRESH_MS) + blindMs);
+      if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
+      this.#seenMs.delete(server);
+      this.noteGone(server);
+      this.#host.onGone(server);
+    }
+  }
+
+  #note(server: string): void {
+    this.#goneUntilMs.set(server, 0);
+    this.#seenMs.set(server, performance.now());
+  }
+}

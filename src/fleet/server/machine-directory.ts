@@ -1,0 +1,113 @@
+import { type MemberOptions, readMachines } from "../wire/members.ts";
+import type { MachineInfo } from "../wire/messages.ts";
+import type { MachineState } from "../../executor/fleet-state.ts";
+
+const LOOK_MS = 1_000;
+/** A machine is gone that is missing so often in a row: once may be a Redis that has just started again. */
+const MISSED_MAX = 2;
+
+export interface MachineDirectoryListener {
+  onJoin(machine: string): void;
+  onLeave(machine: string): void;
+  /** There are so many machines that cannot be read, and there were none before. */
+  onForeign(count: number): void;
+}
+
+/** Which machines the fleet has, as one server sees it. */
+export class MachineDirectory {
+  readonly #options: MemberOptions;
+  readonly #protocol: number;
+  readonly #listener: MachineDirectoryListener;
+  /** In the order of their ids. */
+  #machines: ReadonlyMap<string, MachineInfo> = new Map();
+  /** When they were heard last. */
+  readonly #heardMs = new Map<string, number>();
+  /** How often in a row those were missing that were there. */
+  readonly #missed = new Map<string, number>();
+  /** Machines that are there and cannot be read. */
+  #foreign = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemberOptions, protocol: number, listener: MachineDirectoryListener) {
+    this.#options = options;
+    this.#protocol = protocol;
+    this.#listener = listener;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.look(), LOOK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  get all(): ReadonlyMap<string, MachineInfo> {
+    return this.#machines;
+  }
+
+  get foreign(): number {
+    return this.#foreign;
+  }
+
+  /** Those that understand what this server says. */
+  get serving(): readonly MachineInfo[] {
+    return [...this.#machines.values()].filter((machine) => this.stateOf(machine) === "ready");
+  }
+
+  stateOf({ protocols, isReady, isDraining }: MachineInfo): MachineState {
+    if (!protocols.includes(this.#protocol)) return "other protocol";
+    if (isDraining) return "draining";
+    return isReady ? "ready" : "unready";
+  }
+
+  /** For how long a machine has said nothing. */
+  silentMs(machine: string): number {
+    const heardMs = this.#heardMs.get(machine);
+    return heardMs === undefined ? 0 : Math.round(performance.now() - heardMs);
+  }
+
+  /** Why nobody understands this server, where that is so. */
+  get misfit(): string | null {
+    const machines = [...this.#machines.values()];
+    if (machines.length === 0 || machines.some(({ protocols }) => protocols.includes(this.#protocol))) return null;
+    const spoken = [...new Set(machines.flatMap(({ protocols }) => protocols))].toSorted((a, b) => a - b).slice(0, 8);
+    const remedy = (spoken[0] ?? 0) > this.#protocol ? "upgrade this server" : "upgrade the worker machines first";
+    return (
+      `no worker machine of the fleet understands protocol ${this.#protocol}, which this server speaks; ` +
+      `they understand ${spoken.join(", ")}: ${remedy}`
+    );
+  }
+
+  /** Whether a machine was there when it was last looked for. */
+  has(machine: string): boolean {
+    return this.#machines.has(machine);
+  }
+
+  async look(): Promise<void> {
+    const read = await readMachines(this.#options);
+    if (read === null) return;
+    const { machines: now, unreadable } = read;
+    if (unreadable > 0 && this.#foreign === 0) this.#listener.onForeign(unreadable);
+    this.#foreign = unreadable;
+    const before = this.#machines;
+    const nowMs = performance.now();
+    for (const [id, { beat }] of now) {
+      if (beat === undefined || before.get(id)?.beat !== beat) this.#heardMs.set(id, nowMs);
+    }
+    const machines = new Map(now);
+    for (const [id, info] of before) {
+      if (now.has(id)) continue;
+      const missed = (this.#missed.get(id) ?? 0) + 1;
+      if (missed < MISSED_MAX) {
+        this.#missed.set(id, missed);
+        machines.set(id, info);
+      } else this.#missed.delete(id);
+    }
+    for (const id of now.keys()) this.#missed.delete(id);
+    this.#machines = new Map([...machines].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    for (const id of this.#heardMs.keys()) if (!machines.has(id)) this.#heardMs.delete(id);
+    for (const id of before.keys()) if (!machines.has(id)) this.#listener.onLeave(id);
+    for (const id of machines.keys()) if (!before.has(id)) this.#listener.onJoin(id);
+  }
+}

@@ -1,0 +1,29 @@
+import { isObject } from "../../base/json.ts";
+import type { Reply } from "../../executor/executor.ts";
+
+/**
+ * How a call ended whose server was lost, as its machine leaves it for another server: that one has the tool, and makes a
+ * result of it.
+ */
+export interface OrphanResult {
+  readonly callId: string;
+  /** The mark of its tool: of another one nobody knows how to read the reply. */
+  readonly tool: string;
+  readonly outputBytes: number;
+  readonly reply: Reply;
+}
+
+export function writeOrphan(left: OrphanResult): string {
+  return JSON.stringify(left);
+}
+
+/** `null` where it is none. */
+export function readOrphan(text: string): OrphanResult | null {
+  try {
+    const left: unknown = JSON.parse(text);
+    if (!isObject(left) || !isObject(left["reply"]) || !isObject(left["reply"]["outcome"])) return null;
+    return left as unknown as OrphanResult;
+  } catch {
+    return null;
+  }
+}

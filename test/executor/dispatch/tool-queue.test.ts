@@ -1,0 +1,59 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DispatchedCall } from "../../../src/executor/dispatch/dispatched-call.ts";
+import { ToolQueue } from "../../../src/executor/dispatch/tool-queue.ts";
+import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estimate.ts";
+import { job, tool } from "./workers.ts";
+
+function flight(run: number): DispatchedCall {
+  return new DispatchedCall(job(run, script), 0);
+}
+
+const script = tool("t");
+
+test("calls leave in the order in which they came, however they are added, taken and put back", () => {
+  const step = fc.record({ add: fc.nat(30), take: fc.nat(3), isPutBack: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, isQuick) => {
+      const pace = new TurnTimeEstimate();
+      for (let turn = 0; turn < 20; turn++) pace.note(1, isQuick ? 0.01 : 5);
+      const line = new ToolQueue(script, "", pace);
+      const left: number[] = [];
+      let last = 0;
+      for (const { add, take, isPutBack } of steps) {
+        for (let count = 0; count < add; count++) {
+          left.push(++last);
+          line.add(flight(last));
+        }
+        for (let count = 0; count < take; count++) {
+          const { flights, runs } = line.take();
+          expect(runs).toEqual(left.slice(0, runs.length));
+          expect(runs.length > 0).toBe(left.length > 0);
+          if (isPutBack) line.putBack(flights);
+          else left.splice(0, runs.length);
+        }
+        expect(line.isEmpty).toBe(left.length === 0);
+      }
+    }),
+  );
+});
+
+test("a line that is never empty does not hold on to the calls that have left it", async () => {
+  const line = new ToolQueue(script, "", new TurnTimeEstimate());
+  let first: WeakRef<DispatchedCall> | undefined;
+  line.add(flight(0));
+  for (let run = 1; run < 5_000; run++) {
+    const next = flight(run);
+    if (run === 1) first = new WeakRef(next);
+    line.add(next);
+    line.take();
+  }
+  expect(line.isEmpty).toBe(false);
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as NodeJS.GCFunction;
+  await new Promise((done) => setTimeout(done, 1));
+  await collect({ execution: "async", type: "major" });
+  expect(first?.deref()).toBeUndefined();
+});

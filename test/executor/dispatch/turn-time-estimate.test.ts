@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estimate.ts";
+
+function paceOf(...turnsMs: readonly number[]): TurnTimeEstimate {
+  const pace = new TurnTimeEstimate();
+  for (const turnMs of turnsMs) pace.note(1, turnMs);
+  return pace;
+}
+
+const quick = Array.from({ length: 20 }, () => 0.005);
+
+test("nothing is known of a tool before its first turn has ended", () => {
+  expect(paceOf().isUnknown).toBe(true);
+  expect(paceOf(0.005)).toMatchObject({ isUnknown: false, isSlow: false });
+});
+
+test("calls go together when enough of them were quick, and not before", () => {
+  expect(paceOf(0.005, 0.005).together).toBe(1);
+  expect(paceOf(...quick).together).toBeGreaterThan(30);
+});
+
+test("the first, which also warms up, does not keep a tool from being quick for long", () => {
+  expect(paceOf(1, ...quick).together).toBeGreaterThan(1);
+});
+
+test("one long turn makes a tool slow, and it takes more than one short one to forget it", () => {
+  const pace = paceOf(...quick, 1_000);
+  expect(pace).toMatchObject({ isSlow: true, together: 1 });
+  pace.note(1, 0.005);
+  expect(pace.isSlow).toBe(true);
+});
+
+test("a turn that several calls shared counts for each of them", () => {
+  const pace = paceOf(...quick);
+  pace.note(100, 0.5);
+  expect(pace.together).toBeGreaterThan(30);
+});
+
+test("a pace that was forgotten is unknown", () => {
+  const pace = paceOf(...quick);
+  pace.forget();
+  expect(pace).toMatchObject({ isUnknown: true, together: 1 });
+});
+
+test("what goes together never takes more than a millisecond, as far as anybody knows", () => {
+  const turns = fc.array(
+    fc.record({ calls: fc.integer({ min: 1, max: 200 }), turnMs: fc.double({ min: 0, max: 1e5, noNaN: true }) }),
+  );
+  fc.assert(
+    fc.property(turns, (noted) => {
+      const pace = new TurnTimeEstimate();
+      for (const { calls, turnMs } of noted) pace.note(calls, turnMs);
+      expect(pace.together).toBeGreaterThanOrEqual(1);
+      expect(pace.together).toBeLessThanOrEqual(128);
+      if (pace.together > 1) expect(pace.expectMs(pace.together)).toBeLessThanOrEqual(1);
+    }),
+  );
+});
