@@ -239,7 +239,7 @@ export function executorSuite(kind: Kind): void {
       });
 
       test.each([
-        ["a failure that is none", "JSON.stringify = () => 'nonsense'; throw new Error('x');"],
+        ["a malformed failure", "JSON.stringify = () => 'nonsense'; throw new Error('x');"],
         ["a code of the engine's own", 'JSON.stringify = () => \'{"code":"engine_closed","message":"x"}\'; throw 1;'],
       ])("harms only itself with %s", async (_what, body) => {
         const reply = await run(script(`() => { ${body} }`, { isolation: "context" }));
