@@ -1,3 +1,4 @@
+// needs: redis
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";

@@ -1,3 +1,4 @@
+// needs: redis
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
