@@ -70,7 +70,7 @@ let server: Server;
 let folder: string;
 /** All that was logged. */
 const logged: string[] = [];
-/** What a test opened. */
+/** Resources that a test opened. */
 let opened: AsyncDisposableStack;
 
 const log = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }));
