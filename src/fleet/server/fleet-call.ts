@@ -2,9 +2,9 @@ import { readFailure, readProgress } from "../../base/protocol/payload.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts";
 import { readLines } from "../wire/read-message.ts";
-import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
+import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, Diverged, Job, Reply } from "../../executor/executor.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** A worker lets through what is just too much, so that its tool is told. */
@@ -30,7 +30,7 @@ export class FleetCall {
   #losses = 0;
   #asked = 0;
   /** What this start was answered, by step. */
-  #answers: Map<number, Promise<CapabilityResponse>> | null = null;
+  #answers: Map<number, Promise<CapabilityResponse | Diverged>> | null = null;
   #answering = 0;
   /** Log lines that were told: each start writes the same ones. */
   #told = 0;
@@ -92,7 +92,7 @@ export class FleetCall {
    * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
-  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse> | null {
+  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
     const { step, attempt, nowMs, heard, capability, method, args } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
