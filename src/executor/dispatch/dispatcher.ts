@@ -198,7 +198,7 @@ export class Dispatcher implements WorkerConnectionListener {
       case "progress":
         return this.#flightOn(lane, message.run)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
-        return this.#flightOn(lane, message.run)?.job.onTimed?.(message.ask, message.nowMs);
+        return this.#flightOn(lane, message.run)?.job.onTimed?.(message.step, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = lane.load(message.run);
@@ -289,16 +289,16 @@ export class Dispatcher implements WorkerConnectionListener {
     return flight?.lane === lane ? flight : undefined;
   }
 
-  #onAsk(lane: WorkerConnection, { run, ask, nowMs, heard, capability, method, payload }: CapabilityCallMessage): void {
+  #onAsk(lane: WorkerConnection, { run, step, nowMs, heard, capability, method, args }: CapabilityCallMessage): void {
     const flight = this.#flights.get(run);
     if (flight === undefined || flight.lane !== lane) return;
     flight.hasAsked = true;
     const { attempts } = flight;
-    const asked = { step: ask, attempt: attempts, nowMs, heard, capability, method, args: payload };
-    void flight.job.ask(asked).then((answer) => {
+    const call = { step, attempt: attempts, nowMs, heard, capability, method, args };
+    void flight.job.ask(call).then((response) => {
       if (this.#flights.get(run) !== flight || flight.lane !== lane || flight.attempts !== attempts) return;
-      if (answer.kind !== "diverged") return lane.send(settleMessage(run, ask, answer));
-      this.end(run, { code: "executor_lost", message: answer.message });
+      if (response.kind !== "diverged") return lane.send(settleMessage(run, step, response));
+      this.end(run, { code: "executor_lost", message: response.message });
     });
   }
 

@@ -2,9 +2,9 @@ import { readFailure, readProgress } from "../../base/protocol/payload.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts";
 import { readLines } from "../wire/read-message.ts";
-import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
+import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, Job } from "../../executor/executor.ts";
+import type { CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
 import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -24,7 +24,7 @@ export class FleetCall extends DispatchedCall {
   #losses = 0;
   #asked = 0;
   /** Responses of this start, by step. */
-  #answers: Map<number, Promise<CapabilityResponse>> | null = null;
+  #answers: Map<number, Promise<CapabilityResponse | Diverged>> | null = null;
   #answering = 0;
 
   constructor(job: Job, nowMs: number, isInspection = false) {
@@ -73,7 +73,7 @@ export class FleetCall extends DispatchedCall {
    * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
-  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse> | null {
+  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
     const { step, attempt, nowMs, heard, capability, method, args } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
