@@ -6,15 +6,14 @@ import {
   type Refused,
 } from "./capabilities/capability.ts";
 import type { ErrorCode } from "../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
-import type { Told } from "../base/protocol/delegated.ts";
+import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 import { describeExcess } from "../base/json.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/continuation.ts";
 import { describeViolations } from "../base/schema/violation.ts";
 import type { Decision, Grants } from "./grants.ts";
 import type { LastRefusal } from "./last-refusal.ts";
 import type { MethodChecks, SessionHost } from "./session-host.ts";
-import type { BrokerSubject, InvokeOutcome, Shared } from "./subject.ts";
+import type { BrokerSubject, InvokeOutcome } from "./subject.ts";
 import { CODES, exchange, labelOf, MESSAGE_MAX, messageOf } from "./wording.ts";
 
 /** One for all: to make one takes longer than most handlers do. */
@@ -24,8 +23,6 @@ const ENDED = new DOMException("the call has ended", "AbortError");
 interface Opened {
   readonly decision: Decision;
   open: OpenCapability | null;
-  /** What others have used of it on the call's behalf. */
-  usedElsewhere: readonly number[] | null;
 }
 
 /** Carries out what one call asks: within its grants, the schemas of methods, and its limits. It keeps no journal. */
@@ -70,64 +67,20 @@ export class CapabilityInvoker implements Disposable {
    * Carries out an ask that was counted. Never rejects: whatever goes wrong on the way, also in telling what went wrong, the tool
    * gets an answer.
    */
-  async perform(ask: CapabilityCall, shared?: Shared): Promise<InvokeOutcome> {
+  async perform(ask: CapabilityCall): Promise<InvokeOutcome> {
     const askedMs = performance.now();
     try {
-      return await this.#perform(ask, askedMs, shared);
+      return await this.#perform(ask, askedMs);
     } catch {
       this.#host.note(this.#subject, ask, "failed");
       return { kind: "failure", failure: { code: "capability_failed", message: "the broker could not answer" } };
     }
   }
 
-  /** Counts what was exchanged with the call on other ways than this one. */
-  noteLength(length: number): void {
-    this.#length += length;
-  }
-
-  /** What the call has used of what a capability bounds by itself, where it does. */
-  used(name: string): readonly number[] | undefined {
-    return this.#opened.get(name)?.open?.used?.();
-  }
-
-  /** Others go on with what a capability bounds. */
-  handOver(name: string): void {
-    this.#opened.get(name)?.open?.handOver?.();
-  }
-
-  /** Others have used so much of it on the call's behalf. */
-  noteUsed(name: string, used: readonly number[]): void {
-    this.decide(name).usedElsewhere = used;
-  }
-
-  /** Whether an answer is further beyond the limits than what machines carry out beside this can come to. */
-  isTooLong(answer: CapabilityResponse): boolean {
-    return answer.kind === "value" && this.#length + answer.json.length > 2 * this.#subject.limits.capabilityBytes;
-  }
-
-  /** Counts and tells what a worker machine has carried out of what this is asked for. */
-  noteTold(ask: CapabilityCall, { answer, outcome, durationMs, used, refused }: Told): void {
-    if (answer === null) return;
-    const answerLength = answer.kind === "value" ? answer.json.length : 0;
-    this.#length += ask.args.length + answerLength;
-    if (this.isWrite(ask)) this.#effects++;
-    if (used !== undefined) this.noteUsed(ask.capability, used);
-    if (refused !== undefined && answer.kind === "failure") {
-      this.#lastRefusal = { message: answer.failure.message, capability: ask.capability, ...refused };
-    }
-    this.#host.note(this.#subject, ask, outcome, { rules: this.rules(ask.capability), answerLength, durationMs });
-  }
-
-  /** Whether something that a machine carries out changes anything. */
-  isWrite({ capability, method, args }: CapabilityCall): boolean {
-    const { decision } = this.decide(capability);
-    return decision.isGranted && decision.capability.portable?.(method, JSON.parse(args))?.kind === "write";
-  }
-
   decide(name: string): Opened {
     let opened = this.#opened.get(name);
     if (opened === undefined) {
-      opened = { decision: this.#grants.decide(this.#subject, name), open: null, usedElsewhere: null };
+      opened = { decision: this.#grants.decide(this.#subject, name), open: null };
       this.#opened.set(name, opened);
     }
     return opened;
@@ -155,7 +108,7 @@ export class CapabilityInvoker implements Disposable {
     }
   }
 
-  async #perform(ask: CapabilityCall, askedMs: number, shared: Shared | undefined): Promise<InvokeOutcome> {
+  async #perform(ask: CapabilityCall, askedMs: number): Promise<InvokeOutcome> {
     const { capabilityCalls, capabilityBytes } = this.#subject.limits;
     const opened = this.decide(ask.capability);
     const { decision } = opened;
@@ -165,7 +118,7 @@ export class CapabilityInvoker implements Disposable {
     if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
     const label = labelOf(ask);
     try {
-      return await this.#invoke(ask, askedMs, opened, decision, label, shared);
+      return await this.#invoke(ask, askedMs, opened, decision, label);
     } catch (error) {
       if (error instanceof CapabilityRefusal) {
         return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
@@ -181,7 +134,6 @@ export class CapabilityInvoker implements Disposable {
     opened: Opened,
     { capability, granted }: Extract<Decision, { isGranted: true }>,
     label: string,
-    { once, isRepeatable = false }: Shared = {},
   ): Promise<InvokeOutcome> {
     const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
     const checks = this.#host.checks(capability, ask.method);
@@ -195,12 +147,10 @@ export class CapabilityInvoker implements Disposable {
       this.#openCall(),
       granted.map(({ value }) => value),
     ));
-    if (opened.usedElsewhere !== null) open.noteUsed?.(opened.usedElsewhere);
-    if (checks.isRead || isRepeatable)
-      return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args), label);
+    if (checks.isRead) return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args), label);
     this.#effects++;
     try {
-      return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args, once), label);
+      return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args), label);
     } catch (error) {
       // What was refused has not happened.
       if (error instanceof CapabilityRefusal) this.#effects--;

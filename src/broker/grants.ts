@@ -19,15 +19,12 @@ const NAME_SHOWN = 64;
 /** Granted = requested ∩ policy ∩ narrowed. */
 export class Grants {
   readonly capabilities: ReadonlyMap<string, Capability>;
-  /** Whether its policy lets worker machines carry out anything at all. */
-  readonly isForMachines: boolean;
   readonly #policy: ReadPolicy;
 
   /** Throws a `TypeError` where the policy is none. */
   constructor(capabilities: ReadonlyMap<string, Capability>, policy: Policy) {
     this.capabilities = capabilities;
     this.#policy = new ReadPolicy(policy, capabilities);
-    this.isForMachines = this.#policy.isForMachines;
   }
 
   /** What the policy's rules name that there is not. */

@@ -55,11 +55,6 @@ export class Journal {
     this.#answers.push({ step, asked, answer });
   }
 
-  /** The call has heard an answer already, as the n-th from 0: those that it was given since come after it. */
-  insertAnswer(at: number, step: number, answer: CapabilityResponse): void {
-    this.#answers.splice(at, 0, { step, asked: this.#entries.length, answer });
-  }
-
   /** The answer reached the call later, by the call's clock, than it came here. */
   noteTime(step: number, nowMs: number): void {
     const at = this.#answers.findIndex((answer) => answer.step === step);

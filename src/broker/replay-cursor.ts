@@ -13,8 +13,6 @@ export class ReplayCursor {
   #given = 0;
   /** Answers that wait for their turn, by step. */
   readonly #waiting = new Map<number, (answer: CapabilityResponse) => void>();
-  /** Steps whose answers it has heard elsewhere. */
-  readonly #skipped = new Set<number>();
 
   constructor(attempt: number, journal: Journal) {
     this.attempt = attempt;
@@ -26,18 +24,11 @@ export class ReplayCursor {
     return this.#asked;
   }
 
-  /** It has heard an answer elsewhere, after so many others. Says which place in the journal that was. */
-  skip(step: number, heard: number): number {
-    this.#skipped.add(step);
-    return Math.min(heard, this.#given++);
-  }
-
   give({ step, answer }: JournalEntry): Promise<CapabilityResponse> {
     this.#asked = Math.max(this.#asked, step);
     this.#giveDue();
     return new Promise((resolve) => {
-      void answer.then((given) => {
-        if (this.#skipped.delete(step)) return resolve(given);
+      void answer.then(() => {
         this.#waiting.set(step, resolve);
         this.#giveDue();
       });

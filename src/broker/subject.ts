@@ -22,11 +22,3 @@ export interface BrokerSubject extends GrantSubject {
 export type InvokeOutcome =
   | Omit<Extract<CapabilityResponse, { kind: "value" }>, "nowMs">
   | Omit<Extract<CapabilityResponse, { kind: "failure" }>, "nowMs">;
-
-/** What has to be known of an ask that another process carries out, or may have carried out. */
-export interface Shared {
-  /** See `OpenCapability.invoke`. */
-  readonly once?: string | undefined;
-  /** Whether it counts as no effect, because it changes nothing. */
-  readonly isRepeatable?: boolean;
-}

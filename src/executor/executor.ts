@@ -1,6 +1,5 @@
 import type { ErrorCode } from "../base/errors.ts";
 import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
-import type { Delegator } from "../base/protocol/delegated.ts";
 import type { Failure, RunLimits } from "../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../base/protocol/script.ts";
 import type { Progress } from "../base/result.ts";
@@ -8,7 +7,6 @@ import type { LedgerClaim } from "../base/ledger-claim.ts";
 import type { FleetStats } from "./fleet-state.ts";
 
 export type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
-export type { Delegator, Told } from "../base/protocol/delegated.ts";
 
 /** A call as an executor takes it. */
 export interface Job {
@@ -50,8 +48,6 @@ export interface Job {
   readonly isResumed?: boolean;
   /** What another process has to know to say in our place how it ended, where one may. */
   readonly ticket?: LedgerClaim | undefined;
-  /** Who is told what is carried out where the call runs, in the broker's place. Nobody where nothing may be. */
-  readonly delegator?: Delegator | null;
   /** Takes the reply: once, and without throwing. */
   settle(reply: Reply): void;
 }

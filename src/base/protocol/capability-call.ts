@@ -14,10 +14,6 @@ export interface CapabilityCall {
   readonly method: string;
   /** JSON. */
   readonly args: string;
-  /** Whether it only is to be known, because the machine that runs the call carries it out: `Delegator.tell` says what came of it. */
-  readonly isDelegated?: boolean;
-  /** What that machine has used by now of what the capability bounds by itself, where it has. */
-  readonly used?: readonly number[];
 }
 
 /** The broker's answer. `diverged`: a call that was run again asked something else than before, so it must end. */

@@ -6,7 +6,7 @@ import type { CallSession } from "../../broker/session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "../../broker/capabilities/capability.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall, Delegator, Executor, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, CapabilityCall, Executor, Job, Reply } from "../../executor/executor.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
@@ -163,10 +163,6 @@ export class EngineCall implements QueueEntry, Job {
       this.#grants,
     );
     return this.#session;
-  }
-
-  get delegator(): Delegator | null {
-    return this.#grants?.isForMachines === true ? (this.#open().delegator ?? null) : null;
   }
 
   plan(): string {

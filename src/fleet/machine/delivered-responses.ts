@@ -23,16 +23,6 @@ export class DeliveredResponses {
     return this.#asked > 0;
   }
 
-  /** Whether a step is one that the call asks for the first time, when it has heard all that earlier starts of it had. */
-  isNew(attempt: number, step: number): boolean {
-    return step > this.#asked && this.given(attempt) === this.#answers.length;
-  }
-
-  /** How many answers a start has been given. */
-  given(attempt: number): number {
-    return attempt === this.#attempt ? this.#given : 0;
-  }
-
   /** A step that the call had not asked before: answers that were on their way then come after it. */
   noteAsk(step: number, heard: number | undefined): void {
     if (step <= this.#asked) return;

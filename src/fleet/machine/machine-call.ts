@@ -3,8 +3,6 @@ import type { CapabilityResponse, CapabilityCall, Job, Reply } from "../../execu
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
-import type { Portable } from "../../broker/capabilities/capability.ts";
-import { type Delegate, NOT_DONE } from "./delegate.ts";
 import { writeReply } from "./fleet-reply.ts";
 import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
@@ -17,14 +15,10 @@ export interface MachineCallHost {
   readonly start: number;
   /** Says something to the call's server. */
   send(message: MachineMessage): void;
-  /** … something for which nobody waits. */
-  note(message: MachineMessage): void;
   /** It waits for its server, and needs no slot; or no longer. */
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
-  /** Whether its server hears all that was said by now before it hears of another machine that has the call. */
-  isHeard(): Promise<boolean>;
   /** Its server is gone, and it asks for something. */
   onAlone(call: MachineCall): void;
   /** `end`: what others may be told of it, if its server is lost before it has heard. */
@@ -40,8 +34,6 @@ export interface ComingCall {
   readonly resumption: Resumption | undefined;
   /** Where its end may be left. */
   readonly kept: KeptCall | null;
-  /** Who carries out here what it asks, where its server leaves that to machines. */
-  readonly delegate: Delegate | null;
 }
 
 interface OpenAsk {
@@ -51,7 +43,7 @@ interface OpenAsk {
   looks: number;
 }
 
-/** A call of a server as this machine's executor takes it: what it asks, its server answers, or leaves to it. */
+/** A call of a server as this machine's executor takes it: what it asks, its server answers. */
 export class MachineCall implements Job {
   /** Its number here. */
   readonly run: number;
@@ -64,16 +56,13 @@ export class MachineCall implements Job {
   readonly #host: MachineCallHost;
   readonly #heard: DeliveredResponses;
   #lines: LogLines | null = null;
-  readonly #delegate: Delegate | null;
-  /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
-  #untold: MachineMessage[] = [];
   /** Asks that are not answered yet, by attempt and step. */
   readonly #asks = new Map<string, OpenAsk>();
   #isWaiting = false;
   #isOrphan = false;
   isOver = false;
 
-  constructor(run: number, { data, script, limits, resumption, kept, delegate }: ComingCall, host: MachineCallHost) {
+  constructor(run: number, { data, script, limits, resumption, kept }: ComingCall, host: MachineCallHost) {
     this.run = run;
     this.script = script;
     this.limits = limits;
@@ -82,7 +71,6 @@ export class MachineCall implements Job {
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new DeliveredResponses(resumption?.asked ?? 0, resumption?.plan ?? "");
     this.kept = kept;
-    this.#delegate = delegate;
     this.#host = host;
   }
 
@@ -119,13 +107,9 @@ export class MachineCall implements Job {
   }
 
   ask(asked: CapabilityCall): Promise<CapabilityResponse> {
-    const { step, heard, capability } = asked;
+    const { step, heard } = asked;
     const attempt = this.#before + asked.attempt;
-    const isNew = !this.#isOrphan && this.#heard.isNew(attempt, step);
-    const portable = isNew ? (this.#delegate?.take(asked) ?? null) : null;
     this.#heard.noteAsk(step, heard);
-    const used = this.#delegate?.used(capability);
-    const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
     const message = {
       kind: "ask",
       run: this.data.run,
@@ -133,57 +117,17 @@ export class MachineCall implements Job {
       job: this.#host.id,
       ...asked,
       attempt,
-      ...more,
     } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
-    else if (portable === null) this.#host.send(message);
-    else this.#noteDelegated(message);
-    const answer = new Promise<CapabilityResponse>((resolve) => {
+    else this.#host.send(message);
+    return new Promise<CapabilityResponse>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
     });
-    if (portable !== null) void this.#carryOut({ ...asked, attempt }, portable);
-    return answer;
-  }
-
-  /**
-   * The server hears of it before anything that comes of it, so that another machine does not take another way: of what is only
-   * read some time, of a write before it is done.
-   */
-  async #carryOut(ask: CapabilityCall, portable: Portable): Promise<void> {
-    const { step, attempt } = ask;
-    const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
-    if (this.isOver) return;
-    const done = mayBegin ? await this.#delegate?.carryOut(ask, portable) : NOT_DONE;
-    if (this.isOver || done === undefined) return;
-    const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
-    const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
-    const answer = done.answer === null ? null : JSON.stringify(done.answer);
-    const which = { run: this.data.run, start: this.#host.start, step, attempt };
-    const told = { kind: "told", ...which, ...done, ...when, answer } as const;
-    if (isAwaited) this.#noteDelegated(told);
-    else {
-      this.#untold.push(told);
-      this.#host.send(told);
-    }
-    if (done.answer !== null) this.#answer(attempt, step, done.answer);
-  }
-
-  /** Says something that goes with what comes next, and again with what has to be said again. */
-  #noteDelegated(message: MachineMessage): void {
-    this.#untold.push(message);
-    this.#host.note(message);
   }
 
   /** What its server says to something that it has asked. */
   answer(attempt: number, step: number, answer: CapabilityResponse): void {
-    if (answer.kind === "value") this.#delegate?.noteAnswer(answer.json);
-    // Mail keeps its order, so it has heard of all that was carried out before.
-    this.#untold = this.#untold.filter((said) => "step" in said && said.step > step);
-    this.#answer(attempt, step, answer);
-  }
-
-  #answer(attempt: number, step: number, answer: CapabilityResponse): void {
     const key = `${attempt} ${step}`;
     const asked = this.#asks.get(key);
     if (asked === undefined) return;
@@ -196,13 +140,9 @@ export class MachineCall implements Job {
   /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
   repeatAsks(): void {
     this.#lines?.look();
-    let isDue = false;
     for (const asked of this.#asks.values()) {
       const looks = ++asked.looks;
       if (looks <= 1 || (looks & (looks - 1)) !== 0) continue;
-      // An ask is not heard before those that came before it.
-      if (!isDue) for (const said of this.#untold) this.#host.send(said);
-      isDue = true;
       this.#host.send(asked.message);
     }
   }
@@ -235,7 +175,6 @@ export class MachineCall implements Job {
   onRestart(attempts: number): void {
     // Nobody waits for what an earlier start has asked.
     this.#asks.clear();
-    this.#untold = [];
     this.#noteWait();
     this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
   }
@@ -264,7 +203,6 @@ export class MachineCall implements Job {
   #end(end: CallEnd | null): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.#delegate?.[Symbol.dispose]();
     this.#asks.clear();
     this.#noteWait();
     this.#host.onEnd(this, end);

@@ -1,12 +1,10 @@
 import { readFailure, readProgress } from "../../base/protocol/payload.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts";
-import type { Delegation } from "../../base/protocol/delegation.ts";
-import { readAnswer, readLines } from "../wire/read-message.ts";
+import { readLines } from "../wire/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, CapabilityCall, Job } from "../../executor/executor.ts";
+import type { CapabilityResponse, Job } from "../../executor/executor.ts";
 import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -28,8 +26,6 @@ export class FleetCall extends DispatchedCall {
   /** Responses of this start, by step. */
   #answers: Map<number, Promise<CapabilityResponse>> | null = null;
   #answering = 0;
-  /** Steps whose responses have reached the call on its machine. */
-  #heard: Set<number> | null = null;
 
   constructor(job: Job, nowMs: number, isInspection = false) {
     super(job, nowMs);
@@ -44,7 +40,6 @@ export class FleetCall extends DispatchedCall {
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
   take(nowMs: number): void {
-    if (this.attempts > 0) this.job.delegator?.loseMachine();
     this.#before = this.attempts;
     this.attempts++;
     this.giveTime(nowMs);
@@ -79,7 +74,7 @@ export class FleetCall extends DispatchedCall {
    * an ask that is still missing has none, and comes again as well.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse> | null {
-    const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = asked;
+    const { step, attempt, nowMs, heard, capability, method, args } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
     this.#answering = attempt;
@@ -87,35 +82,10 @@ export class FleetCall extends DispatchedCall {
     if (known !== undefined) return known;
     this.#asked = Math.max(this.#asked, step);
     this.attempts = Math.max(this.attempts, attempt);
-    const more = {
-      ...(heard === undefined ? {} : { heard }),
-      ...(isDelegated === undefined ? {} : { isDelegated }),
-      ...(used === undefined ? {} : { used }),
-    };
+    const more = heard === undefined ? {} : { heard };
     const answer = this.job.ask({ step, attempt, nowMs, ...more, capability, method, args });
     this.#answers.set(step, answer);
     return answer;
-  }
-
-  /** Its machine has carried out what it asked, or was to. Throws where that cannot be read. */
-  tell(said: Extract<MachineMessage, { readonly kind: "told" }>): void {
-    const { kind: _kind, run: _run, start: _start, answer, ...told } = said;
-    const read = answer === null ? null : readAnswer(answer);
-    if (read?.kind === "diverged") throw new ProtocolError("what was carried out is no way that a call took");
-    // Of what it has not asked it can have heard nothing.
-    if (read !== null && told.heard !== undefined && told.step <= this.#asked)
-      (this.#heard ??= new Set()).add(told.step);
-    this.job.delegator?.tell({ ...told, answer: read });
-  }
-
-  /** Whether it has heard on its machine what came of something that was carried out there. */
-  hasHeard({ step, isDelegated }: Pick<CapabilityCall, "step" | "isDelegated">): boolean {
-    return isDelegated === true && this.#heard?.has(step) === true;
-  }
-
-  /** What its machine may carry out. A machine knows of its own asks only, so it is the first one or none. */
-  get delegation(): Delegation | null {
-    return this.attempts > 0 ? null : (this.job.delegator?.delegation ?? null);
   }
 
   /** Lines from that with this number on. What earlier starts wrote comes again, and has been told. */

@@ -4,7 +4,6 @@ import type { Claim } from "../gate/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
 import { TextFailure } from "../texts/text-failure.ts";
-import type { Delegated, Delegation } from "../../base/protocol/delegation.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import { seedOf } from "../../base/protocol/seed.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
@@ -204,7 +203,6 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const delegations: Delegated[] = [];
     const places = new Map<unknown, number>();
     const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
@@ -218,11 +216,6 @@ export class Sender {
       if (script === undefined) return [];
       const command = job.command === undefined ? {} : { command: job.command };
       const { ticket } = call;
-      const { delegation } = call;
-      const delegated = ({ name, ...of }: Delegation) => ({
-        name,
-        of: place(delegations, JSON.stringify(of), () => of),
-      });
       return {
         run,
         ...(ticket === undefined ? {} : { ticket }),
@@ -235,7 +228,6 @@ export class Sender {
         seed: seedOf(this.#options.entropyKey, `${run}`),
         nowMs,
         stream: job.stream,
-        ...(delegation === null ? {} : { delegated: delegated(delegation) }),
       };
     });
     const { protocol: v, server } = this.#options;
@@ -248,7 +240,6 @@ export class Sender {
       calls,
       ...(isInspection ? { isInspection } : {}),
       ...(isAgain ? { isAgain } : {}),
-      ...(delegations.length > 0 ? { delegations } : {}),
     };
   }
 }

@@ -79,16 +79,9 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   if (!isCount(message["run"]) || !isStart(message["start"])) return false;
   switch (message["kind"]) {
     case "ask": {
-      const { job, step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
+      const { job, step, attempt, nowMs, heard, capability, method, args } = message;
       const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
-      const isMarked = (isDelegated === undefined || isDelegated === true) && isUsed(used);
-      return isShort(job) && isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
-    }
-    case "told": {
-      const { step, attempt, heard, answer, outcome, durationMs, used, refused } = message;
-      const isPlaced = isStart(step) && isStart(attempt) && (heard === undefined || isCount(heard));
-      const isSaid = (answer === null || isText(answer)) && OUTCOMES.has(outcome) && isTime(durationMs);
-      return isPlaced && isSaid && isUsed(used) && (refused === undefined || (isObject(refused) && isRefused(refused)));
+      return isShort(job) && isPlaced && isText(capability) && isText(method) && isText(args);
     }
     case "log": {
       const { at, lines, isFull } = message;
@@ -106,19 +99,6 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     default:
       return false;
   }
-}
-
-/** What came of something that a machine carried out. */
-const OUTCOMES: ReadonlySet<unknown> = new Set(["ok", "denied", "failed", "limit"]);
-/** Numbers of what a capability bounds by itself. */
-const USED_MAX = 16;
-
-function isUsed(used: unknown): boolean {
-  return used === undefined || (Array.isArray(used) && used.length <= USED_MAX && used.every(isCount));
-}
-
-function isRefused({ asked, granted, remedy }: Fields): boolean {
-  return isText(asked) && isText(granted) && isText(remedy);
 }
 
 function isReply(reply: Fields): reply is Fields & FleetReply {

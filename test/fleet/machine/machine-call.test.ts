@@ -59,13 +59,11 @@ function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
     nowMs: 0,
     stream: false,
   };
-  const coming = { data, script: SCRIPT, limits: LIMITS, resumption, kept, delegate: null };
+  const coming = { data, script: SCRIPT, limits: LIMITS, resumption, kept };
   const call = new MachineCall(1, coming, {
     id: "job",
     start: 1,
     send: ({ kind }) => void sent.push(kind),
-    note: ({ kind }) => void sent.push(kind),
-    isHeard: () => Promise.resolve(true),
     onWait: () => undefined,
     refusedForMs: () => 0,
     onAlone: () => alone.resolve(),

@@ -8,7 +8,6 @@ import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
 import { type Part, readPart } from "./part.ts";
 import { Permission } from "./permission.ts";
-import { portableRequest } from "./portable.ts";
 import { type Leave, Places } from "./places.ts";
 import { type Hop, readTarget } from "./redirect.ts";
 import type { Piece } from "./response-body.ts";
@@ -81,7 +80,6 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
     },
-    portable: portableRequest,
     open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
     close: () => connections.close(),
   };
@@ -120,22 +118,6 @@ class FetchSession implements OpenCapability {
     if (method === "read") return this.#read(id);
     this.#drop(id, new FetchFailure("the request was cancelled"));
     return null;
-  }
-
-  /** What waits for its turn is as good as sent: who asks later comes after it, wherever that is. */
-  used(): readonly number[] {
-    const [bytes = 0, requests = 0] = this.#host.permission.used;
-    let waiting = 0;
-    for (const { exchange } of this.#exchanges.values()) if (exchange.isWaiting) waiting++;
-    return [bytes, requests + waiting];
-  }
-
-  noteUsed(used: readonly number[]): void {
-    this.#host.permission.noteUsed(used);
-  }
-
-  handOver(): void {
-    this.#host.permission.handOver();
   }
 
   close(): void {
