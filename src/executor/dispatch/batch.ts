@@ -51,14 +51,15 @@ export class Batch implements WorkItem {
     const { stream } = first.job;
     const { run, ownIsolate } = first;
     // A call that was answered before starts again alone.
-    const plan = this.size === 1 ? (first.job.plan?.() ?? "") : "";
+    const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const how = { stream, ownIsolate, plan };
     return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }
 
 /** What most calls do without: an operation of the tool, and a seed of their own. */
-function writeMore({ command, seed }: Pick<Job, "command" | "seed">): string {
+function writeMore({ command, replay }: Job): string {
+  const seed = replay?.seed;
   if (seed !== undefined) return `,${JSON.stringify(command ?? null)},${JSON.stringify(seed)}`;
   return command === undefined ? "" : `,${JSON.stringify(command)}`;
 }

@@ -1,8 +1,8 @@
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { Job, Reply } from "../executor.ts";
+import type { Job, CallReply } from "../executor.ts";
 
 /** What a call has used up and written when it ends. */
-type CallUsage = Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">;
+type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">;
 
 /** A job between its dispatch and its reply. It settles once, whatever happens to the workers that run it. */
 export abstract class DispatchedCall {
@@ -15,7 +15,7 @@ export abstract class DispatchedCall {
   nowMs = 0;
   isOver = false;
   /** Takes the reply before the job does. */
-  onEnd: ((reply: Reply) => void) | null = null;
+  onEnd: ((reply: CallReply) => void) | null = null;
   readonly #dispatchedMs: number;
   #firstStartMs: number | null = null;
   /** Log lines handed on so far: each start writes the same ones again. */
@@ -60,7 +60,7 @@ export abstract class DispatchedCall {
   }
 
   protected settle(
-    outcome: Reply["outcome"],
+    outcome: CallReply["outcome"],
     { cpuMs, heapBytes, logs, dropped, heard }: CallUsage,
     nowMs: number,
   ): void {

@@ -198,7 +198,7 @@ export class Dispatcher implements WorkerConnectionListener {
       case "progress":
         return this.#flightOn(lane, message.run)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
-        return this.#flightOn(lane, message.run)?.job.onTimed?.(message.step, message.nowMs);
+        return this.#flightOn(lane, message.run)?.job.replay?.onTimed(message.step, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = lane.load(message.run);

@@ -20,7 +20,7 @@ export class LocalCall extends DispatchedCall {
   constructor(job: Job, nowMs: number) {
     super(job, nowMs);
     // Responses are replayed in an order that only a message of its own can carry.
-    this.alone = job.isResumed === true;
+    this.alone = job.replay?.isResumed === true;
   }
 
   /** Starts the call on a worker: its own time begins. */
@@ -31,7 +31,7 @@ export class LocalCall extends DispatchedCall {
     this.hasAsked = false;
     this.deadlineMs = nowMs + this.job.limits.wallMs;
     if (this.hasStarted) return;
-    this.nowMs = this.job.nowMs ?? Date.now();
+    this.nowMs = this.job.replay?.nowMs ?? Date.now();
     this.recordStart(nowMs);
   }
 

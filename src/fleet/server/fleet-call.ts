@@ -30,12 +30,12 @@ export class FleetCall extends DispatchedCall {
   constructor(job: Job, nowMs: number, isInspection = false) {
     super(job, nowMs);
     this.isInspection = isInspection;
-    this.nowMs = job.nowMs ?? Date.now();
+    this.nowMs = job.replay?.nowMs ?? Date.now();
   }
 
   /** Only of one that is sent for the first time: of another nobody but its server knows what it has done. */
   get ticket(): LedgerClaim | undefined {
-    return this.#losses === 0 ? this.job.ticket : undefined;
+    return this.#losses === 0 ? this.job.fleet?.ticket : undefined;
   }
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
@@ -60,7 +60,7 @@ export class FleetCall extends DispatchedCall {
 
   /** What another machine has to know of it. */
   get resumption(): Resumption {
-    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.plan?.() ?? "" };
+    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.replay?.plan() ?? "" };
   }
 
   /** Its machine lost the executor that ran it, and starts it again there. */
