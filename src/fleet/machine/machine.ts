@@ -10,7 +10,7 @@ import { MessageOutbox } from "../wire/mailbox.ts";
 import { Heartbeat } from "../wire/members.ts";
 import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../wire/messages.ts";
 import { readServerMessage } from "../wire/read-message.ts";
-import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
+import { openTextStore, readBucketCredentials, requireSigner } from "../texts/open-store.ts";
 import { TextReader } from "../texts/texts.ts";
 import type { RedisLedgerOptions } from "../../store/calls/ledger.ts";
 import { RedisLedger } from "../../store/calls/redis-ledger.ts";
@@ -67,6 +67,7 @@ export interface Machine extends AsyncDisposable {
  * cannot be used; with a `TypeError` where an option is wrong.
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
+  await requireSigner(options.store);
   return FleetMachine.start(options, await bundlePrelude());
 }
 
