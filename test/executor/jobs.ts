@@ -5,7 +5,7 @@ import type {
   ExecutorEvents,
   Job,
   Recycling,
-  Reply,
+  CallReply,
   EmitExecutorEvent,
 } from "../../src/executor/executor.ts";
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
@@ -24,7 +24,7 @@ export interface Bench extends AsyncDisposable {
   readonly batches: number[];
   job(script: ToolScript, args?: unknown, extra?: JobExtra): TestJob;
   /** Runs a job and waits for its reply. */
-  run(job: TestJob): Promise<Reply>;
+  run(job: TestJob): Promise<CallReply>;
 }
 
 /** What an executor told: the event, and its name. */
@@ -32,7 +32,7 @@ export type TestEvent = { readonly name: keyof ExecutorEvents } & { readonly [ke
 
 /** A job whose reply can be waited for. */
 interface TestJob extends Job {
-  readonly reply: Promise<Reply>;
+  readonly reply: Promise<CallReply>;
 }
 
 interface JobExtra {
@@ -125,7 +125,7 @@ function limitsOf(limits: Partial<Limits> | undefined): Limits {
 }
 
 function settling() {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const { promise, resolve } = Promise.withResolvers<CallReply>();
   return { reply: promise, settle: resolve };
 }
 

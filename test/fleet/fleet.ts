@@ -36,8 +36,6 @@ export interface MachineSettings {
   readonly isLogged?: boolean;
   /** What it has of time to drain after SIGTERM. */
   readonly drainMs?: number;
-  /** Where the servers keep what tools store. */
-  readonly kv?: string;
   /** Runs before the program: `ip netns exec NAME` for example. */
   readonly within?: readonly string[];
 }

@@ -142,17 +142,6 @@ describe("mail", () => {
     outbox.close();
   });
 
-  test("is said to be there when it is, also after some was refused", async () => {
-    const outbox = new MessageOutbox<string>({ ...member(), protocolOf: () => PROTOCOL });
-    const [barred, open] = [member().id, member().id];
-    await connection.client.set(KEYS.of("mail", barred), "no box");
-    outbox.send(barred, "text");
-    expect(await outbox.delivered(10_000)).toBe(false);
-    outbox.send(open, "text");
-    expect(await outbox.delivered(10_000)).toBe(true);
-    outbox.close();
-  });
-
   test("that was read is taken away when no more comes", async () => {
     const [from, to] = [member(), member()];
     const outbox = new MessageOutbox<string>({ ...from, protocolOf: () => PROTOCOL });

@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import { within } from "../../base/deadline.ts";
 import type { Executor } from "../../executor/executor.ts";
-import type { Broker } from "../../broker/broker.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
 import { wordsOf } from "../wire/damage.ts";
@@ -15,7 +14,6 @@ import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
 import { ServerMonitor } from "./server-monitor.ts";
 import type { Puller } from "./puller.ts";
-import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
@@ -36,11 +34,6 @@ export interface JobsHost {
   readonly scripts: ToolScripts;
   readonly slots: Slots;
   readonly keyed: KeyedCalls | undefined;
-  /** Carries out what servers leave to machines. */
-  readonly broker: Broker;
-  readonly stores: SharedStores;
-  /** Whether Redis has all that was said by now. */
-  delivered(): Promise<boolean>;
   readonly logger: MachineLogger | undefined;
   readonly protocols: readonly number[];
   /** A job cannot be read, and is dropped. */
@@ -125,7 +118,6 @@ export class MachineJobs {
         send: (server, message) => this.#host.send(server, message),
         note: (server, message) => this.#host.note(server, message),
         limits: (limits) => this.#limits.getOrMake(JSON.stringify(limits), () => limits),
-        isHeard: async (one) => (await this.#host.delivered()) && (await one.puller.holds(one.bull, one.token)),
         onEnd: (ended) => this.#onEnd(ended),
       },
     );

@@ -79,12 +79,6 @@ export class Puller {
     );
   }
 
-  /** Whether a job still is this machine's: then it stays so for a while. */
-  async holds(job: BullJob, token: string): Promise<boolean> {
-    const lost = await valueIn(HOLDS_MS, this.#locks.extend([job.id ?? ""], [token]));
-    return lost?.length === 0;
-  }
-
   /** Lets another machine have a job, at once. */
   async giveBack(job: BullJob, token: string): Promise<void> {
     this.#letGo(job, token);

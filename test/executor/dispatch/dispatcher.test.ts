@@ -168,12 +168,12 @@ test("a call that was taken back after it had asked is answered when it asks aga
   const ask = encodeToHost({
     kind: "ask",
     run: 12,
-    ask: 1,
+    step: 1,
     nowMs: 1,
     heard: 0,
     capability: "a",
     method: "b",
-    payload: "1",
+    args: "1",
   });
   say(ask);
   say(encodeToHost({ kind: "ran", run: 11, cpuMs: 0.01, heapBytes: 1, outcomes: "+11\t" }));

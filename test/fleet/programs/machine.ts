@@ -12,7 +12,6 @@ const {
   isLogged = false,
   drainMs = 10_000,
   ledger,
-  kv,
 } = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
@@ -24,7 +23,6 @@ const machine = await startMachine({
   secret,
   slots,
   workers,
-  delegate: { kv: kv === undefined ? undefined : { url: kv } },
   ledger: idempotency.kind === "redis" ? idempotency : undefined,
   executor: resolveExecutorOptions("process"),
   logger: { info: log, warn: log },

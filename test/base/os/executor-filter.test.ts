@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { seccompFilter } from "../../../src/executor/process/seccomp.ts";
-import { ALLOWED, CHECKED } from "../../../src/executor/process/syscalls.ts";
+import { ALLOWED, CHECKED, executorFilter } from "../../../src/base/os/executor-filter.ts";
 
 /** What the kernel tells a filter of a system call. */
 interface Call {
@@ -53,7 +52,7 @@ describe.each([
   ["x64", 0],
   ["arm64", 1],
 ] as const)("the filter for %s", (architecture, column) => {
-  const program = seccompFilter(architecture) ?? new Uint8Array();
+  const program = executorFilter(architecture) ?? new Uint8Array();
   const audit = AUDIT[architecture];
   const call = (name: keyof typeof CHECKED, args: readonly bigint[]) =>
     decide(program, { audit, number: CHECKED[name][column], args });
@@ -122,7 +121,7 @@ describe.each([
 });
 
 test("there is no filter for a processor whose numbers are not known", () => {
-  expect(seccompFilter("riscv64")).toBeNull();
+  expect(executorFilter("riscv64")).toBeNull();
 });
 
 test.each([
