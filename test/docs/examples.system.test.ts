@@ -19,6 +19,7 @@ test.each(names.filter((name) => !ELSEWHERE.includes(name)))(
     const { expected, printed } = await runExample(name);
     expect(printed).toBe(expected);
   },
+  90_000,
 );
 
 test("the list of examples names each of them", () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { ROOT } from "./linked-folder.ts";
 
@@ -25,14 +25,15 @@ export interface Command {
   readonly prints: readonly string[];
 }
 
-/** All pages that people read: the README, the documents, the examples and the ecosystems' guides. */
+/** All pages that people read: the project's own, the documents, the examples and the ecosystems' guides. */
 export function readPages(): readonly Page[] {
   const below = (folder: string) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
       .map((name) => `${folder}/${name.split(sep).join("/")}`)
       .filter((name) => name.endsWith(".md") && !name.includes("/node_modules/"));
-  const guides = below("src/ecosystems");
-  return ["README.md", ...below("docs"), ...below("examples"), ...guides].map(readPage);
+  const ofProject = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "src/README.md"];
+  const found = ofProject.filter((name) => existsSync(join(ROOT, name)));
+  return [...found, ...below("docs"), ...below("examples"), ...below("src/ecosystems")].map(readPage);
 }
 
 /** A page by its path from the root. */
