@@ -1,5 +1,5 @@
 import type { Broker } from "../broker/broker.ts";
-import { type Finding, findUncovered } from "../broker/findings.ts";
+import { type Finding, findUncovered } from "../broker/grants.ts";
 import { pointerSegment } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import type { ToolRegistry } from "../tool/registry.ts";

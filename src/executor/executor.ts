@@ -1,12 +1,12 @@
 import type { ErrorCode } from "../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
 import type { Failure, RunLimits } from "../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../base/protocol/script.ts";
 import type { Progress } from "../base/result.ts";
 import type { LedgerClaim } from "../base/ledger-claim.ts";
 import type { FleetStats } from "./fleet-state.ts";
 
-export type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
+export type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
 
 /** A call as an executor takes it. */
 export interface Job {
@@ -29,10 +29,10 @@ export interface Job {
   /** Whether `onLog` wants lines as they come, and `onProgress` how far the call has come. */
   readonly stream: boolean;
   /** Hands a capability call to the broker. Never rejects. */
-  ask(ask: CapabilityCall): Promise<CapabilityResponse>;
+  ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged>;
   onLog(line: string): void;
   onProgress?(progress: Progress): void;
-  /** The answers that its earlier starts were given, as `PlannedAnswer[]` in JSON; empty text where there are none. */
+  /** When it gets the responses that its earlier starts got: a `ReplayPlan` in JSON, or empty text. */
   plan?(): string;
   /** An answer reached the call later, by the call's clock, than it was given. */
   onTimed?(step: number, nowMs: number): void;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findUncovered } from "../../src/broker/findings.ts";
+import { findUncovered } from "../../src/broker/grants.ts";
 import { Grants } from "../../src/broker/grants.ts";
 import type { Policy } from "../../src/broker/policy.ts";
 import { type CapabilityRequest, matchesName } from "../../src/broker/capabilities/capability.ts";

@@ -69,8 +69,8 @@ export interface GrantKind<Value> {
 export interface MethodShape {
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
-  /** Nothing is changed by it: a call that is lost after it may be run again by anybody. */
-  readonly isRead?: boolean;
+  /** Whether it changes nothing, so that a call may be tried again after it. `args`: as its schema lets them through. Default: false. */
+  readonly isRead?: boolean | ((args: unknown) => boolean);
 }
 
 /** Runs another tool on a call's behalf: within what is left of its time, cancelled with it. */

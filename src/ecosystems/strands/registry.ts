@@ -28,7 +28,7 @@ export interface RegistryOptions {
   readonly engine?: Engine;
   /**
    * The folder of tools, or several folders and modules; of tools with the same name the last one stays. Default: the
-   * engine's own `calculator`, `echo` and `js_exec`.
+   * engine's own `calculator`, `echo`, `js_exec`, and `python_exec` where Pyodide is installed.
    */
   readonly tools?: ToolPlace | readonly ToolPlace[];
   /** What full paths begin with. Default: `strands_cli.tools`, as in the documents. */
@@ -46,7 +46,8 @@ const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
 const TAKEN = "Tool name is that of another tool of the engine, skipping";
 
-const OWN_TOOLS = ["calculator", "echo", "js_exec"] as const;
+/** `python_exec` is left out, with a warning, where Pyodide is not installed. */
+const OWN_TOOLS = ["calculator", "echo", "js_exec", "python_exec"] as const;
 const ELSEWHERE = "a tools folder of your own";
 
 /** Of a process: the first call makes it. */

@@ -1,12 +1,12 @@
 import { ChildBudget } from "./child-budget.ts";
 import { concludeCall } from "./call-conclusion.ts";
 import type { Grants } from "../../broker/grants.ts";
-import type { BrokerSubject } from "../../broker/subject.ts";
-import type { CallSession } from "../../broker/session.ts";
+import type { BrokeredCall } from "../../broker/capability-invoker.ts";
+import type { CallSession } from "../../broker/call-session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "../../broker/capabilities/capability.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall, Executor, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged, Executor, Job, Reply } from "../../executor/executor.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
@@ -36,7 +36,7 @@ export interface CallBroker {
   /** What the policy in force gives. */
   readonly grants?: Grants;
   /** `grants`: what was in force when the call began. */
-  open(subject: BrokerSubject, grants: Grants | undefined): CallSession;
+  open(subject: BrokeredCall, grants: Grants | undefined): CallSession;
 }
 
 /** What is known of a call when it is admitted. */
@@ -139,10 +139,10 @@ export class EngineCall implements QueueEntry, Job {
     return this.ticketOf(markOf(this.tool)) ?? undefined;
   }
 
-  ask(ask: CapabilityCall): Promise<CapabilityResponse> {
+  ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
     const session = this.#open();
-    if (this.trace === null) return session.ask(ask);
-    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
+    if (this.trace === null) return session.invoke(call);
+    return this.trace.ask(call, session.journal.find(call.step) !== undefined, () => session.invoke(call));
   }
 
   #open(): CallSession {
@@ -170,7 +170,7 @@ export class EngineCall implements QueueEntry, Job {
   }
 
   onTimed(step: number, nowMs: number): void {
-    this.#session?.journal.noteTime(step, nowMs);
+    this.#session?.journal.recordTime(step, nowMs);
   }
 
   onStart(startMs: number, nowMs: number): void {

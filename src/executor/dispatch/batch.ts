@@ -1,7 +1,7 @@
 import type { RunMessage } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
-import type { DispatchedCall } from "./dispatched-call.ts";
+import type { LocalCall } from "./local-call.ts";
 import type { WorkItem } from "./work-item.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
@@ -10,12 +10,12 @@ export class Batch implements WorkItem {
   readonly script: ToolScript;
   readonly tenant: string;
   readonly pace: TurnTimeEstimate;
-  readonly flights: readonly DispatchedCall[];
+  readonly flights: readonly LocalCall[];
   readonly expectedMs: number;
   readonly isLong: boolean;
   readonly isSlow: boolean;
 
-  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate, flights: readonly DispatchedCall[]) {
+  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate, flights: readonly LocalCall[]) {
     this.script = script;
     this.tenant = tenant;
     this.pace = pace;

@@ -1,5 +1,5 @@
 import { readPlan } from "../wire/read-message.ts";
-import type { PlannedResponse } from "../../base/protocol/messages.ts";
+import type { ReplayPlan } from "../../base/protocol/messages.ts";
 
 /**
  * What a call was answered and when, as its server's journal knows it: a call that starts again on this machine has to hear it in
@@ -50,9 +50,10 @@ export class DeliveredResponses {
     if (answer !== undefined) answer.nowMs = nowMs;
   }
 
-  /** `PlannedAnswer[]` as JSON, or empty text. */
+  /** A `ReplayPlan` as JSON, or empty text. */
   plan(): string {
     if (this.#answers.length === 0) return "";
-    return JSON.stringify(this.#answers.map(({ asked, nowMs }): PlannedResponse => [asked, nowMs]));
+    const plan: ReplayPlan = this.#answers.map(({ asked, nowMs }) => [asked, nowMs] as const);
+    return JSON.stringify(plan);
   }
 }

@@ -1,5 +1,5 @@
 import { ERRORS } from "../../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, Diverged, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
@@ -38,7 +38,7 @@ export interface ComingCall {
 
 interface OpenAsk {
   readonly message: MachineMessage;
-  readonly resolve: (answer: CapabilityResponse) => void;
+  readonly resolve: (answer: CapabilityResponse | Diverged) => void;
   /** How often it was looked at. */
   looks: number;
 }
@@ -106,7 +106,7 @@ export class MachineCall implements Job {
     return this.limits.queueMs;
   }
 
-  ask(asked: CapabilityCall): Promise<CapabilityResponse> {
+  ask(asked: CapabilityCall): Promise<CapabilityResponse | Diverged> {
     const { step, heard } = asked;
     const attempt = this.#before + asked.attempt;
     this.#heard.noteAsk(step, heard);
@@ -120,14 +120,14 @@ export class MachineCall implements Job {
     } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
     else this.#host.send(message);
-    return new Promise<CapabilityResponse>((resolve) => {
+    return new Promise<CapabilityResponse | Diverged>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
     });
   }
 
   /** What its server says to something that it has asked. */
-  answer(attempt: number, step: number, answer: CapabilityResponse): void {
+  answer(attempt: number, step: number, answer: CapabilityResponse | Diverged): void {
     const key = `${attempt} ${step}`;
     const asked = this.#asks.get(key);
     if (asked === undefined) return;

@@ -77,7 +77,7 @@ export interface Resumption {
   readonly run: number;
   /** How often it was started. */
   readonly attempts: number;
-  /** How many steps it had asked, and what it was answered: `PlannedAnswer[]` as JSON, or empty text. */
+  /** How many steps it had asked, and when it got responses: a `ReplayPlan` as JSON, or empty text. */
   readonly asked: number;
   readonly plan: string;
 }
@@ -127,7 +127,7 @@ export type ServerMessage =
       readonly run: number;
       readonly step: number;
       readonly attempt: number;
-      /** An `Answer` as JSON. */
+      /** A `CapabilityResponse` or `Diverged` as JSON. */
       readonly answer: string;
     }
   /** Of this start of this job: the same call may have come to the machine once more. */

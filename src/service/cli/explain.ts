@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { Explanation } from "../../engine/explanation.ts";
-import type { Finding } from "../../broker/findings.ts";
+import type { Finding } from "../../broker/grants.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { explainWorkflow } from "./explain-workflow.ts";
 import { openEngine, readConfig } from "./open-engine.ts";

@@ -39,6 +39,8 @@ const CONNECTED_WAIT_MS = 30_000;
 /** A body that has come whole by then goes with the answer's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 const WHOLE_WAIT_MS = 20;
+/** HTTP methods that change nothing on a server. */
+const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** A tool that speaks past its own `fetch` may name requests as it likes. */
 const OPEN_MAX = 1_000;
 
@@ -76,7 +78,7 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
     name: "fetch",
     grants: fetchGrants,
     methods: {
-      request: { input: REQUEST },
+      request: { input: REQUEST, isRead: (args) => READING.has((args as FetchRequest).method.toUpperCase()) },
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
     },
