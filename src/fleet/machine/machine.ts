@@ -94,7 +94,7 @@ class FleetMachine implements Machine {
     executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor,
   ) {
     const fleet = new Fleet(options, "machine");
-    const { connection, bulk, keys, seal, payloads, id } = fleet;
+    const { connection, bulk, keys, seal, payloads, id, timings } = fleet;
     this.#fleet = fleet;
     this.#slots = new Slots(options.slots);
     this.#metrics = new MachineMetrics(() => this.stats(), options.registry);
@@ -115,6 +115,7 @@ class FleetMachine implements Machine {
     this.#inbox = new Inbox({
       ...mail,
       protocols,
+      timings,
       read: readServerMessage,
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
@@ -131,9 +132,10 @@ class FleetMachine implements Machine {
       texts: new TextReader({ connection: bulk, keys, seal, store }),
       send: (server, message) => this.#outbox.send(server, message),
       onForget: (key) => this.#executor.forget(key),
+      answerMs: timings.answerMs,
     });
     const { ledger, logger } = options;
-    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger);
+    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger, timings);
     this.#jobs = new MachineJobs({
       fleet,
       executor: this.#executor,
