@@ -211,6 +211,15 @@ export const ERROR_TEXTS = {
     message: 'tool "greet" has ended too many executors',
     details: { retryAfterMs: 30000 },
   },
+  missing_package: {
+    meaning: "The configuration needs an optional package that is not installed. Nothing ran.",
+    causes: [
+      "`executor: { kind: \"queue\" }` or a Redis store, without `bullmq` or `ioredis`.",
+      "A Python tool, without `pyodide`.",
+    ],
+    message: 'executor "queue" needs the packages bullmq and ioredis, which are not installed',
+    details: { command: "npm install bullmq@^6.7 ioredis@^6" },
+  },
   engine_closed: {
     meaning: "The engine closes or is closed. Calls that had not ended were stopped.",
     causes: ["The server got SIGTERM.", "The host program called `engine.close()`."],
