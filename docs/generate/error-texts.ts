@@ -21,6 +21,9 @@ const GRANTED = "GET, HEAD to https://api.example.com (at most 5242880 bytes and
 const REMEDY =
   'add "https://evil.example" to fetch.origins and "GET" to fetch.methods, in the tool\'s capabilities and in allow of a policy rule';
 
+const NO_BUILT_INS =
+  'imports "node:fs" at greet.js:1: Node built-ins do not exist inside an isolate; ask for a capability instead';
+
 export const ERROR_TEXTS = {
   tool_not_found: {
     meaning: "The engine has no tool of this name. Nothing ran.",
@@ -117,7 +120,8 @@ export const ERROR_TEXTS = {
       "A package lacks a file that its contract demands.",
       "The runtime is missing: Python needs the package `pyodide`.",
     ],
-    message: 'tool "greet" greet.ts:1:15: imports "node:fs", which tools do not have',
+    message: `tool "greet" ${NO_BUILT_INS}`,
+    details: { errors: [NO_BUILT_INS] },
   },
   cpu_limit: {
     meaning: "The call used more processor time than it may. It was stopped.",
@@ -222,6 +226,15 @@ export const ERROR_TEXTS = {
     causes: ["The tool crashes or exhausts its executor again and again."],
     message: 'tool "greet" has ended too many executors',
     details: { retryAfterMs: 30000 },
+  },
+  missing_package: {
+    meaning: "The configuration needs an optional package that is not installed. Nothing ran.",
+    causes: [
+      '`executor: { kind: "queue" }` or a Redis store, without `bullmq` or `ioredis`.',
+      "A Python tool, without `pyodide`.",
+    ],
+    message: 'executor "queue" needs the packages bullmq and ioredis, which are not installed',
+    details: { command: "npm install bullmq@^6.7 ioredis@^6" },
   },
   engine_closed: {
     meaning: "The engine closes or is closed. Calls that had not ended were stopped.",

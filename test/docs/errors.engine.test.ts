@@ -3,6 +3,7 @@ import { ERROR_TEXTS, type ErrorText } from "../../docs/generate/error-texts.ts"
 import {
   createEngine,
   defineCapability,
+  GloveboxError,
   type Engine,
   type ErrorCode,
   type ExecuteOptions,
@@ -101,6 +102,17 @@ test.each<[code: ErrorCode, tool: string, args?: object, options?: ExecuteOption
   const { message, details }: ErrorText = ERROR_TEXTS[code];
   expect(error?.code).toBe(code);
   expect(exampleOf(error?.message, error?.details)).toEqual(exampleOf(message, details));
+});
+
+test("the page of load_error shows the error as it is", async () => {
+  const source = 'import fs from "node:fs";\nexport default () => fs;';
+  const refused: unknown = await engine
+    .register({ name: "greet", description: "Greets.", source })
+    .catch((error: unknown) => error);
+  if (!(refused instanceof GloveboxError)) throw new Error("it was registered");
+  const { message, details }: ErrorText = ERROR_TEXTS.load_error;
+  expect(refused.code).toBe("load_error");
+  expect(exampleOf(refused.message, refused.details)).toEqual(exampleOf(message, details));
 });
 
 /** What an example shows, without its numbers and its stack: those are of a single call. */

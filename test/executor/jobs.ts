@@ -13,7 +13,7 @@ import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
-import { startFleet, type TestFleet } from "../fleet/fleet.ts";
+import { startFleet, type TestFleet, TIMINGS } from "../fleet/fleet.ts";
 import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 
 /** An executor under test, with what it told and a way to make jobs for it. */
@@ -110,6 +110,7 @@ export function queueOptions({ url, name }: Pick<TestFleet, "url" | "name">) {
     store: undefined,
     lostMs: 10_000,
     codeMaxBytes: 16 * 1024 ** 2,
+    timings: TIMINGS,
     ...caps,
   };
 }
