@@ -181,6 +181,13 @@ export const ERRORS = {
     blame: "operator",
     advice: "Mend what `idempotency.path` or `.url` names: the message says what is wrong with it.",
   },
+  missing_package: {
+    type: "MissingPackageError",
+    http: 503,
+    retryable: false,
+    blame: "operator",
+    advice: "Install the optional packages that the message names: `details.command` is the command.",
+  },
   executor_crashed: {
     type: "ExecutorCrashedError",
     http: 200,
@@ -246,4 +253,14 @@ export class GloveboxError extends Error {
 /** Whether a string is one of the table's codes: for text that comes from outside. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERRORS, value);
+}
+
+/** An error as a worker or a capability reports it. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Class name of what the tool threw. */
+  readonly type?: string;
+  /** V8's stack inside the isolate, not yet mapped to the tool's own lines. */
+  readonly stack?: string;
 }

@@ -1,3 +1,4 @@
+// needs: redis
 import { expect, test } from "vitest";
 import { seedOf } from "../load/dice.ts";
 import { runFleetChaos } from "./chaos.ts";

@@ -4,6 +4,7 @@ import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS } from "../config/e
 import type { Config } from "../config/schema.ts";
 import type { MachineOptions } from "../../fleet/machine/machine.ts";
 import { FLEET_DEFAULT, resolveOptions, WORKERS_DEFAULT } from "../../engine/options.ts";
+import { importOptional } from "../../base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
 import { forgetKeys } from "./service-keys.ts";
@@ -50,7 +51,8 @@ async function work({ config }: Options, command: Command): Promise<void> {
   forgetKeys(process.env, values);
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
-  const { startMachine } = await import("../../fleet/machine/machine.ts");
+  const load = () => import("../../fleet/machine/machine.ts");
+  const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(() => orUsage(startMachine({ ...machine, logger })), service);
 }
 
@@ -63,16 +65,14 @@ async function decide(
       EXIT.USAGE,
       "say where the fleet's Redis is: --redis URL, GLOVEBOX_EXECUTOR__URL or executor.url",
     );
-  const { executor, workers, idempotency, fetch, kv } = resolveOptions(engineOptions(values));
+  const { executor, workers, idempotency } = resolveOptions(engineOptions(values));
   if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
   const { slots, ...door } = machineSettings(values.machine, workers);
   const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox } = executor;
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
   const isolates = { warmIsolates, rssMb, spare, recycle, sandbox };
-  // What servers keep in a file is not for machines.
-  const delegate = { fetch, kv: "url" in kv ? kv : undefined };
   return {
-    machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates, delegate },
+    machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates },
     service: { fleet, ...door },
   };
 }

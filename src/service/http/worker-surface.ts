@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { fastify, type FastifyError, type FastifyInstance } from "fastify";
+import type { FastifyError, FastifyInstance } from "fastify";
 import { Registry } from "prom-client";
 import type { Machine } from "../../fleet/machine/machine.ts";
 import type { MachineStats } from "../../fleet/machine/machine-stats.ts";
@@ -35,7 +35,7 @@ export interface WorkerDoor extends AsyncDisposable {
  * here, and nothing of what tools are given or say, so nobody is asked for a key. Rejects where it cannot listen.
  */
 export async function openWorkerDoor(watched: WatchedMachine, host: string, port: number): Promise<WorkerDoor> {
-  const app = createDoor();
+  const app = await createDoor();
   addProbes(app, watched);
   await app.ready();
   try {
@@ -54,7 +54,8 @@ export async function openWorkerDoor(watched: WatchedMachine, host: string, port
   return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, [Symbol.asyncDispose]: close };
 }
 
-function createDoor(): FastifyInstance {
+async function createDoor(): Promise<FastifyInstance> {
+  const { fastify } = await import("fastify");
   const app = fastify({
     bodyLimit: BODY_BYTES,
     connectionTimeout: KEEP_ALIVE_MS,

@@ -1,3 +1,4 @@
+// needs: prometheus
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { collectDefaultMetrics, Registry } from "prom-client";

@@ -1,13 +1,16 @@
 import { timingSafeEqual } from "node:crypto";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { KeyOptions } from "../../../src/service/access/key-options.ts";
-import { Keys } from "../../../src/service/access/keys.ts";
-import { createKey } from "../../../src/service/access/secret.ts";
 
 vi.mock(import("node:crypto"), async (load) => {
   const crypto = await load();
   return { ...crypto, timingSafeEqual: vi.fn<typeof crypto.timingSafeEqual>(crypto.timingSafeEqual) };
 });
+
+// Unit tests share a process: what other files loaded has the real function.
+vi.resetModules();
+const { Keys } = await import("../../../src/service/access/keys.ts");
+const { createKey } = await import("../../../src/service/access/secret.ts");
 
 const COUNT = 50;
 const made = Array.from({ length: COUNT }, () => createKey());

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { WAITING } from "./waiting.ts";
 
 const TESTS = fileURLToPath(new URL("../../..", import.meta.url));
-export const SEEDS = join(TESTS, "contract/seeds.md");
+export const SEEDS = join(TESTS, "tool/contracts/suite/seeds.md");
 
 /** One thing that the documents ask for. */
 export interface Row {
