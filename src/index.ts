@@ -10,10 +10,10 @@ export {
   type HandlerCall,
 } from "./broker/capabilities/custom.ts";
 export type { CapabilityEvent, CapabilityOutcome } from "./broker/capability-event.ts";
-export type { Finding } from "./broker/findings.ts";
+export type { Finding } from "./broker/grants.ts";
 export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./engine/explanation.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
-export type { LastRefusal } from "./broker/last-refusal.ts";
+export type { LastRefusal } from "./broker/capability-invoker.ts";
 export type { RateLimit } from "./broker/capabilities/rate-limit.ts";
 export { ConfigError, loadConfig } from "./service/config/load.ts";
 export type { Config } from "./service/config/schema.ts";

@@ -254,3 +254,13 @@ export class GloveboxError extends Error {
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERRORS, value);
 }
+
+/** An error as a worker or a capability reports it. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Class name of what the tool threw. */
+  readonly type?: string;
+  /** V8's stack inside the isolate, not yet mapped to the tool's own lines. */
+  readonly stack?: string;
+}

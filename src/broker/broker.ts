@@ -5,44 +5,42 @@ import { compileSchema } from "../base/schema/schema.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";
-import type { BrokerSubject } from "./subject.ts";
-import { BrokerSession } from "./session.ts";
-import type { MethodChecks, SessionHost } from "./session-host.ts";
+import { BrokerSession } from "./call-session.ts";
+import type { BrokeredCall, CheckedMethod, InvokerHost } from "./capability-invoker.ts";
 
-/** How long capabilities may take to give back what they hold. */
+/** How long capabilities may take to release what they hold. */
 const CLOSE_MS = 5_000;
 
-/** What the broker needs of its engine. */
 export interface BrokerOptions {
   readonly capabilities: readonly Capability[];
   readonly policy: Policy;
-  /** Takes secrets out of what is said to tools. */
+  /** Removes secrets from what reaches tools. */
   readonly redact: (text: string) => string;
   readonly onOutcome: (event: CapabilityEvent) => void;
 }
 
-/** Grants and carries out what tools ask of the host: all authority goes through here, and everything is journaled. */
-export class Broker implements SessionHost {
+/** Grants and carries out capability calls: all authority of tools goes through the broker, and every capability call is journaled. */
+export class Broker implements InvokerHost {
   readonly redact: (text: string) => string;
   #grants: Grants;
-  readonly #checks = new Map<string, MethodChecks>();
+  readonly #methods = new Map<string, CheckedMethod>();
   readonly #onOutcome: BrokerOptions["onOutcome"];
-  /** What ended calls still give back. */
+  /** Ended calls that still release what they held. */
   readonly #closing = new Set<Promise<void>>();
 
-  /** Throws a `TypeError` where the policy, and a `GloveboxError` where a schema is none. */
+  /** Throws a `TypeError` where the policy is invalid, and a `GloveboxError` where a schema is. */
   constructor({ capabilities, policy, redact, onOutcome }: BrokerOptions) {
     this.#grants = new Grants(new Map(capabilities.map((capability) => [capability.name, capability])), policy);
     this.redact = redact;
     this.#onOutcome = onOutcome;
   }
 
-  /** What the policy in force gives: another object for each policy, so that calls can keep the one they began with. */
+  /** The grants of the policy in force: another object for each policy, so that a call keeps the one it began with. */
   get grants(): Grants {
     return this.#grants;
   }
 
-  /** What another policy would give. Throws a `TypeError` where it is none. */
+  /** The grants of another policy. Throws a `TypeError` where it is invalid. */
   grantsOf(policy: Policy): Grants {
     return new Grants(this.#grants.capabilities, policy);
   }
@@ -52,43 +50,47 @@ export class Broker implements SessionHost {
     this.#grants = grants;
   }
 
-  /** `grants`: what was in force when the call began. */
-  open(subject: BrokerSubject, grants: Grants = this.#grants): BrokerSession {
-    return new BrokerSession(this, subject, grants);
+  /** `grants`: those in force when the call began. */
+  open(caller: BrokeredCall, grants: Grants = this.#grants): BrokerSession {
+    return new BrokerSession(this, caller, grants);
   }
 
-  /** Nothing where the capability has no such method. Throws where its schema is none. */
-  checks({ name, methods }: Capability, method: string): MethodChecks | undefined {
-    const shape = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  /** Nothing where the capability has no such method. Throws where its schema is invalid. */
+  method({ name: capability, methods }: Capability, name: string): CheckedMethod | undefined {
+    const shape = Object.hasOwn(methods, name) ? methods[name] : undefined;
     if (shape === undefined) return undefined;
-    const key = `${name}.${method}`;
-    let checks = this.#checks.get(key);
-    if (checks === undefined) {
+    const key = `${capability}.${name}`;
+    let method = this.#methods.get(key);
+    if (method === undefined) {
       const { input, output, isRead = false } = shape;
-      checks = {
-        isRead,
+      method = {
+        isRead: typeof isRead === "function" ? isRead : () => isRead,
         input: input === undefined ? null : compileSchema(input, "inputSchema"),
         output: output === undefined ? null : compileSchema(output, "outputSchema"),
       };
-      this.#checks.set(key, checks);
+      this.#methods.set(key, method);
     }
-    return checks;
+    return method;
   }
 
-  note(subject: BrokerSubject, ask: CapabilityCall, outcome: CapabilityOutcome, cost?: Partial<CapabilityEvent>): void {
-    const event = new CapabilityEvent(subject, ask, outcome, cost);
+  record(
+    caller: BrokeredCall,
+    call: CapabilityCall,
+    outcome: CapabilityOutcome,
+    details?: Partial<CapabilityEvent>,
+  ): void {
+    const event = new CapabilityEvent(caller, call, outcome, details);
     this.#onOutcome(event);
-    subject.onOutcome?.(event);
+    caller.onOutcome?.(event);
   }
 
-  /** Waits, when the broker closes, for what an ended call gives back. */
   track(closing: void | Promise<void>): void {
     if (closing === undefined) return;
     const done = closing.catch(() => undefined).then(() => void this.#closing.delete(done));
     this.#closing.add(done);
   }
 
-  /** Resolves when ended calls have given everything back, and the capabilities are closed; or when that takes too long. */
+  /** Resolves when ended calls have released everything, and the capabilities are closed; or when that takes too long. */
   close(): Promise<void> {
     return within(CLOSE_MS, this.#close());
   }

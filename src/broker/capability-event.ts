@@ -4,10 +4,10 @@ import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 /** How a capability call ended. */
 export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";
 
-/** Whose capability call it is. */
-/** Whose ask it was. */
-export interface EventSubject {
+/** The call that made a capability call. */
+export interface CallIdentity {
   readonly callId: string;
+  /** The call of the tool that called the tool. */
   readonly parentId?: string | undefined;
   readonly tool: string;
   readonly tenant: string;
@@ -18,23 +18,23 @@ export class CapabilityEvent {
   readonly capability: string;
   readonly method: string;
   readonly callId: string;
-  /** The call on whose behalf the call is made, where a tool called it. */
+  /** The call of the tool that called the tool. */
   readonly parentId: string | undefined;
   readonly tool: string;
   readonly tenant: string;
-  /** Counts the call's asks from 1. */
+  /** Number of the capability call within its call, from 1. */
   readonly step: number;
   readonly outcome: CapabilityOutcome;
-  /** The rules of the policy that give the call something of it, by their places from 0. */
+  /** Indices of the policy rules that grant it. */
   readonly rules: readonly number[];
-  /** UTF-16 units of the arguments' and the answer's JSON. */
+  /** UTF-16 units of the JSON of the arguments and of the response. */
   readonly argsLength: number;
   readonly answerLength: number;
   readonly durationMs: number;
   readonly #args: string;
 
   constructor(
-    { callId, parentId, tool, tenant }: EventSubject,
+    { callId, parentId, tool, tenant }: CallIdentity,
     { capability, method, args, step }: CapabilityCall,
     outcome: CapabilityOutcome,
     { rules = [], answerLength = 0, durationMs = 0 }: Partial<CapabilityEvent> = {},
@@ -54,13 +54,13 @@ export class CapabilityEvent {
     this.#args = args;
   }
 
-  /** SHA-256 of the arguments' JSON, in hexadecimal: made only for who asks for it. */
+  /** SHA-256 of the arguments' JSON, in hexadecimal. */
   get argsHash(): string {
     return createHash("sha256").update(this.#args).digest("hex");
   }
 }
 
-/** A method's own name, without the step of its progress. */
+/** The name of a method without the step of its progress. */
 export function methodName(method: string): string {
   return method.replace(/\$(?:begin|next|end)$/, "");
 }

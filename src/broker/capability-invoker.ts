@@ -1,57 +1,115 @@
+import type { ErrorCode } from "../base/errors.ts";
+import { describeExcess } from "../base/json.ts";
+import type { Limits } from "../base/limits.ts";
+import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
+import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-call.ts";
+import type { Validator } from "../base/schema/schema.ts";
+import { describeViolations } from "../base/schema/violation.ts";
 import {
+  type CallBinary,
+  type CallTool,
+  type Capability,
   CapabilityRefusal,
   LimitReached,
   type OpenCall,
   type OpenCapability,
   type Refused,
 } from "./capabilities/capability.ts";
-import type { ErrorCode } from "../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
-import type { Told } from "../base/protocol/delegated.ts";
-import { describeExcess } from "../base/json.ts";
-import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/continuation.ts";
-import { describeViolations } from "../base/schema/violation.ts";
-import type { Decision, Grants } from "./grants.ts";
-import type { LastRefusal } from "./last-refusal.ts";
-import type { MethodChecks, SessionHost } from "./session-host.ts";
-import type { BrokerSubject, InvokeOutcome, Shared } from "./subject.ts";
-import { CODES, exchange, labelOf, MESSAGE_MAX, messageOf } from "./wording.ts";
+import { type CallIdentity, type CapabilityEvent, type CapabilityOutcome, methodName } from "./capability-event.ts";
+import type { Decision, Grants, GrantSubject } from "./grants.ts";
+
+/** The call on whose behalf the broker acts. */
+export interface BrokeredCall extends GrantSubject, CallIdentity {
+  readonly tenant: string;
+  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
+  readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+  /** The binary of a tool that is one. */
+  readonly binary?: CallBinary | undefined;
+  /** Gets each event that the host gets of this call. */
+  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
+}
+
+/** A method with its schemas compiled, which happens when it is first called. */
+export interface CheckedMethod {
+  readonly input: Validator | null;
+  readonly output: Validator | null;
+  /** See `MethodShape`. */
+  readonly isRead: (args: unknown) => boolean;
+}
+
+/** The broker as its sessions use it. */
+export interface InvokerHost {
+  readonly redact: (text: string) => string;
+  /** Nothing where the capability has no such method. */
+  method(capability: Capability, name: string): CheckedMethod | undefined;
+  record(
+    caller: BrokeredCall,
+    call: CapabilityCall,
+    outcome: CapabilityOutcome,
+    details?: Partial<CapabilityEvent>,
+  ): void;
+  /** Waits, when the broker closes, until an ended call has released what it held. */
+  track(closing: void | Promise<void>): void;
+}
+
+/** The last refusal of a call: for whoever reads its message in the call's result. */
+export interface LastRefusal extends Refused {
+  readonly message: string;
+  readonly capability: string;
+}
+
+/** A capability as it was granted to the call, or refused; opened with the first capability call that uses it. */
+interface DecidedCapability {
+  readonly decision: Decision;
+  /** Indices of the policy rules that grant it. */
+  readonly rules: readonly number[];
+  open: OpenCapability | null;
+}
+
+/** One capability call while it is carried out. */
+interface Invocation {
+  readonly call: CapabilityCall;
+  readonly capability: DecidedCapability;
+  /** `fetch.request` */
+  readonly label: string;
+  readonly startMs: number;
+}
 
 /** One for all: to make one takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
+/** Longest message of a failed capability call, and of a handler's error that is read, in characters. */
+const MESSAGE_MAX = 2_000;
+const MESSAGE_READ_MAX = 20_000;
+const LABEL_MAX = 130;
+const CODES = {
+  denied: "capability_denied",
+  limit: "capability_limit",
+  failed: "capability_failed",
+} as const satisfies Partial<Record<CapabilityOutcome, ErrorCode>>;
 
-/** What the call was decided to have of a capability, and what serves it. */
-interface Opened {
-  readonly decision: Decision;
-  open: OpenCapability | null;
-  /** What others have used of it on the call's behalf. */
-  usedElsewhere: readonly number[] | null;
-}
-
-/** Carries out what one call asks: within its grants, the schemas of methods, and its limits. It keeps no journal. */
+/** Carries out the capability calls of one call: within its grants, the schemas of methods, and its limits. It keeps no journal. */
 export class CapabilityInvoker implements Disposable {
-  readonly #host: SessionHost;
-  readonly #subject: BrokerSubject;
-  readonly #grants: Pick<Grants, "decide">;
-  readonly #opened = new Map<string, Opened>();
-  #call: OpenCall | null = null;
+  readonly #host: InvokerHost;
+  readonly #caller: BrokeredCall;
+  readonly #grants: Grants;
+  readonly #capabilities = new Map<string, DecidedCapability>();
+  #openCall: OpenCall | null = null;
   /** Made only where a handler asks for its signal. */
   #abort: AbortController | null = null;
   #isEnded = false;
+  /** Characters of arguments and responses. */
   #length = 0;
-  /** What was asked of capabilities, and what only goes on with that. */
   #calls = 0;
   #continuations = 0;
   #effects = 0;
   #lastRefusal: LastRefusal | null = null;
 
-  constructor(host: SessionHost, subject: BrokerSubject, grants: Pick<Grants, "decide">) {
+  constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
     this.#host = host;
-    this.#subject = subject;
+    this.#caller = caller;
     this.#grants = grants;
   }
 
-  /** How many handlers were called: what they did cannot be undone. */
   get effects(): number {
     return this.#effects;
   }
@@ -60,182 +118,125 @@ export class CapabilityInvoker implements Disposable {
     return this.#lastRefusal;
   }
 
-  /** Counts an ask, and says whether it is further beyond the limits than a worker lets one be. */
+  /** Counts a capability call, and says whether it is further beyond the limits than a worker lets one be. */
   isBeyond({ capability, method }: CapabilityCall): boolean {
     if (isContinuation(capability, method)) return ++this.#continuations > CONTINUATIONS_MAX;
-    return ++this.#calls > this.#subject.limits.capabilityCalls + 1;
+    return ++this.#calls > this.#caller.limits.capabilityCalls + 1;
   }
 
-  /**
-   * Carries out an ask that was counted. Never rejects: whatever goes wrong on the way, also in telling what went wrong, the tool
-   * gets an answer.
-   */
-  async perform(ask: CapabilityCall, shared?: Shared): Promise<InvokeOutcome> {
-    const askedMs = performance.now();
+  /** Carries out a capability call that was counted. Never rejects: also a failure to describe a failure is a response. */
+  async invoke(call: CapabilityCall): Promise<CapabilityResponse> {
+    const startMs = performance.now();
     try {
-      return await this.#perform(ask, askedMs, shared);
+      return await this.#carryOut({ call, capability: this.#decide(call.capability), label: labelOf(call), startMs });
     } catch {
-      this.#host.note(this.#subject, ask, "failed");
-      return { kind: "failure", failure: { code: "capability_failed", message: "the broker could not answer" } };
+      this.#host.record(this.#caller, call, "failed");
+      const message = "the broker could not carry out the capability call";
+      const nowMs = call.nowMs + Math.round(performance.now() - startMs);
+      return { kind: "failure", nowMs, failure: { code: "capability_failed", message } };
     }
   }
 
-  /** Counts what was exchanged with the call on other ways than this one. */
-  noteLength(length: number): void {
-    this.#length += length;
-  }
-
-  /** What the call has used of what a capability bounds by itself, where it does. */
-  used(name: string): readonly number[] | undefined {
-    return this.#opened.get(name)?.open?.used?.();
-  }
-
-  /** Others go on with what a capability bounds. */
-  handOver(name: string): void {
-    this.#opened.get(name)?.open?.handOver?.();
-  }
-
-  /** Others have used so much of it on the call's behalf. */
-  noteUsed(name: string, used: readonly number[]): void {
-    this.decide(name).usedElsewhere = used;
-  }
-
-  /** Whether an answer is further beyond the limits than what machines carry out beside this can come to. */
-  isTooLong(answer: CapabilityResponse): boolean {
-    return answer.kind === "value" && this.#length + answer.json.length > 2 * this.#subject.limits.capabilityBytes;
-  }
-
-  /** Counts and tells what a worker machine has carried out of what this is asked for. */
-  noteTold(ask: CapabilityCall, { answer, outcome, durationMs, used, refused }: Told): void {
-    if (answer === null) return;
-    const answerLength = answer.kind === "value" ? answer.json.length : 0;
-    this.#length += ask.args.length + answerLength;
-    if (this.isWrite(ask)) this.#effects++;
-    if (used !== undefined) this.noteUsed(ask.capability, used);
-    if (refused !== undefined && answer.kind === "failure") {
-      this.#lastRefusal = { message: answer.failure.message, capability: ask.capability, ...refused };
-    }
-    this.#host.note(this.#subject, ask, outcome, { rules: this.rules(ask.capability), answerLength, durationMs });
-  }
-
-  /** Whether something that a machine carries out changes anything. */
-  isWrite({ capability, method, args }: CapabilityCall): boolean {
-    const { decision } = this.decide(capability);
-    return decision.isGranted && decision.capability.portable?.(method, JSON.parse(args))?.kind === "write";
-  }
-
-  decide(name: string): Opened {
-    let opened = this.#opened.get(name);
-    if (opened === undefined) {
-      opened = { decision: this.#grants.decide(this.#subject, name), open: null, usedElsewhere: null };
-      this.#opened.set(name, opened);
-    }
-    return opened;
-  }
-
-  /** The rules that give the call something of a capability. */
+  /** Indices of the policy rules that grant a capability that the call has used. */
   rules(name: string): readonly number[] {
-    const decision = this.#opened.get(name)?.decision;
-    return decision?.isGranted === true ? decision.granted.map(({ rule }) => rule) : [];
+    return this.#capabilities.get(name)?.rules ?? [];
   }
 
-  /** Tells handlers that nobody waits for them any more, and gives back what capabilities hold. */
+  /** Aborts handlers that are still running, and releases what capabilities hold. */
   [Symbol.dispose](): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#abort?.abort(ENDED);
-    for (const { open } of this.#opened.values()) this.#close(open);
+    for (const { open } of this.#capabilities.values()) this.#close(open);
   }
 
   #close(open: OpenCapability | null): void {
     try {
       this.#host.track(open?.close?.());
     } catch {
-      // The call has ended, and nobody is left to tell.
+      // The call has ended, so nothing can report it.
     }
   }
 
-  async #perform(ask: CapabilityCall, askedMs: number, shared: Shared | undefined): Promise<InvokeOutcome> {
-    const { capabilityCalls, capabilityBytes } = this.#subject.limits;
-    const opened = this.decide(ask.capability);
-    const { decision } = opened;
-    if (!decision.isGranted) return this.#refuse(ask, askedMs, "denied", decision.message, decision.refused);
-    this.#length += ask.args.length;
-    if (this.#calls > capabilityCalls) return this.#exceed(ask, askedMs, `ask the host ${capabilityCalls} times`);
-    if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
-    const label = labelOf(ask);
+  #decide(name: string): DecidedCapability {
+    let capability = this.#capabilities.get(name);
+    if (capability === undefined) {
+      const decision = this.#grants.decide(this.#caller, name);
+      const rules = decision.isGranted ? decision.granted.map(({ rule }) => rule) : [];
+      capability = { decision, rules, open: null };
+      this.#capabilities.set(name, capability);
+    }
+    return capability;
+  }
+
+  async #carryOut(invocation: Invocation): Promise<CapabilityResponse> {
+    const { call, capability, label } = invocation;
+    const { decision } = capability;
+    if (!decision.isGranted) return this.#refuse(invocation, "denied", decision.message, decision.refused);
+    this.#length += call.args.length;
+    const { capabilityCalls, capabilityBytes } = this.#caller.limits;
+    if (this.#calls > capabilityCalls) {
+      return this.#exceed(invocation, "capabilityCalls", `make ${capabilityCalls} capability calls`);
+    }
+    if (this.#length > capabilityBytes) return this.#exceedBytes(invocation);
+    let effects = 0;
     try {
-      return await this.#invoke(ask, askedMs, opened, decision, label, shared);
+      const method = this.#host.method(decision.capability, call.method);
+      if (method === undefined) return this.#fail(invocation, "failed", `${label} does not exist`);
+      const excess = describeExcess(call.args);
+      if (excess !== null) return this.#fail(invocation, "failed", `the arguments of ${label} are ${excess}`);
+      const args: unknown = JSON.parse(call.args);
+      const violations = method.input?.check(args) ?? [];
+      if (violations.length > 0) {
+        const message = `the arguments of ${label} do not match its schema: ${describeViolations(violations)}`;
+        return this.#fail(invocation, "failed", message);
+      }
+      capability.open ??= decision.capability.open(this.#callToOpenFor(), valuesOf(decision));
+      effects = method.isRead(args) ? 0 : 1;
+      this.#effects += effects;
+      return this.#respond(invocation, method, await capability.open.invoke(call.method, args));
     } catch (error) {
       if (error instanceof CapabilityRefusal) {
-        return this.#refuse(ask, askedMs, error.outcome, error.message, error.refused);
+        // A refused capability call has changed nothing.
+        this.#effects -= effects;
+        return this.#refuse(invocation, error.outcome, error.message, error.refused);
       }
-      if (error instanceof LimitReached) return this.#fail(ask, askedMs, "limit", error.message, error.code);
-      return this.#fail(ask, askedMs, "failed", `${label} failed: ${messageOf(error, this.#host.redact)}`);
+      if (error instanceof LimitReached) return this.#fail(invocation, "limit", error.message, error.code);
+      return this.#fail(invocation, "failed", `${label} failed: ${messageOf(error, this.#host.redact)}`);
     }
   }
 
-  async #invoke(
-    ask: CapabilityCall,
-    askedMs: number,
-    opened: Opened,
-    { capability, granted }: Extract<Decision, { isGranted: true }>,
-    label: string,
-    { once, isRepeatable = false }: Shared = {},
-  ): Promise<InvokeOutcome> {
-    const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
-    const checks = this.#host.checks(capability, ask.method);
-    if (checks === undefined) return fail(`there is no ${label}`);
-    const excess = describeExcess(ask.args);
-    if (excess !== null) return fail(`${label} was called with arguments ${excess}`);
-    const args: unknown = JSON.parse(ask.args);
-    const wrong = checks.input?.check(args) ?? [];
-    if (wrong.length > 0) return fail(`${label} was called with wrong arguments: ${describeViolations(wrong)}`);
-    const open = (opened.open ??= capability.open(
-      this.#openCall(),
-      granted.map(({ value }) => value),
-    ));
-    if (opened.usedElsewhere !== null) open.noteUsed?.(opened.usedElsewhere);
-    if (checks.isRead || isRepeatable)
-      return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args), label);
-    this.#effects++;
-    try {
-      return this.#answer(ask, askedMs, checks, await open.invoke(ask.method, args, once), label);
-    } catch (error) {
-      // What was refused has not happened.
-      if (error instanceof CapabilityRefusal) this.#effects--;
-      throw error;
-    }
-  }
-
-  #answer(ask: CapabilityCall, askedMs: number, checks: MethodChecks, value: unknown, label: string): InvokeOutcome {
-    const fail = (message: string) => this.#fail(ask, askedMs, "failed", message);
+  #respond(invocation: Invocation, { output }: CheckedMethod, value: unknown): CapabilityResponse {
+    const { call, capability, label, startMs } = invocation;
     const written = value === undefined ? "null" : JSON.stringify(value);
-    if (typeof written !== "string") return fail(`${label} gave no JSON value`);
+    if (typeof written !== "string") return this.#fail(invocation, "failed", `${label} returned no JSON value`);
     // Whatever a handler, a file or a variable holds, no secret reaches a tool.
     const json = this.#host.redact(written);
-    const odd = checks.output?.check(JSON.parse(json) as unknown) ?? [];
-    if (odd.length > 0) return fail(`${label} gave a value that its schema does not allow`);
+    if (output !== null && output.check(JSON.parse(json) as unknown).length > 0) {
+      return this.#fail(invocation, "failed", `${label} returned a value that does not match its schema`);
+    }
     this.#length += json.length;
-    const { capabilityBytes } = this.#subject.limits;
-    if (this.#length > capabilityBytes) return this.#exceed(ask, askedMs, exchange(capabilityBytes));
-    const durationMs = performance.now() - askedMs;
-    const rules = this.rules(ask.capability);
-    this.#host.note(this.#subject, ask, "ok", { rules, answerLength: json.length, durationMs });
-    return { kind: "value", json };
+    if (this.#length > this.#caller.limits.capabilityBytes) return this.#exceedBytes(invocation);
+    const durationMs = performance.now() - startMs;
+    this.#host.record(this.#caller, call, "ok", {
+      rules: capability.rules,
+      answerLength: json.length,
+      durationMs,
+    });
+    return { kind: "value", nowMs: call.nowMs + Math.round(durationMs), json };
   }
 
-  #openCall(): OpenCall {
-    if (this.#call !== null) return this.#call;
-    const { callId, tool, tenant, callTool, binary } = this.#subject;
+  #callToOpenFor(): OpenCall {
+    if (this.#openCall !== null) return this.#openCall;
+    const { callId, tool, tenant, callTool, binary } = this.#caller;
     const signal = () => this.#signal();
-    this.#call = {
+    this.#openCall = {
       callId,
       tool,
       callTool: (name, args) => callTool(name, args, this.#signal()),
       grantsOf: (name) => {
-        const { decision } = this.decide(name);
-        return decision.isGranted ? decision.granted.map(({ value }) => value) : [];
+        const { decision } = this.#decide(name);
+        return decision.isGranted ? valuesOf(decision) : [];
       },
       get signal() {
         return signal();
@@ -243,7 +244,7 @@ export class CapabilityInvoker implements Disposable {
       ...(tenant === "" ? {} : { tenant }),
       ...(binary === undefined ? {} : { binary }),
     };
-    return this.#call;
+    return this.#openCall;
   }
 
   #signal(): AbortSignal {
@@ -252,46 +253,63 @@ export class CapabilityInvoker implements Disposable {
     return this.#abort.signal;
   }
 
-  #exceed(ask: CapabilityCall, askedMs: number, what: string): InvokeOutcome {
-    return this.#refuse(ask, askedMs, "limit", `a call may ${what}`, {
-      asked: labelOf(ask),
-      granted: what,
-      remedy: "raise limits.capabilityCalls or limits.capabilityBytes of the tool",
+  #exceed(invocation: Invocation, limit: keyof BrokeredCall["limits"], granted: string): CapabilityResponse {
+    return this.#refuse(invocation, "limit", `a call may ${granted}`, {
+      asked: invocation.label,
+      granted,
+      remedy: `raise limits.${limit} of the tool`,
     });
   }
 
-  #refuse(
-    ask: CapabilityCall,
-    askedMs: number,
-    outcome: "denied" | "limit",
-    why: string,
-    refused: Refused,
-  ): InvokeOutcome {
+  #exceedBytes(invocation: Invocation): CapabilityResponse {
+    const { capabilityBytes } = this.#caller.limits;
+    return this.#exceed(invocation, "capabilityBytes", `exchange ${capabilityBytes} bytes with the host`);
+  }
+
+  #refuse(invocation: Invocation, outcome: "denied" | "limit", reason: string, refused: Refused): CapabilityResponse {
     const { redact } = this.#host;
-    const [asked, granted, remedy] = [refused.asked, refused.granted, refused.remedy].map(redact) as [
-      string,
-      string,
-      string,
-    ];
-    const message = `${why}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
-    const said = this.#fail(ask, askedMs, outcome, message);
-    const capability = ask.capability.slice(0, 64);
-    if (said.kind === "failure") {
-      this.#lastRefusal = { message: said.failure.message, capability, asked, granted, remedy };
-    }
-    return said;
+    const asked = redact(refused.asked);
+    const granted = redact(refused.granted);
+    const remedy = redact(refused.remedy);
+    const text = `${reason}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
+    const response = this.#fail(invocation, outcome, text);
+    const { message } = response.failure;
+    this.#lastRefusal = { message, capability: invocation.call.capability.slice(0, 64), asked, granted, remedy };
+    return response;
   }
 
   #fail(
-    ask: CapabilityCall,
-    askedMs: number,
+    { call, capability: { rules }, startMs }: Invocation,
     outcome: keyof typeof CODES,
-    message: string,
+    text: string,
     code: ErrorCode = CODES[outcome],
-  ): InvokeOutcome {
-    const durationMs = performance.now() - askedMs;
-    this.#host.note(this.#subject, ask, outcome, { rules: this.rules(ask.capability), durationMs });
-    const failure = { code, message: this.#host.redact(message).slice(0, MESSAGE_MAX) };
-    return { kind: "failure", failure };
+  ): Extract<CapabilityResponse, { kind: "failure" }> {
+    const durationMs = performance.now() - startMs;
+    this.#host.record(this.#caller, call, outcome, { rules, durationMs });
+    const message = this.#host.redact(text).slice(0, MESSAGE_MAX);
+    return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure: { code, message } };
+  }
+}
+
+function valuesOf({ granted }: Extract<Decision, { readonly isGranted: true }>): readonly unknown[] {
+  return granted.map(({ value }) => value);
+}
+
+/** A capability call as its tool knows it: without the steps of which a handler's progress is made. */
+function labelOf({ capability, method }: CapabilityCall): string {
+  return `${capability}.${methodName(method)}`.slice(0, LABEL_MAX);
+}
+
+/**
+ * The message of a handler's error, without secrets and the host's paths. The error may be anything. Secrets are removed before
+ * paths, because a part of one would not be recognized.
+ */
+function messageOf(error: unknown, redact: (text: string) => string): string {
+  try {
+    const message: unknown = error instanceof Error ? error.message : error;
+    if (typeof message !== "string") return "its handler threw an error without a message";
+    return redact(message.slice(0, MESSAGE_READ_MAX)).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+  } catch {
+    return "its handler threw an error that cannot be read";
   }
 }

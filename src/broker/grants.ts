@@ -1,3 +1,4 @@
+import { pointerSegment } from "../base/json.ts";
 import type { Capability, CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type Allowed, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 
@@ -19,15 +20,12 @@ const NAME_SHOWN = 64;
 /** Granted = requested ∩ policy ∩ narrowed. */
 export class Grants {
   readonly capabilities: ReadonlyMap<string, Capability>;
-  /** Whether its policy lets worker machines carry out anything at all. */
-  readonly isForMachines: boolean;
   readonly #policy: ReadPolicy;
 
   /** Throws a `TypeError` where the policy is none. */
   constructor(capabilities: ReadonlyMap<string, Capability>, policy: Policy) {
     this.capabilities = capabilities;
     this.#policy = new ReadPolicy(policy, capabilities);
-    this.isForMachines = this.#policy.isForMachines;
   }
 
   /** What the policy's rules name that there is not. */
@@ -87,4 +85,58 @@ function meetAll({ grants }: Capability, asked: unknown, allowed: readonly Allow
 
 function refuse(message: string, asked: string, granted: string, remedy: string): Decision {
   return { isGranted: false, message, refused: { asked, granted, remedy } };
+}
+
+/** Something that a tool asks for and will not get, or that a policy says in vain. */
+export interface Finding {
+  /** Where: a JSON pointer into the tool's definition, or into the engine's options. */
+  readonly pointer: string;
+  readonly reason: string;
+  /** What to change. */
+  readonly remediation: string;
+}
+
+/** What a tool will be refused, whatever it is called with: known before anything of it runs. */
+export function findUncovered(
+  grants: Grants,
+  subject: PolicySubject,
+  requested: CapabilityRequest,
+): readonly Finding[] {
+  return Object.keys(requested).flatMap((name) => {
+    const pointer = `/capabilities${pointerSegment(name)}`;
+    const unreadable = findUnreadable(grants, requested, name, pointer);
+    if (unreadable !== null) return [unreadable];
+    const decision = grants.decide({ ...subject, requested, narrowed: undefined }, name);
+    if (!decision.isGranted) {
+      if (!isGiven(requested, name)) return [];
+      return [{ pointer, reason: decision.message, remediation: decision.refused.remedy }];
+    }
+    const { capability, granted } = decision;
+    const asked = capability.grants.read(requested[name], "request");
+    const uncovered = capability.grants.uncovered(
+      asked,
+      granted.map(({ value }) => value),
+    );
+    return uncovered.map((part) => ({
+      pointer: `${pointer}${part.pointer}`,
+      reason: `the policy does not allow tool "${subject.tool}" ${part.asked}`,
+      remediation: `add it to "${name}" of a policy rule that speaks of the tool, or ask for less`,
+    }));
+  });
+}
+
+function findUnreadable(grants: Grants, requested: CapabilityRequest, name: string, pointer: string): Finding | null {
+  try {
+    if (isGiven(requested, name)) grants.capabilities.get(name)?.grants.read(requested[name], "request");
+    return null;
+  } catch (error) {
+    const said = error instanceof TypeError ? error.message : "";
+    const at = said.indexOf(":");
+    const inner = at < 0 ? "" : said.slice(0, at);
+    return {
+      pointer: `${pointer}${inner}`,
+      reason: "the request cannot be read, so all of it is refused",
+      remediation: `it ${said.slice(at + 1).trim() || "has another form"}`,
+    };
+  }
 }

@@ -1,92 +1,120 @@
-import type { CapabilityResponse } from "../base/protocol/capability-call.ts";
+import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
+import type { ReplayPlan } from "../base/protocol/messages.ts";
 
-/** One capability call of a call: what was asked, and what was answered. */
-export interface JournalEntry {
-  readonly step: number;
-  readonly capability: string;
-  readonly method: string;
-  /** JSON. */
-  readonly args: string;
-  /** How many answers the call had heard when it asked, where that is known. */
-  readonly heard?: number;
-  readonly answer: Promise<CapabilityResponse>;
+/** One capability call of a call, and its response. */
+export interface JournalEntry extends Pick<CapabilityCall, "step" | "heard" | "capability" | "method" | "args"> {
+  readonly response: Promise<CapabilityResponse>;
 }
 
-/** When an answer came: which step's it was, and how many steps had been asked by then. */
-export interface JournalResponse {
-  readonly step: number;
+/** A response at its place in the order of responses: after `asked` capability calls. */
+export interface OrderedResponse extends Pick<CapabilityCall, "step"> {
   readonly asked: number;
-  readonly answer: CapabilityResponse;
+  readonly response: CapabilityResponse;
 }
 
 /**
- * What a call has asked of the world, and what came of it, each in its order. A call whose executor was lost is run
- * again against it: what was answered before is answered from here, so that no effect happens twice.
+ * The capability calls of a call and their responses, each in its order. A call whose executor was lost is run again against
+ * it: what has a response already gets that response again, so that no effect happens twice.
  */
 export class Journal {
   /** By step, counted from 1. */
   readonly #entries: JournalEntry[] = [];
-  readonly #answers: JournalResponse[] = [];
+  readonly #responses: OrderedResponse[] = [];
 
   get size(): number {
     return this.#entries.length;
   }
 
-  entries(): readonly JournalEntry[] {
+  get entries(): readonly JournalEntry[] {
     return this.#entries;
+  }
+
+  get responses(): readonly OrderedResponse[] {
+    return this.#responses;
   }
 
   find(step: number): JournalEntry | undefined {
     return this.#entries[step - 1];
   }
 
-  /** Takes in the step that follows the last one. Answers that were on their way then come after it. */
+  /** Appends the step that follows the last one. Responses that were on their way to the call by then come after it. */
   append(entry: JournalEntry): void {
     const asked = this.#entries.push(entry);
-    const heard = Math.max(0, entry.heard ?? this.#answers.length);
-    for (let at = this.#answers.length - 1; at >= heard; at--) {
-      const given = this.#answers[at];
-      if (given !== undefined) this.#answers[at] = { ...given, asked };
+    const heard = Math.max(0, entry.heard ?? this.#responses.length);
+    for (let at = this.#responses.length - 1; at >= heard; at--) {
+      const ordered = this.#responses[at];
+      if (ordered !== undefined) this.#responses[at] = { ...ordered, asked };
     }
   }
 
-  /** `asked` is how many steps had been asked by then. */
-  noteAnswer(step: number, answer: CapabilityResponse, asked = this.#entries.length): void {
-    this.#answers.push({ step, asked, answer });
+  /** `asked`: how many capability calls the call had made by then. */
+  recordResponse(step: number, response: CapabilityResponse, asked = this.#entries.length): void {
+    this.#responses.push({ step, asked, response });
   }
 
-  /** The call has heard an answer already, as the n-th from 0: those that it was given since come after it. */
-  insertAnswer(at: number, step: number, answer: CapabilityResponse): void {
-    this.#answers.splice(at, 0, { step, asked: this.#entries.length, answer });
+  /** The response reached the call later, by the call's clock, than it came here. */
+  recordTime(step: number, nowMs: number): void {
+    const at = this.#responses.findIndex((ordered) => ordered.step === step);
+    const ordered = this.#responses[at];
+    if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
 
-  /** The answer reached the call later, by the call's clock, than it came here. */
-  noteTime(step: number, nowMs: number): void {
-    const at = this.#answers.findIndex((answer) => answer.step === step);
-    const given = this.#answers[at];
-    if (given === undefined || given.answer.kind === "diverged") return;
-    this.#answers[at] = { ...given, answer: { ...given.answer, nowMs } };
-  }
-
-  /** The call has ended, and had heard no more answers than these: the others were still on their way. */
+  /** Removes the responses after the first `heard`: the call has ended before they reached it. */
   endAfter(heard: number): void {
-    this.#answers.splice(Math.max(0, heard));
+    this.#responses.splice(Math.max(0, heard));
   }
 
-  /** When a call that is run again hears what it was answered, as `PlannedAnswer[]` in JSON. */
+  /** When a call that is run again gets each response: a `ReplayPlan` in JSON, or empty text. */
   plan(): string {
-    if (this.#answers.length === 0) return "";
-    const plan = this.#answers.map(({ asked, answer }): [asked: number, nowMs: number] => {
-      return [asked, answer.kind === "diverged" ? 0 : answer.nowMs];
-    });
+    if (this.#responses.length === 0) return "";
+    const plan: ReplayPlan = this.#responses.map(({ asked, response }) => [asked, response.nowMs] as const);
     return JSON.stringify(plan);
   }
+}
 
-  answers(): readonly JournalResponse[] {
-    return this.#answers;
+/**
+ * One start of a call against its journal. It gets responses in the order in which they came the first time, and none before
+ * it has made all capability calls that had been made by then: a call that was ahead of a response, because a timer fired
+ * first for example, would otherwise take another way than before, and ask for something else.
+ */
+export class ReplayCursor {
+  readonly attempt: number;
+  readonly #journal: Journal;
+  #asked = 0;
+  #delivered = 0;
+  /** Capability calls whose responses wait for their turn, by step. */
+  readonly #waiting = new Map<number, (response: CapabilityResponse) => void>();
+
+  constructor(attempt: number, journal: Journal) {
+    this.attempt = attempt;
+    this.#journal = journal;
   }
 
-  answerAt(position: number): JournalResponse | undefined {
-    return this.#answers[position];
+  /** The last step that this start has come to. */
+  get asked(): number {
+    return this.#asked;
+  }
+
+  deliver({ step, response }: JournalEntry): Promise<CapabilityResponse> {
+    this.#asked = Math.max(this.#asked, step);
+    this.#deliverDue();
+    return new Promise((resolve) => {
+      void response.then(() => {
+        this.#waiting.set(step, resolve);
+        this.#deliverDue();
+      });
+    });
+  }
+
+  #deliverDue(): void {
+    for (;;) {
+      const next = this.#journal.responses[this.#delivered];
+      if (next === undefined || next.asked > this.#asked) return;
+      const resolve = this.#waiting.get(next.step);
+      if (resolve === undefined) return;
+      this.#waiting.delete(next.step);
+      this.#delivered++;
+      resolve(next.response);
+    }
   }
 }

@@ -1,4 +1,3 @@
-import { ON_MACHINES, type OnMachines } from "../base/protocol/delegation.ts";
 import { type Capability, type CapabilityRequest, matchesName } from "./capabilities/capability.ts";
 
 /** What may be granted to whom. Names may end in `*`; what no rule allows is denied. */
@@ -12,8 +11,6 @@ export interface PolicyRule {
   readonly tags?: readonly string[];
   readonly tenants?: readonly string[];
   readonly allow: CapabilityRequest;
-  /** Capabilities of which worker machines of a fleet may carry out themselves what the rule allows. Default: none. */
-  readonly onMachines?: readonly OnMachines[];
 }
 
 /** Who a grant is for. */
@@ -29,8 +26,6 @@ export interface Allowed {
   /** The rule's place in the policy, from 0. */
   readonly rule: number;
   readonly value: unknown;
-  /** Whether worker machines may carry it out themselves. */
-  readonly onMachines: boolean;
 }
 
 interface ReadRule {
@@ -48,9 +43,8 @@ export class ReadPolicy {
     checkKeys(policy, ["rules"], "policy");
     this.#rules = policy.rules.map((rule: PolicyRule, at) => {
       const pointer = `policy.rules[${at}]`;
-      checkKeys(rule, ["tools", "tags", "tenants", "allow", "onMachines"], pointer);
+      checkKeys(rule, ["tools", "tags", "tenants", "allow"], pointer);
       for (const list of ["tools", "tags", "tenants"] as const) checkNames(rule[list], `${pointer}.${list}`);
-      checkOnMachines(rule.onMachines, `${pointer}.onMachines`);
       return { rule, allow: readRequest(rule.allow, capabilities, `${pointer}.allow`) };
     });
   }
@@ -62,17 +56,10 @@ export class ReadPolicy {
     );
   }
 
-  /** Whether worker machines may carry out anything at all. */
-  get isForMachines(): boolean {
-    return this.#rules.some(({ rule }) => (rule.onMachines ?? []).length > 0);
-  }
-
   /** What the rules that speak of the subject allow of a capability. */
   allowed(subject: PolicySubject, capability: string): Allowed[] {
     return this.#rules.flatMap(({ rule, allow }, at) =>
-      allow.has(capability) && applies(rule, subject)
-        ? [{ rule: at, value: allow.get(capability), onMachines: isOnMachines(rule, capability) }]
-        : [],
+      allow.has(capability) && applies(rule, subject) ? [{ rule: at, value: allow.get(capability) }] : [],
     );
   }
 }
@@ -118,17 +105,6 @@ function checkNames(names: unknown, where: string): void {
   if (names === undefined) return;
   if (Array.isArray(names) && names.every((name) => typeof name === "string")) return;
   throw new TypeError(`${where} is a list of names, each of which may end in *`);
-}
-
-function checkOnMachines(names: unknown, where: string): void {
-  if (names === undefined) return;
-  if (Array.isArray(names) && names.every((name) => ON_MACHINES.some((known) => known === name))) return;
-  const known = ON_MACHINES.map((name) => `"${name}"`).join(" and ");
-  throw new TypeError(`${where} is a list of capabilities, of which worker machines can carry out ${known}`);
-}
-
-function isOnMachines({ onMachines = [] }: PolicyRule, capability: string): boolean {
-  return onMachines.some((name) => name === capability);
 }
 
 /** A rule applies where each list it has names the subject. */

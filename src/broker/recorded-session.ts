@@ -1,57 +1,43 @@
-import type { CapabilityResponse, CapabilityCall } from "../base/protocol/capability-call.ts";
-import { Journal, type JournalEntry } from "./journal.ts";
-import { ReplayCursor } from "./replay-cursor.ts";
-import type { LastRefusal } from "./last-refusal.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+import { type CallSession, isSame } from "./call-session.ts";
+import type { LastRefusal } from "./capability-invoker.ts";
+import { Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
 
-/** What a recorded call asked, without what it was answered. */
-type RecordedEntry = Pick<JournalEntry, "capability" | "method" | "args">;
-
-/** An answer, which ask it was for, and how many there had been by then. */
-export interface RecordedResponse {
-  readonly step: number;
-  readonly asked: number;
-  readonly answer: CapabilityResponse;
-}
-
-/** Answers a call from what it was answered when it was recorded. Nothing of the world is asked. */
-export class RecordedSession implements Disposable {
+/** Responds to the capability calls of a call from its recording. Nothing outside is asked. */
+export class RecordedSession implements CallSession {
   readonly journal = new Journal();
   /** Nothing happens, so there is nothing that cannot be undone. */
   readonly effects = 0;
-  readonly #asks: readonly RecordedEntry[];
+  readonly lastRefusal: LastRefusal | null;
   #replay: ReplayCursor;
 
-  readonly lastRefusal: LastRefusal | null;
-
-  constructor(asks: readonly RecordedEntry[], answers: readonly RecordedResponse[], lastRefusal: LastRefusal | null) {
-    this.#asks = asks;
+  constructor(
+    calls: readonly Pick<JournalEntry, "capability" | "method" | "args">[],
+    responses: readonly OrderedResponse[],
+    lastRefusal: LastRefusal | null,
+  ) {
     this.lastRefusal = lastRefusal;
-    // What was not answered before the call ended, is not answered.
+    // A capability call without a response when the recorded call ended gets none.
     const never = new Promise<CapabilityResponse>(() => undefined);
-    const byStep = new Map(answers.map(({ step, answer }) => [step, answer]));
-    for (const [at, ask] of asks.entries()) {
-      const answer = byStep.get(at + 1);
-      this.journal.append({ ...ask, step: at + 1, answer: answer === undefined ? never : Promise.resolve(answer) });
+    const byStep = new Map(responses.map(({ step, response }) => [step, response]));
+    for (const [at, call] of calls.entries()) {
+      const step = at + 1;
+      const known = byStep.get(step);
+      this.journal.append({ ...call, step, response: known === undefined ? never : Promise.resolve(known) });
     }
-    for (const { step, asked, answer } of answers) this.journal.noteAnswer(step, answer, asked);
+    for (const { step, asked, response } of responses) this.journal.recordResponse(step, response, asked);
     this.#replay = new ReplayCursor(1, this.journal);
   }
 
-  ask(ask: CapabilityCall): Promise<CapabilityResponse> {
-    if (ask.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(ask.attempt, this.journal);
-    const recorded = this.#asks[ask.step - 1];
-    const entry = this.journal.find(ask.step);
-    const isSame =
-      recorded !== undefined &&
-      recorded.capability === ask.capability &&
-      recorded.method === ask.method &&
-      recorded.args === ask.args;
-    if (isSame && entry !== undefined) return this.#replay.give(entry);
-    const message = `the call asked for something else than was recorded at step ${ask.step}`;
+  invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+    if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
+    const entry = this.journal.find(call.step);
+    if (entry !== undefined && isSame(entry, call)) return this.#replay.deliver(entry);
+    const message = `replay diverged: the call made another capability call at step ${call.step} than the recorded one`;
     return Promise.resolve({ kind: "diverged", message });
   }
 
-  /** A call that asks for less than it did has another result, and that is seen by its result. */
+  /** A call that makes fewer capability calls than it did has another result, and that is seen by its result. */
   isBehind(): boolean {
     return false;
   }

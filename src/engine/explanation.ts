@@ -1,5 +1,5 @@
 import type { Broker } from "../broker/broker.ts";
-import { type Finding, findUncovered } from "../broker/findings.ts";
+import { type Finding, findUncovered } from "../broker/grants.ts";
 import { pointerSegment } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
@@ -12,8 +12,6 @@ export interface GrantLine {
   readonly granted: string;
   /** `policy.rules[2]` */
   readonly from: string;
-  /** Where worker machines of a fleet may carry it out themselves. */
-  readonly onMachines?: true;
 }
 
 export interface LimitLine {
@@ -80,11 +78,10 @@ function grantLines({ info: { name, tags }, capabilities: requested }: Registere
     const decision = broker.grants.decide(subject, capability);
     if (!decision.isGranted) return [];
     const { grants } = decision.capability;
-    return decision.granted.map(({ rule, value, onMachines }) => ({
+    return decision.granted.map(({ rule, value }) => ({
       capability,
       granted: broker.redact(grants.describe(value)),
       from: `policy.rules[${rule}]`,
-      ...(onMachines ? { onMachines } : {}),
     }));
   });
 }

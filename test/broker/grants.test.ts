@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findUncovered } from "../../src/broker/findings.ts";
+import { findUncovered } from "../../src/broker/grants.ts";
 import { Grants } from "../../src/broker/grants.ts";
 import type { Policy } from "../../src/broker/policy.ts";
-import { type Capability, type CapabilityRequest, matchesName } from "../../src/broker/capabilities/capability.ts";
+import { type CapabilityRequest, matchesName } from "../../src/broker/capabilities/capability.ts";
 import { createEnv } from "../../src/broker/capabilities/env.ts";
 import { nameGrants } from "../../src/broker/capabilities/names.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
@@ -26,38 +26,6 @@ function granted(...given: Parameters<typeof decide>): unknown {
 }
 
 const allow = (names: string[], rule: object = {}) => ({ ...rule, allow: { env: names } });
-
-describe("what worker machines may carry out", () => {
-  const kv: Capability = {
-    name: "kv",
-    grants: { read: () => 1, meet: () => 1, uncovered: () => [], describe: () => "some" },
-    methods: {},
-    open: () => ({ invoke: () => null }),
-  };
-  const grants = (policy: Policy) => new Grants(new Map([["kv", kv]]), policy);
-
-  test("is what the rules allow that say so", () => {
-    const subject = { tool: "tool", tags: [], tenant: "", requested: { kv: true as const }, narrowed: undefined };
-    const rules: Policy["rules"] = [
-      { allow: { kv: true }, onMachines: ["fetch"] },
-      { allow: { kv: true }, onMachines: ["fetch", "kv"] },
-    ];
-    const decision = grants({ rules }).decide(subject, "kv");
-    expect(decision).toMatchObject({ granted: [{ onMachines: false }, { onMachines: true }] });
-  });
-
-  test("is nothing where no rule says so", () => {
-    expect(grants({ rules: [{ allow: { kv: true }, onMachines: [] }] }).isForMachines).toBe(false);
-    expect(grants({ rules: [{ allow: { kv: true } }, { allow: {}, onMachines: ["kv"] }] }).isForMachines).toBe(true);
-  });
-
-  test.each([[["fs"]], [["kv", "secrets"]], ["kv"], [{}], [[1]]])("cannot be %j", (onMachines) => {
-    const policy = { rules: [{ allow: {} }, { allow: {}, onMachines }] } as unknown as Policy;
-    const why =
-      'policy.rules[1].onMachines is a list of capabilities, of which worker machines can carry out "fetch" and "kv"';
-    expect(() => grants(policy)).toThrow(new TypeError(why));
-  });
-});
 
 describe("what is granted", () => {
   test("is what is asked for and what some rule allows", () => {

@@ -5,7 +5,7 @@ import type { CapabilityResponse } from "../../src/executor/executor.ts";
 const never = new Promise<CapabilityResponse>(() => undefined);
 
 function entry(step: number, heard?: number) {
-  const asked = { step, capability: "a", method: "b", args: "null", answer: never };
+  const asked = { step, capability: "a", method: "b", args: "null", response: never };
   return heard === undefined ? asked : { ...asked, heard };
 }
 
@@ -22,8 +22,8 @@ test("nothing is planned for a call that was answered nothing", () => {
 test("an answer that was on its way when the call asked comes after that, when the call is run again", () => {
   const journal = new Journal();
   for (const step of [1, 2]) journal.append(entry(step, 0));
-  journal.noteAnswer(1, value(10));
-  journal.noteAnswer(2, value(20));
+  journal.recordResponse(1, value(10));
+  journal.recordResponse(2, value(20));
   journal.append(entry(3, 1));
   expect(JSON.parse(journal.plan())).toEqual([
     [2, 10],
@@ -34,7 +34,7 @@ test("an answer that was on its way when the call asked comes after that, when t
 test("an ask of which nobody knows what the call had heard leaves the answers as they came", () => {
   const journal = new Journal();
   journal.append(entry(1));
-  journal.noteAnswer(1, value(10));
+  journal.recordResponse(1, value(10));
   journal.append(entry(2));
   expect(JSON.parse(journal.plan())).toEqual([[1, 10]]);
 });
@@ -42,16 +42,16 @@ test("an ask of which nobody knows what the call had heard leaves the answers as
 test.each([-1e308, -1, 0.5, 1e308])("a worker that has heard %d answers does no harm", (heard) => {
   const journal = new Journal();
   journal.append(entry(1));
-  journal.noteAnswer(1, value(10));
+  journal.recordResponse(1, value(10));
   journal.append(entry(2, heard));
   journal.endAfter(heard);
-  expect(journal.answers().length).toBeLessThanOrEqual(1);
+  expect(journal.responses.length).toBeLessThanOrEqual(1);
 });
 
 test("what the call had not heard when it ended was no answer", () => {
   const journal = new Journal();
   for (const step of [1, 2]) journal.append(entry(step));
-  for (const step of [1, 2]) journal.noteAnswer(step, value(step));
+  for (const step of [1, 2]) journal.recordResponse(step, value(step));
   journal.endAfter(1);
-  expect(journal.answers().map(({ step }) => step)).toEqual([1]);
+  expect(journal.responses.map(({ step }) => step)).toEqual([1]);
 });

@@ -214,7 +214,7 @@ describe("the time of a call that calls others", () => {
     const source = "export default (input, { host }) => host.tools.call('leaf-asks', {});";
     expect(codeOf(await run(source))).toBe("ok");
     const narrowed = await run(source, {}, { limits: { capabilityCalls: 2 } });
-    expect(narrowed.error?.message).toContain("may ask the host 2 times");
+    expect(narrowed.error?.message).toContain("may make 2 capability calls");
   });
 
   test("does not hold more than 64 calls at once, however they branch", async () => {

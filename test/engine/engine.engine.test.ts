@@ -385,6 +385,7 @@ describe("a policy that is none", () => {
     ["names that are no list", { rules: [{ tools: 5, allow: { env: ["A"] } }] }, "policy.rules[0].tools"],
     ["a rule that allows nothing", { rules: [{ allow: { env: ["A"] } }, { tools: ["x"] }] }, "policy.rules[1].allow"],
     ["a list that is misspelt", { rules: [{ tool: ["x"], allow: { env: ["A"] } }] }, "policy.rules[0].tool"],
+    ["a setting that is gone", { rules: [{ allow: {}, onMachines: ["kv"] }] }, "policy.rules[0].onMachines"],
     ["a rule that is nothing", { rules: [null] }, "policy.rules[0]"],
     ["something else beside its rules", { rules: [], rule: [] }, "policy.rule"],
     ["a value that is none", { rules: [{ allow: { env: ["A", 5] } }] }, "policy.rules[0].allow.env/1"],

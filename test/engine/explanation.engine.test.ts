@@ -39,23 +39,6 @@ test("a tool's explanation says what it is granted for a tenant, within which li
   });
 });
 
-test("it says what worker machines may carry out themselves", async () => {
-  await using other = await createEngine({
-    workers: 1,
-    executor: "threads",
-    tools: [READER],
-    policy: { rules: [{ allow: READER.capabilities }, { allow: READER.capabilities, onMachines: ["fetch"] }] },
-  });
-  const lines = other.explain("reader")?.grants.map(({ from, onMachines }) => ({ from, onMachines }));
-  expect(lines).toEqual([
-    { from: "policy.rules[0]", onMachines: undefined },
-    { from: "policy.rules[1]", onMachines: true },
-  ]);
-  await using door = await createServer(other, { port: 0 });
-  const answer = await fetch(`${door.url}/v1/tools/reader/explanation`);
-  expect(await answer.json()).toEqual(other.explain("reader"));
-});
-
 test("without a tenant it is that of whoever names none", async () => {
   expect(await (await ask("/v1/tools/reader/explanation")).json()).toMatchObject({ tenant: "", grants: [] });
 });

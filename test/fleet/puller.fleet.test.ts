@@ -6,28 +6,6 @@ import { Puller } from "../../src/fleet/machine/puller.ts";
 import { Slots } from "../../src/fleet/machine/slots.ts";
 import { startRedis } from "../redis-server.ts";
 
-test("a machine knows whether a job still is its own", async () => {
-  await using redis = await startRedis();
-  const fleet = new Fleet({ url: redis.url, fleet: "test", secret: undefined }, "machine");
-  const taken = Promise.withResolvers<Parameters<Puller["holds"]>>();
-  const onJob = (...given: Parameters<Puller["holds"]>) => taken.resolve(given);
-  const puller = new Puller({ fleet, protocol: PROTOCOL, slots: new Slots(1), onJob });
-  const queue = new Queue(queueName(PROTOCOL), { connection: fleet.connection.client, prefix: fleet.keys.prefix });
-  try {
-    puller.start();
-    await queue.add("calls", {});
-    const [job, token] = await taken.promise;
-    expect(await puller.holds(job, token)).toBe(true);
-    expect(await puller.holds(job, "another's")).toBe(false);
-    await fleet.connection.client.del(`${queue.toKey(job.id ?? "")}:lock`);
-    expect(await puller.holds(job, token)).toBe(false);
-  } finally {
-    await puller.close();
-    await queue.close();
-    await fleet.close();
-  }
-});
-
 test("a machine with as many open jobs as it may have takes those that they wait for, and no others", async () => {
   await using redis = await startRedis();
   const fleet = new Fleet({ url: redis.url, fleet: "test", secret: undefined }, "machine");

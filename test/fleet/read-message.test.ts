@@ -107,10 +107,8 @@ const job: JobData = {
       seed: KEY,
       nowMs: 1,
       stream: false,
-      delegated: { name: "n", of: 0 },
     },
   ],
-  delegations: [{ grants: {}, stores: { kv: "an id" } }],
   isInspection: false,
 };
 const info: MachineInfo = {
@@ -165,8 +163,6 @@ const OPTIONAL = new Set([
   "text",
   "config",
   "unsaid",
-  "delegated",
-  "kv",
   "host",
   "beat",
 ]);

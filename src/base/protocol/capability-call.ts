@@ -1,27 +1,40 @@
-import type { Failure } from "./messages.ts";
+import type { Failure } from "../errors.ts";
 
-/** A capability call on its way to the broker. */
+/** A capability call: what a tool asks of the host. */
 export interface CapabilityCall {
-  /** Counts the call's asks from 1; the same step again when the call is run again. */
+  /** Number of the capability call within its call, from 1; the same number when the call is run again. */
   readonly step: number;
-  /** Which start of the call asks, from 1. */
+  /** Number of the call's start, from 1. */
   readonly attempt: number;
-  /** The call's clock when it asked: it lags behind ours, and its answers' times have to be of the same clock. */
+  /** The call's clock when it asked. It lags behind the host's, and the times of responses are of the same clock. */
   readonly nowMs: number;
-  /** How many answers this start of it had heard, where that is known: others were still on their way to it. */
+  /** How many responses this start had received, where that is known: others were still on their way to it. */
   readonly heard?: number;
   readonly capability: string;
   readonly method: string;
   /** JSON. */
   readonly args: string;
-  /** Whether it only is to be known, because the machine that runs the call carries it out: `Delegator.tell` says what came of it. */
-  readonly isDelegated?: boolean;
-  /** What that machine has used by now of what the capability bounds by itself, where it has. */
-  readonly used?: readonly number[];
 }
 
-/** The broker's answer. `diverged`: a call that was run again asked something else than before, so it must end. */
+/** The response to a capability call. `nowMs`: the call's clock when it came. */
 export type CapabilityResponse =
   | { readonly kind: "value"; readonly nowMs: number; readonly json: string }
-  | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure }
-  | { readonly kind: "diverged"; readonly message: string };
+  | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure };
+
+/** The end of a call, in place of a response: run again, it made another capability call than in its first run. */
+export interface Diverged {
+  readonly kind: "diverged";
+  readonly message: string;
+}
+
+/**
+ * Whether a capability call only continues an earlier one: the next piece of a body, the next progress of a handler. Bytes and
+ * time bound these like all, but they do not count as capability calls.
+ */
+export function isContinuation(capability: string, method: string): boolean {
+  if (capability === "fetch") return method === "read" || method === "cancel";
+  return method.endsWith("$next") || method.endsWith("$end");
+}
+
+/** Continuations that one call may make. */
+export const CONTINUATIONS_MAX = 100_000;

@@ -1,5 +1,7 @@
-import type { ErrorCode } from "../errors.ts";
+import type { CapabilityCall, CapabilityResponse } from "./capability-call.ts";
 import type { ToolScript } from "./script.ts";
+
+export type { Failure } from "../errors.ts";
 
 /**
  * Every message between the host and a worker thread. They cross as lines of text (see `wire.ts`), so that one
@@ -16,8 +18,8 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
-/** An answer that a call was given before: how much it had asked by then, and what its clock showed. */
-export type PlannedResponse = readonly [asked: number, nowMs: number];
+/** When a call that is run again gets its responses: for each, how many capability calls come before it, and what the clock shows. */
+export type ReplayPlan = readonly (readonly [asked: number, nowMs: number])[];
 
 /**
  * Starts calls of one tool and tenant, with the same limits: those that end at once share a turn, one that goes on has
@@ -38,8 +40,7 @@ export interface RunMessage extends RunLimits {
   /** Whether the call shares no isolate with others: it has lost more than one through their fault. */
   readonly ownIsolate: boolean;
   /**
-   * What a single call that is run again will be answered, as `PlannedAnswer[]` in JSON: empty text where nothing is
-   * known.
+   * When a single call that is run again gets its responses: a `ReplayPlan` in JSON, or empty text.
    */
   readonly plan: string;
   /**
@@ -64,14 +65,12 @@ export interface RanMessage {
   readonly outcomes: string;
 }
 
-/** The host's answer to an `ask`. */
-export interface SettleMessage {
+/** The response to a capability call. */
+export interface SettleMessage extends Pick<CapabilityCall, "step">, Pick<CapabilityResponse, "nowMs"> {
   readonly kind: "settle";
   readonly run: number;
-  readonly ask: number;
   readonly ok: boolean;
-  readonly nowMs: number;
-  /** The answer as JSON, or `{ code, message }` where `ok` is false. */
+  /** The value as JSON, or a `Failure` where `ok` is false. */
   readonly payload: string;
 }
 
@@ -100,28 +99,10 @@ export interface DoneMessage {
   readonly payload: string;
 }
 
-/** What a failed call's payload holds. */
-export interface Failure {
-  readonly code: ErrorCode;
-  readonly message: string;
-  /** Class name of what the tool threw. */
-  readonly type?: string;
-  /** V8's stack inside the isolate, not yet mapped to the tool's own lines. */
-  readonly stack?: string;
-}
-
-/** A capability call. `ask` counts the call's asks from 1. */
-export interface CapabilityCallMessage {
+/** A capability call. Its `attempt` is the host's to know. */
+export interface CapabilityCallMessage extends Required<Omit<CapabilityCall, "attempt">> {
   readonly kind: "ask";
   readonly run: number;
-  readonly ask: number;
-  /** The call's clock when it asked, in milliseconds since the epoch. */
-  readonly nowMs: number;
-  /** How many answers it had heard: others that had been given by then were still on their way. */
-  readonly heard: number;
-  readonly capability: string;
-  readonly method: string;
-  readonly payload: string;
 }
 
 /** A line that a call has written, where its caller wants them as they come. */
@@ -155,11 +136,9 @@ export interface WorkerStats {
  * An answer reached a call after a timer that was due later than it came: by the call's clock it came then. A call that
  * is run again has to hear it then as well.
  */
-export interface TimedMessage {
+export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
   readonly kind: "timed";
   readonly run: number;
-  readonly ask: number;
-  readonly nowMs: number;
 }
 
 export type ToHost =

@@ -21,7 +21,7 @@ export function encodeToWorker(message: ToWorker): string {
         `${message.ownIsolate ? 1 : 0}\t${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
-      return `s\t${message.run}\t${message.ask}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
+      return `s\t${message.run}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
     case "load":
       return `l\t${JSON.stringify(message.script)}\n`;
     case "unload":
@@ -61,7 +61,7 @@ export function decodeToWorker(line: string): ToWorker {
       return {
         kind: "settle",
         run: fields.number(),
-        ask: fields.number(),
+        step: fields.number(),
         ok: fields.flag(),
         nowMs: fields.number(),
         payload: fields.rest(),
@@ -92,11 +92,11 @@ export function encodeToHost(message: ToHost): string {
       );
     case "ask":
       return (
-        `a\t${message.run}\t${message.ask}\t${message.nowMs}\t${message.heard}\t` +
-        `${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t${message.payload}\n`
+        `a\t${message.run}\t${message.step}\t${message.nowMs}\t${message.heard}\t` +
+        `${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t${message.args}\n`
       );
     case "timed":
-      return `m\t${message.run}\t${message.ask}\t${message.nowMs}\n`;
+      return `m\t${message.run}\t${message.step}\t${message.nowMs}\n`;
     case "log":
       return `g\t${message.run}\t${message.payload}\n`;
     case "progress":
@@ -141,15 +141,15 @@ export function decodeToHost(line: string): ToHost {
       return {
         kind: "ask",
         run: fields.number(),
-        ask: fields.number(),
+        step: fields.number(),
         nowMs: fields.number(),
         heard: fields.number(),
         capability: fields.string(),
         method: fields.string(),
-        payload: fields.rest(),
+        args: fields.rest(),
       };
     case "m":
-      return { kind: "timed", run: fields.number(), ask: fields.number(), nowMs: fields.number() };
+      return { kind: "timed", run: fields.number(), step: fields.number(), nowMs: fields.number() };
     case "g":
       return { kind: "log", run: fields.number(), payload: fields.rest() };
     case "p":

@@ -69,8 +69,8 @@ export interface GrantKind<Value> {
 export interface MethodShape {
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
-  /** Nothing is changed by it: a call that is lost after it may be run again by anybody. */
-  readonly isRead?: boolean;
+  /** Whether it changes nothing, so that a call may be tried again after it. `args`: as its schema lets them through. Default: false. */
+  readonly isRead?: boolean | ((args: unknown) => boolean);
 }
 
 /** Runs another tool on a call's behalf: within what is left of its time, cancelled with it. */
@@ -100,30 +100,12 @@ export interface CallBinary {
 export interface OpenCapability {
   /**
    * Carries out a method of the capability's `methods`, with arguments that its schema lets through. Answers with a
-   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails. `once` names what is asked, where
-   * it may be asked again by another process, which `portable` allowed: the same name changes nothing again, and is answered the same.
+   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails.
    */
-  invoke(method: string, args: unknown, once?: string): unknown;
-  /** What the call has used, or is about to, of what the capability bounds by itself: counts that mean something to it alone. */
-  used?(): readonly number[];
-  /** As much was used on the call's behalf by another process, and counts as if it were used here. */
-  noteUsed?(used: readonly number[]): void;
-  /** Another process goes on from here: what was asked for by now ends here, and is not to come to more than it was. */
-  handOver?(): void;
+  invoke(method: string, args: unknown): unknown;
   /** The call has ended: gives back what it holds. Never throws. */
   close?(): void | Promise<void>;
 }
-
-/** What another process can carry out in the engine's place. */
-export type Portable =
-  /** It changes nothing. */
-  | { readonly kind: "read" }
-  /** It changes something, and by its name it does so once. */
-  | { readonly kind: "write" }
-  /** It changes nothing, and whoever carries it out can be asked for more of what it begins. */
-  | { readonly kind: "opening"; readonly of: string }
-  /** More of what was begun: nobody else can carry it out. */
-  | { readonly kind: "sequel"; readonly of: string };
 
 /** A capability as the broker knows it. */
 export interface Capability<Value = unknown> {
@@ -132,13 +114,6 @@ export interface Capability<Value = unknown> {
   readonly methods: { readonly [method: string]: MethodShape };
   /** Makes what serves a call, when it first asks. `grants` are alternatives, never none: what one of them gives is given. */
   open(call: OpenCall, grants: readonly Value[]): OpenCapability;
-  /** How another process than the engine's may carry out what a tool asks: `null` where it may not. `args` may be anything. */
-  readonly portable?: (method: string, args: unknown) => Portable | null;
-  /**
-   * Which store it keeps things in, where other processes may have another one: they carry out only what is kept in the same. `null` as
-   * long as that is not known.
-   */
-  readonly storeId?: () => string | null;
   /** The engine closes. */
   close?(): void | Promise<void>;
 }

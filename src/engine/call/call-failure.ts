@@ -1,6 +1,6 @@
-import { type LastRefusal, refusalOf } from "../../broker/last-refusal.ts";
+import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { Reply } from "../../executor/executor.ts";
+import type { CallReply } from "../../executor/executor.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -25,7 +25,7 @@ export const FELL_BEHIND = {
   ok: false,
   failure: {
     code: "executor_lost",
-    message: "the call was run again after its executor was lost and asked for less than before",
+    message: "replay diverged: after its executor was lost, the call made fewer capability calls than in its first run",
   },
 } as const;
 
@@ -52,8 +52,15 @@ function describeLoss({ code, message }: Failure, call: FailedCall): ToolError {
 }
 
 /** The processor time of a try. What ended its process could not say what it had used. */
-export function spentBy({ outcome, cpuMs }: Reply, limits: Limits): number {
+export function spentBy({ outcome, cpuMs }: CallReply, limits: Limits): number {
   if (outcome.ok || cpuMs > 0) return cpuMs;
   const { code } = outcome.failure;
   return code === "executor_crashed" || code === "memory_limit" ? limits.cpuMs : cpuMs;
+}
+
+/** The refusal that a call failed with: what it asked for, what is granted and how to grant it. */
+function refusalOf(last: LastRefusal | null, message: string): Omit<LastRefusal, "message"> | null {
+  if (last === null || last.message !== message) return null;
+  const { capability, asked, granted, remedy } = last;
+  return { capability, asked, granted, remedy };
 }

@@ -1,12 +1,21 @@
 import { ChildBudget } from "./child-budget.ts";
 import { concludeCall } from "./call-conclusion.ts";
 import type { Grants } from "../../broker/grants.ts";
-import type { BrokerSubject } from "../../broker/subject.ts";
-import type { CallSession } from "../../broker/session.ts";
+import type { BrokeredCall } from "../../broker/capability-invoker.ts";
+import type { CallSession } from "../../broker/call-session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "../../broker/capabilities/capability.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall, Delegator, Executor, Job, Reply } from "../../executor/executor.ts";
+import type {
+  CallReply,
+  CapabilityCall,
+  CapabilityResponse,
+  Diverged,
+  Executor,
+  FleetTerms,
+  Job,
+  JobReplay,
+} from "../../executor/executor.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
@@ -36,7 +45,7 @@ export interface CallBroker {
   /** What the policy in force gives. */
   readonly grants?: Grants;
   /** `grants`: what was in force when the call began. */
-  open(subject: BrokerSubject, grants: Grants | undefined): CallSession;
+  open(subject: BrokeredCall, grants: Grants | undefined): CallSession;
 }
 
 /** What is known of a call when it is admitted. */
@@ -60,7 +69,7 @@ export interface AdmittedCall {
  * One call on its way through the engine: the entry that waits for a slot, the job that an executor runs, and the
  * result that comes of it. Each stage hands it on to the next, and whatever happens it ends once.
  */
-export class EngineCall implements QueueEntry, Job {
+export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** A number of its own for each try: what is still said of an earlier one is not of this. */
   run: number;
   readonly callId: string;
@@ -129,6 +138,14 @@ export class EngineCall implements QueueEntry, Job {
     return this.options.priority;
   }
 
+  get replay(): JobReplay {
+    return this;
+  }
+
+  get fleet(): FleetTerms {
+    return this;
+  }
+
   get stream(): boolean {
     return this.options.onLog !== undefined || this.options.onProgress !== undefined;
   }
@@ -139,10 +156,10 @@ export class EngineCall implements QueueEntry, Job {
     return this.ticketOf(markOf(this.tool)) ?? undefined;
   }
 
-  ask(ask: CapabilityCall): Promise<CapabilityResponse> {
+  ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
     const session = this.#open();
-    if (this.trace === null) return session.ask(ask);
-    return this.trace.ask(ask, session.journal.find(ask.step) !== undefined, () => session.ask(ask));
+    if (this.trace === null) return session.invoke(call);
+    return this.trace.ask(call, session.journal.find(call.step) !== undefined, () => session.invoke(call));
   }
 
   #open(): CallSession {
@@ -165,16 +182,12 @@ export class EngineCall implements QueueEntry, Job {
     return this.#session;
   }
 
-  get delegator(): Delegator | null {
-    return this.#grants?.isForMachines === true ? (this.#open().delegator ?? null) : null;
-  }
-
   plan(): string {
     return this.#session?.journal.plan() ?? "";
   }
 
   onTimed(step: number, nowMs: number): void {
-    this.#session?.journal.noteTime(step, nowMs);
+    this.#session?.journal.recordTime(step, nowMs);
   }
 
   onStart(startMs: number, nowMs: number): void {
@@ -221,7 +234,7 @@ export class EngineCall implements QueueEntry, Job {
   }
 
   /** Takes what came of it; or runs again, where it failed in a way that may pass and its tool asks for retries. */
-  settle(given: Reply): void {
+  settle(given: CallReply): void {
     this.#session?.[Symbol.dispose]();
     if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
@@ -255,7 +268,7 @@ export class EngineCall implements QueueEntry, Job {
   }
 
   /** Whether the tool came to an end without all the effects that an earlier start of it had. */
-  #fellBehind({ outcome, attempts }: Reply): boolean {
+  #fellBehind({ outcome, attempts }: CallReply): boolean {
     if (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code)) return false;
     return this.#session?.isBehind(attempts) ?? false;
   }

@@ -1,9 +1,7 @@
-import type { Journal } from "../../broker/journal.ts";
-import type { RecordedResponse } from "../../broker/recorded-session.ts";
-import type { LastRefusal } from "../../broker/last-refusal.ts";
+import type { Journal, OrderedResponse } from "../../broker/journal.ts";
+import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
-import type { CapabilityResponse } from "../../executor/executor.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "../../base/protocol/script.ts";
@@ -174,26 +172,15 @@ export function requireReplayable({ tool, outcome }: Recording): void {
 
 /** What a call asked and was answered, as data: an answer that had not come when the call ended is none. */
 export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers"> {
-  const asks = (journal?.entries() ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
-  const answers = (journal?.answers() ?? []).map(({ step, asked, answer }) => toRecorded(step, asked, answer));
+  const asks = (journal?.entries ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
+  const answers = (journal?.responses ?? []).map(toRecorded);
   return { asks, answers };
 }
 
-function toRecorded(step: number, asked: number, answer: CapabilityResponse): RecordedAnswer {
-  switch (answer.kind) {
-    case "value":
-      return { step, asked, nowMs: answer.nowMs, ok: true, payload: answer.json };
-    case "failure":
-      return { step, asked, nowMs: answer.nowMs, ok: false, payload: JSON.stringify(answer.failure) };
-    case "diverged":
-      return {
-        step,
-        asked,
-        nowMs: 0,
-        ok: false,
-        payload: JSON.stringify({ code: "executor_lost", message: answer.message }),
-      };
-  }
+function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {
+  const { nowMs } = response;
+  if (response.kind === "value") return { step, asked, nowMs, ok: true, payload: response.json };
+  return { step, asked, nowMs, ok: false, payload: JSON.stringify(response.failure) };
 }
 
 /** What a result says that is the same again. */
@@ -202,9 +189,9 @@ export function outcomeOf({ success, output, error, metadata: { logs } }: ToolRe
 }
 
 /** The recorded answers as a call gets them. */
-export function toAnswers({ answers }: Recording): readonly RecordedResponse[] {
+export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
   return answers.map(({ step, asked, ok, nowMs, payload }) => {
-    if (ok) return { step, asked, answer: { kind: "value", nowMs, json: payload } };
-    return { step, asked, answer: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
+    if (ok) return { step, asked, response: { kind: "value", nowMs, json: payload } };
+    return { step, asked, response: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
   });
 }

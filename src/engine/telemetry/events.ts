@@ -1,5 +1,5 @@
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
-import type { Finding } from "../../broker/findings.ts";
+import type { Finding } from "../../broker/grants.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";

@@ -2,8 +2,8 @@ import type * as Api from "@opentelemetry/api";
 import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
 import { openTelemetry } from "../../base/open-telemetry.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
-import type { CapabilityResponse, CapabilityCall } from "../../executor/executor.ts";
-import { isContinuation } from "../../base/protocol/continuation.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged } from "../../executor/executor.ts";
+import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 
 const SCOPE = "glovebox";
@@ -127,7 +127,11 @@ export class CallTrace {
    * Has an ask answered, below a span of its own, which is the active one for whoever answers. `isKnown`: the answer
    * is from the journal, so that nothing is done.
    */
-  ask(ask: CapabilityCall, isKnown: boolean, answer: () => Promise<CapabilityResponse>): Promise<CapabilityResponse> {
+  ask<Response extends CapabilityResponse | Diverged>(
+    ask: CapabilityCall,
+    isKnown: boolean,
+    answer: () => Promise<Response>,
+  ): Promise<Response> {
     const { context, trace } = this.#api;
     const isPlain = isKnown || isContinuation(ask.capability, ask.method) || this.#run === null;
     if (isPlain || ++this.#asked > ASKS_MAX) return context.with(contextFor(ask, this.#runContext), answer);
@@ -201,7 +205,7 @@ function contextFor({ capability }: CapabilityCall, active: Context): Context {
   return capability === "fetch" ? active.setValue(SUPPRESSED, true) : active;
 }
 
-function codeOf(answer: CapabilityResponse): string | null {
+function codeOf(answer: CapabilityResponse | Diverged): string | null {
   switch (answer.kind) {
     case "value":
       return null;

@@ -1,13 +1,9 @@
 import type { SettleMessage } from "../../base/protocol/messages.ts";
 import type { CapabilityResponse } from "../executor.ts";
 
-/** What a worker is told of the broker's answer. */
-export function settleMessage(
-  run: number,
-  ask: number,
-  answer: Exclude<CapabilityResponse, { kind: "diverged" }>,
-): SettleMessage {
-  const { kind, nowMs } = answer;
-  const payload = kind === "value" ? answer.json : JSON.stringify(answer.failure);
-  return { kind: "settle", run, ask, ok: kind === "value", nowMs, payload };
+/** The broker's response as a worker gets it. */
+export function settleMessage(run: number, step: number, response: CapabilityResponse): SettleMessage {
+  const { kind, nowMs } = response;
+  const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
+  return { kind: "settle", run, step, ok: kind === "value", nowMs, payload };
 }

@@ -1,5 +1,5 @@
-import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
-import type { Failure, PlannedResponse, RunMessage } from "../../base/protocol/messages.ts";
+import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
+import type { Failure, ReplayPlan, RunMessage } from "../../base/protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
 import { ProgressThrottle } from "./progress-throttle.ts";
@@ -38,7 +38,7 @@ export class ActiveCall {
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
-    this.#plan = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as PlannedResponse[]));
+    this.#plan = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as ReplayPlan));
   }
 
   /** Keeps a log line if the budget allows; says whether it did. */

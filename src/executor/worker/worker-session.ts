@@ -1,5 +1,5 @@
 import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../../guest/host.ts";
-import { isContinuation } from "../../base/protocol/continuation.ts";
+import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
@@ -119,7 +119,7 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
-  #settle({ run, ask, ok, payload, nowMs }: SettleMessage): void {
+  #settle({ run, step, ok, payload, nowMs }: SettleMessage): void {
     // What was due before the answer came happens before it. So the order is the same again where a call is run again
     // and its answers come at once.
     for (let call = this.#calls.get(run); call !== undefined && call.dueMs <= nowMs; call = this.#calls.get(run)) {
@@ -128,10 +128,10 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(run);
     if (call === undefined) return;
     // An answer that was known before has its time: that of the run in which it came.
-    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#outbox.post({ kind: "timed", run, ask, nowMs: call.firedMs });
+    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#outbox.post({ kind: "timed", run, step, nowMs: call.firedMs });
     this.#afterTurn(
       call,
-      this.#enter(call, (timeoutMs) => call.realm.settle(run, ask, ok, payload, nowMs, timeoutMs)),
+      this.#enter(call, (timeoutMs) => call.realm.settle(run, step, ok, payload, nowMs, timeoutMs)),
     );
     this.#completeEnded();
   }
@@ -275,13 +275,13 @@ export class WorkerSession implements LinkListener {
         });
         return 0;
       case EMIT_ASK: {
-        const [capability, method, payload] = [String(a), String(b), String(c)];
-        if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(payload)) return 0;
-        const ask = call.nextAsk(payload.length, isContinuation(capability, method));
+        const [capability, method, args] = [String(a), String(b), String(c)];
+        if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(args)) return 0;
+        const step = call.nextAsk(args.length, isContinuation(capability, method));
         const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
         const { heard } = call;
-        if (ask > 0) this.#outbox.post({ kind: "ask", run, ask, nowMs: askedMs, heard, capability, method, payload });
-        return ask;
+        if (step > 0) this.#outbox.post({ kind: "ask", run, step, nowMs: askedMs, heard, capability, method, args });
+        return step;
       }
       default:
         return 0;

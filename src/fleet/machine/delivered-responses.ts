@@ -1,5 +1,5 @@
 import { readPlan } from "../wire/read-message.ts";
-import type { PlannedResponse } from "../../base/protocol/messages.ts";
+import type { ReplayPlan } from "../../base/protocol/messages.ts";
 
 /**
  * What a call was answered and when, as its server's journal knows it: a call that starts again on this machine has to hear it in
@@ -21,16 +21,6 @@ export class DeliveredResponses {
   /** Whether the call has ever asked for anything. */
   get hasAsked(): boolean {
     return this.#asked > 0;
-  }
-
-  /** Whether a step is one that the call asks for the first time, when it has heard all that earlier starts of it had. */
-  isNew(attempt: number, step: number): boolean {
-    return step > this.#asked && this.given(attempt) === this.#answers.length;
-  }
-
-  /** How many answers a start has been given. */
-  given(attempt: number): number {
-    return attempt === this.#attempt ? this.#given : 0;
   }
 
   /** A step that the call had not asked before: answers that were on their way then come after it. */
@@ -60,9 +50,10 @@ export class DeliveredResponses {
     if (answer !== undefined) answer.nowMs = nowMs;
   }
 
-  /** `PlannedAnswer[]` as JSON, or empty text. */
+  /** A `ReplayPlan` as JSON, or empty text. */
   plan(): string {
     if (this.#answers.length === 0) return "";
-    return JSON.stringify(this.#answers.map(({ asked, nowMs }): PlannedResponse => [asked, nowMs]));
+    const plan: ReplayPlan = this.#answers.map(({ asked, nowMs }) => [asked, nowMs] as const);
+    return JSON.stringify(plan);
   }
 }

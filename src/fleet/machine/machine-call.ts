@@ -1,10 +1,15 @@
 import { ERRORS } from "../../base/errors.ts";
-import type { CapabilityResponse, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
+import type {
+  CallReply,
+  CapabilityCall,
+  CapabilityResponse,
+  Diverged,
+  Job,
+  JobReplay,
+} from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
-import type { Portable } from "../../broker/capabilities/capability.ts";
-import { type Delegate, NOT_DONE } from "./delegate.ts";
 import { writeReply } from "./fleet-reply.ts";
 import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
@@ -17,14 +22,10 @@ export interface MachineCallHost {
   readonly start: number;
   /** Says something to the call's server. */
   send(message: MachineMessage): void;
-  /** … something for which nobody waits. */
-  note(message: MachineMessage): void;
   /** It waits for its server, and needs no slot; or no longer. */
   onWait(isWaiting: boolean): void;
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
-  /** Whether its server hears all that was said by now before it hears of another machine that has the call. */
-  isHeard(): Promise<boolean>;
   /** Its server is gone, and it asks for something. */
   onAlone(call: MachineCall): void;
   /** `end`: what others may be told of it, if its server is lost before it has heard. */
@@ -40,19 +41,17 @@ export interface ComingCall {
   readonly resumption: Resumption | undefined;
   /** Where its end may be left. */
   readonly kept: KeptCall | null;
-  /** Who carries out here what it asks, where its server leaves that to machines. */
-  readonly delegate: Delegate | null;
 }
 
 interface OpenAsk {
   readonly message: MachineMessage;
-  readonly resolve: (answer: CapabilityResponse) => void;
+  readonly resolve: (answer: CapabilityResponse | Diverged) => void;
   /** How often it was looked at. */
   looks: number;
 }
 
-/** A call of a server as this machine's executor takes it: what it asks, its server answers, or leaves to it. */
-export class MachineCall implements Job {
+/** A call of a server as this machine's executor takes it: what it asks, its server answers. */
+export class MachineCall implements Job, JobReplay {
   /** Its number here. */
   readonly run: number;
   readonly script: ToolScript;
@@ -64,16 +63,13 @@ export class MachineCall implements Job {
   readonly #host: MachineCallHost;
   readonly #heard: DeliveredResponses;
   #lines: LogLines | null = null;
-  readonly #delegate: Delegate | null;
-  /** What it has said of what was carried out here: its server need not answer that, so nothing shows whether it has heard it. */
-  #untold: MachineMessage[] = [];
   /** Asks that are not answered yet, by attempt and step. */
   readonly #asks = new Map<string, OpenAsk>();
   #isWaiting = false;
   #isOrphan = false;
   isOver = false;
 
-  constructor(run: number, { data, script, limits, resumption, kept, delegate }: ComingCall, host: MachineCallHost) {
+  constructor(run: number, { data, script, limits, resumption, kept }: ComingCall, host: MachineCallHost) {
     this.run = run;
     this.script = script;
     this.limits = limits;
@@ -82,7 +78,6 @@ export class MachineCall implements Job {
     this.#before = resumption?.attempts ?? 0;
     this.#heard = new DeliveredResponses(resumption?.asked ?? 0, resumption?.plan ?? "");
     this.kept = kept;
-    this.#delegate = delegate;
     this.#host = host;
   }
 
@@ -110,6 +105,10 @@ export class MachineCall implements Job {
     return this.data.nowMs;
   }
 
+  get replay(): JobReplay {
+    return this;
+  }
+
   get stream(): boolean {
     return this.data.stream;
   }
@@ -118,14 +117,10 @@ export class MachineCall implements Job {
     return this.limits.queueMs;
   }
 
-  ask(asked: CapabilityCall): Promise<CapabilityResponse> {
-    const { step, heard, capability } = asked;
+  ask(asked: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+    const { step, heard } = asked;
     const attempt = this.#before + asked.attempt;
-    const isNew = !this.#isOrphan && this.#heard.isNew(attempt, step);
-    const portable = isNew ? (this.#delegate?.take(asked) ?? null) : null;
     this.#heard.noteAsk(step, heard);
-    const used = this.#delegate?.used(capability);
-    const more = { ...(portable === null ? {} : { isDelegated: true }), ...(used === undefined ? {} : { used }) };
     const message = {
       kind: "ask",
       run: this.data.run,
@@ -133,57 +128,17 @@ export class MachineCall implements Job {
       job: this.#host.id,
       ...asked,
       attempt,
-      ...more,
     } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
-    else if (portable === null) this.#host.send(message);
-    else this.#noteDelegated(message);
-    const answer = new Promise<CapabilityResponse>((resolve) => {
+    else this.#host.send(message);
+    return new Promise<CapabilityResponse | Diverged>((resolve) => {
       this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
       this.#noteWait();
     });
-    if (portable !== null) void this.#carryOut({ ...asked, attempt }, portable);
-    return answer;
-  }
-
-  /**
-   * The server hears of it before anything that comes of it, so that another machine does not take another way: of what is only
-   * read some time, of a write before it is done.
-   */
-  async #carryOut(ask: CapabilityCall, portable: Portable): Promise<void> {
-    const { step, attempt } = ask;
-    const mayBegin = portable.kind !== "write" || (await this.#host.isHeard());
-    if (this.isOver) return;
-    const done = mayBegin ? await this.#delegate?.carryOut(ask, portable) : NOT_DONE;
-    if (this.isOver || done === undefined) return;
-    const isAwaited = done.answer !== null && this.#asks.has(`${attempt} ${step}`);
-    const when = isAwaited ? { heard: this.#heard.given(attempt) } : {};
-    const answer = done.answer === null ? null : JSON.stringify(done.answer);
-    const which = { run: this.data.run, start: this.#host.start, step, attempt };
-    const told = { kind: "told", ...which, ...done, ...when, answer } as const;
-    if (isAwaited) this.#noteDelegated(told);
-    else {
-      this.#untold.push(told);
-      this.#host.send(told);
-    }
-    if (done.answer !== null) this.#answer(attempt, step, done.answer);
-  }
-
-  /** Says something that goes with what comes next, and again with what has to be said again. */
-  #noteDelegated(message: MachineMessage): void {
-    this.#untold.push(message);
-    this.#host.note(message);
   }
 
   /** What its server says to something that it has asked. */
-  answer(attempt: number, step: number, answer: CapabilityResponse): void {
-    if (answer.kind === "value") this.#delegate?.noteAnswer(answer.json);
-    // Mail keeps its order, so it has heard of all that was carried out before.
-    this.#untold = this.#untold.filter((said) => "step" in said && said.step > step);
-    this.#answer(attempt, step, answer);
-  }
-
-  #answer(attempt: number, step: number, answer: CapabilityResponse): void {
+  answer(attempt: number, step: number, answer: CapabilityResponse | Diverged): void {
     const key = `${attempt} ${step}`;
     const asked = this.#asks.get(key);
     if (asked === undefined) return;
@@ -196,13 +151,9 @@ export class MachineCall implements Job {
   /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
   repeatAsks(): void {
     this.#lines?.look();
-    let isDue = false;
     for (const asked of this.#asks.values()) {
       const looks = ++asked.looks;
       if (looks <= 1 || (looks & (looks - 1)) !== 0) continue;
-      // An ask is not heard before those that came before it.
-      if (!isDue) for (const said of this.#untold) this.#host.send(said);
-      isDue = true;
       this.#host.send(asked.message);
     }
   }
@@ -235,12 +186,11 @@ export class MachineCall implements Job {
   onRestart(attempts: number): void {
     // Nobody waits for what an earlier start has asked.
     this.#asks.clear();
-    this.#untold = [];
     this.#noteWait();
     this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
   }
 
-  settle(reply: Reply): void {
+  settle(reply: CallReply): void {
     if (this.isOver) return;
     // What still waits is in the reply as well, unless it was cut off.
     if (reply.logs === "") this.#lines?.sendRest();
@@ -264,14 +214,13 @@ export class MachineCall implements Job {
   #end(end: CallEnd | null): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.#delegate?.[Symbol.dispose]();
     this.#asks.clear();
     this.#noteWait();
     this.#host.onEnd(this, end);
   }
 
   /** What others may be told of it: nothing where only its server could know which of its effects there were. */
-  #endOf(reply: Reply): CallEnd | null {
+  #endOf(reply: CallReply): CallEnd | null {
     if (this.kept === null) return null;
     const { outcome } = reply;
     const { hasAsked } = this.#heard;

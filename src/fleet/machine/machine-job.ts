@@ -4,17 +4,12 @@ import type { Executor } from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import type { Broker } from "../../broker/broker.ts";
-import { Delegate } from "./delegate.ts";
 import { type MachineCallHost, MachineCall } from "./machine-call.ts";
 import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
 import type { Puller } from "./puller.ts";
-import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-/** How long a server may take to say what has to be known of a job that another machine had begun. */
-const RESUME_MS = 10_000;
 const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not get the tool's code" };
 
 /** What a job needs of its machine. */
@@ -25,17 +20,13 @@ export interface JobHost {
   /** Where the machine knows the ledger. */
   readonly keyed: KeyedCalls | undefined;
   nextRun(): number;
+  /** Time in which a server must say what has to be known of a job that another machine had begun. */
+  readonly answerMs: number;
   /** One object for the same limits: only calls that have the same may go together. */
   limits(limits: FleetLimits): FleetLimits;
   send(server: string, message: MachineMessage): void;
   /** … something that the server does not wait for. */
   note(server: string, message: MachineMessage): void;
-  /** Carries out what servers leave to machines. */
-  readonly broker: Broker;
-  /** Which of it lies where servers keep it. */
-  readonly stores: SharedStores;
-  /** Whether all that was said by now is heard before any other machine that may take a job. */
-  isHeard(job: MachineJob): Promise<boolean>;
   /** All of its calls have ended. */
   onEnd(job: MachineJob): void;
 }
@@ -186,10 +177,6 @@ export class MachineJob implements MachineCallHost {
     return this.#host.executor.refusedForMs(tool, tenant);
   }
 
-  isHeard(): Promise<boolean> {
-    return this.#host.isHeard(this);
-  }
-
   onAlone({ data }: MachineCall): void {
     this.cancel(data.run);
   }
@@ -201,7 +188,7 @@ export class MachineJob implements MachineCallHost {
   }
 
   async #leave(): Promise<ReadonlyMap<number, Resumption>> {
-    const calls = (await valueIn(RESUME_MS, this.#resumed.promise)) ?? [];
+    const calls = (await valueIn(this.#host.answerMs, this.#resumed.promise)) ?? [];
     return new Map(calls.map((call) => [call.run, call]));
   }
 
@@ -231,8 +218,7 @@ export class MachineJob implements MachineCallHost {
       return this.#refuse(data.run, UNREADY);
     }
     const tool = { script, limits: this.#host.limits(limits) };
-    const delegate = resumption === undefined ? this.#delegate(data, script, tool.limits) : null;
-    const call = new MachineCall(this.#host.nextRun(), { data, ...tool, resumption, kept, delegate }, this);
+    const call = new MachineCall(this.#host.nextRun(), { data, ...tool, resumption, kept }, this);
     this.#calls.set(data.run, call);
     if (this.#data.isInspection !== true) return this.#host.executor.run(call);
     const sinceMs = performance.now();
@@ -241,17 +227,6 @@ export class MachineJob implements MachineCallHost {
       const outcome = { ok: true, json: JSON.stringify(inspection) } as const;
       call.settle({ outcome, cpuMs: 0, waitedMs: 0, wallMs, heapBytes: 0, attempts: 1, logs: "", dropped: 0 });
     });
-  }
-
-  #delegate({ delegated, tenant, callId }: FleetCallData, script: ToolScript, limits: FleetLimits): Delegate | null {
-    const of = delegated && this.#data.delegations?.[delegated.of];
-    if (of === undefined) return null;
-    const delegation = { name: delegated?.name ?? "", ...of };
-    return new Delegate(
-      { tool: script.name, tenant, callId, limits, delegation },
-      this.#host.broker,
-      this.#host.stores,
-    );
   }
 
   #refuse(run: number, failure: Failure): void {

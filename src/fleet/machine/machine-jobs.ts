@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import { within } from "../../base/deadline.ts";
 import type { Executor } from "../../executor/executor.ts";
-import type { Broker } from "../../broker/broker.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
 import { wordsOf } from "../wire/damage.ts";
@@ -15,16 +14,12 @@ import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
 import { ServerMonitor } from "./server-monitor.ts";
 import type { Puller } from "./puller.ts";
-import type { SharedStores } from "./shared-stores.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-/** A job whose server cannot be seen is looked at again so often, and so many times, before it is dropped. */
-const UNSEEN_MS = 1_000;
+/** How often the server of a new job is looked for before the job is dropped. */
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
-/** How often asks that have no answer are looked at. */
-const ASKS_MS = 2_000;
 const SERVERS_MAX = 10_000;
 /** The fleet's order hears of jobs that are taken within so long together. */
 const TURNS_MS = 5;
@@ -36,11 +31,6 @@ export interface JobsHost {
   readonly scripts: ToolScripts;
   readonly slots: Slots;
   readonly keyed: KeyedCalls | undefined;
-  /** Carries out what servers leave to machines. */
-  readonly broker: Broker;
-  readonly stores: SharedStores;
-  /** Whether Redis has all that was said by now. */
-  delivered(): Promise<boolean>;
   readonly logger: MachineLogger | undefined;
   readonly protocols: readonly number[];
   /** A job cannot be read, and is dropped. */
@@ -64,12 +54,13 @@ export class MachineJobs {
   /** What servers speak, as their jobs have said. */
   readonly #protocols = new BoundedCache<number>(SERVERS_MAX);
   readonly #idle = new Set<() => void>();
-  readonly #repeating = setInterval(() => this.#repeatAsks(), ASKS_MS);
+  readonly #repeating: NodeJS.Timeout;
   #turns: Turn[] = [];
   #isDraining = false;
 
   constructor(host: JobsHost) {
     this.#host = host;
+    this.#repeating = setInterval(() => this.#repeatAsks(), host.fleet.timings.repeatMs);
     this.#owners = new ServerMonitor(host.fleet.members, {
       watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
       onLook: (servers, there) => host.keyed?.look(servers, there),
@@ -122,10 +113,10 @@ export class MachineJobs {
       { bull, token, data, puller },
       {
         ...this.#host,
+        answerMs: this.#host.fleet.timings.answerMs,
         send: (server, message) => this.#host.send(server, message),
         note: (server, message) => this.#host.note(server, message),
         limits: (limits) => this.#limits.getOrMake(JSON.stringify(limits), () => limits),
-        isHeard: async (one) => (await this.#host.delivered()) && (await one.puller.holds(one.bull, one.token)),
         onEnd: (ended) => this.#onEnd(ended),
       },
     );
@@ -192,7 +183,7 @@ export class MachineJobs {
       if (isThere === true) return true;
       // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
       if (this.#owners.isGone(server)) return false;
-      await delay(UNSEEN_MS);
+      await delay(this.#host.fleet.timings.lookMs);
     }
     if (isThere === false) this.#owners.noteGone(server);
     return isThere;

@@ -18,23 +18,18 @@ import type { Prelude } from "../../base/protocol/prelude.ts";
 import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
 import { ForeignServers } from "./foreign-servers.ts";
-import type { Broker } from "../../broker/broker.ts";
-import { createDelegateBroker, type DelegateOptions } from "./delegate.ts";
 import { machineInfo } from "./machine-info.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
 import { type MachineStats, problemOf } from "./machine-stats.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
 import { Puller, type PullerOptions } from "./puller.ts";
-import { SharedStores } from "./shared-stores.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
 /** How long a machine waits for its Redis when it starts. */
 const REDIS_MS = 30_000;
 const CLOSE_MS = 5_000;
-/** How long a write of a tool may wait until its server is certain to know of it. */
-const HEARD_MS = 2_000;
 
 export interface MachineOptions extends FleetOptions {
   /** Jobs that run at once. */
@@ -49,8 +44,6 @@ export interface MachineOptions extends FleetOptions {
    * its servers say.
    */
   readonly ledger?: RedisLedgerOptions | undefined;
-  /** What it needs to carry out itself what servers leave to machines. */
-  readonly delegate?: DelegateOptions | undefined;
   /** Where the machine's metrics are registered. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
@@ -83,7 +76,6 @@ class FleetMachine implements Machine {
   readonly #fleet: Fleet;
   readonly #executor: Executor;
   readonly #slots: Slots;
-  readonly #broker: Broker;
   readonly #outbox: MessageOutbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
   readonly #presence: Heartbeat;
@@ -102,10 +94,9 @@ class FleetMachine implements Machine {
     executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor,
   ) {
     const fleet = new Fleet(options, "machine");
-    const { connection, bulk, keys, seal, payloads, id } = fleet;
+    const { connection, bulk, keys, seal, payloads, id, timings } = fleet;
     this.#fleet = fleet;
     this.#slots = new Slots(options.slots);
-    this.#broker = createDelegateBroker(options.delegate ?? {});
     this.#metrics = new MachineMetrics(() => this.stats(), options.registry);
     const log = logMachine(options.logger);
     this.#executor = executorOf(
@@ -124,6 +115,7 @@ class FleetMachine implements Machine {
     this.#inbox = new Inbox({
       ...mail,
       protocols,
+      timings,
       read: readServerMessage,
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
@@ -140,18 +132,16 @@ class FleetMachine implements Machine {
       texts: new TextReader({ connection: bulk, keys, seal, store }),
       send: (server, message) => this.#outbox.send(server, message),
       onForget: (key) => this.#executor.forget(key),
+      answerMs: timings.answerMs,
     });
     const { ledger, logger } = options;
-    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger);
+    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger, timings);
     this.#jobs = new MachineJobs({
       fleet,
       executor: this.#executor,
       scripts,
       slots: this.#slots,
       keyed: this.#keyed,
-      broker: this.#broker,
-      stores: new SharedStores(logger),
-      delivered: () => this.#outbox.delivered(HEARD_MS),
       logger,
       protocols,
       onDamage: (why) => damage.note(why),
@@ -251,7 +241,6 @@ class FleetMachine implements Machine {
     await within(CLOSE_MS, Promise.allSettled(closing));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));
     await this.#executor.close();
-    await this.#broker.close();
     await within(CLOSE_MS, this.#fleet.close());
   }
 }

@@ -1,12 +1,11 @@
 import { readFailure, readProgress } from "../../base/protocol/payload.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts";
-import type { Delegation } from "../../base/protocol/delegation.ts";
-import { readAnswer, readLines } from "../wire/read-message.ts";
-import { CONTINUATIONS_MAX } from "../../base/protocol/continuation.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
+import { readLines } from "../wire/read-message.ts";
+import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
+import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** A worker lets through what is just too much, so that its tool is told. */
@@ -15,59 +14,36 @@ const ARGS_MORE = 1024 * 1024;
 /** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
 const LATE_MS = 2_000;
 
-/** A call between its dispatch and its reply, wherever in the fleet it is. It is settled once. */
-export class FleetCall {
-  readonly job: Job;
-  readonly run: number;
-  /** The call's clock at its start, since the epoch: the same wherever and however often it starts. */
-  readonly nowMs: number;
+/** A call that a machine of the fleet runs. */
+export class FleetCall extends DispatchedCall {
   readonly isInspection: boolean;
-  readonly #sinceMs: number;
-  deadlineMs: number;
-  /** What brings it to a machine, once it is sent. */
+  /** The message that carries it to a machine, once it is sent. */
   carrier: FleetJob | null = null;
-  /** Starts on machines that it has left, and all so far. */
+  /** Starts on machines that it has left. */
   #before = 0;
-  #attempts = 0;
   #losses = 0;
   #asked = 0;
-  /** What this start was answered, by step. */
-  #answers: Map<number, Promise<CapabilityResponse>> | null = null;
+  /** Responses of this start, by step. */
+  #answers: Map<number, Promise<CapabilityResponse | Diverged>> | null = null;
   #answering = 0;
-  /** Steps whose answers it has heard on its machine. */
-  #heard: Set<number> | null = null;
-  /** Log lines that were told: each start writes the same ones. */
-  #told = 0;
-  #startMs: number | null = null;
-  isOver = false;
 
   constructor(job: Job, nowMs: number, isInspection = false) {
-    this.job = job;
-    this.run = job.run;
+    super(job, nowMs);
     this.isInspection = isInspection;
-    this.nowMs = job.nowMs ?? Date.now();
-    this.#sinceMs = nowMs;
-    this.deadlineMs = nowMs + job.waitMs;
+    this.nowMs = job.replay?.nowMs ?? Date.now();
   }
 
   /** Only of one that is sent for the first time: of another nobody but its server knows what it has done. */
   get ticket(): LedgerClaim | undefined {
-    return this.#losses === 0 ? this.job.ticket : undefined;
-  }
-
-  get attempts(): number {
-    return this.#attempts;
+    return this.#losses === 0 ? this.job.fleet?.ticket : undefined;
   }
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
   take(nowMs: number): void {
-    if (this.#attempts > 0) this.job.delegator?.loseMachine();
-    this.#before = this.#attempts;
-    this.#attempts++;
+    this.#before = this.attempts;
+    this.attempts++;
     this.giveTime(nowMs);
-    if (this.#startMs !== null) return;
-    this.#startMs = nowMs;
-    this.job.onStart?.(nowMs, this.nowMs);
+    this.recordStart(nowMs);
   }
 
   /** A machine has it, from now on as far as anybody knows. */
@@ -84,12 +60,12 @@ export class FleetCall {
 
   /** What another machine has to know of it. */
   get resumption(): Resumption {
-    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.plan?.() ?? "" };
+    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.replay?.plan() ?? "" };
   }
 
   /** Its machine lost the executor that ran it, and starts it again there. */
   restart(attempts: number): void {
-    this.#attempts = this.#before + attempts + 1;
+    this.attempts = this.#before + attempts + 1;
     this.job.onRestart?.(this.#before + attempts);
   }
 
@@ -97,53 +73,24 @@ export class FleetCall {
    * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
-  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse> | null {
-    const { step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = asked;
+  ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
+    const { step, attempt, nowMs, heard, capability, method, args } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
     this.#answering = attempt;
     const known = this.#answers.get(step);
     if (known !== undefined) return known;
     this.#asked = Math.max(this.#asked, step);
-    this.#attempts = Math.max(this.#attempts, attempt);
-    const more = {
-      ...(heard === undefined ? {} : { heard }),
-      ...(isDelegated === undefined ? {} : { isDelegated }),
-      ...(used === undefined ? {} : { used }),
-    };
+    this.attempts = Math.max(this.attempts, attempt);
+    const more = heard === undefined ? {} : { heard };
     const answer = this.job.ask({ step, attempt, nowMs, ...more, capability, method, args });
     this.#answers.set(step, answer);
     return answer;
   }
 
-  /** Its machine has carried out what it asked, or was to. Throws where that cannot be read. */
-  tell(said: Extract<MachineMessage, { readonly kind: "told" }>): void {
-    const { kind: _kind, run: _run, start: _start, answer, ...told } = said;
-    const read = answer === null ? null : readAnswer(answer);
-    if (read?.kind === "diverged") throw new ProtocolError("what was carried out is no way that a call took");
-    // Of what it has not asked it can have heard nothing.
-    if (read !== null && told.heard !== undefined && told.step <= this.#asked)
-      (this.#heard ??= new Set()).add(told.step);
-    this.job.delegator?.tell({ ...told, answer: read });
-  }
-
-  /** Whether it has heard on its machine what came of something that was carried out there. */
-  hasHeard({ step, isDelegated }: Pick<CapabilityCall, "step" | "isDelegated">): boolean {
-    return isDelegated === true && this.#heard?.has(step) === true;
-  }
-
-  /** What its machine may carry out. A machine knows of its own asks only, so it is the first one or none. */
-  get delegation(): Delegation | null {
-    return this.#attempts > 0 ? null : (this.job.delegator?.delegation ?? null);
-  }
-
   /** Lines from that with this number on. What earlier starts wrote comes again, and has been told. */
   log(at: number, lines: readonly string[]): void {
-    for (const [nth, line] of lines.entries()) {
-      if (at + nth < this.#told) continue;
-      this.#told = at + nth + 1;
-      this.job.onLog(line);
-    }
+    for (const [nth, line] of lines.entries()) this.logLine(at + nth, line);
   }
 
   progress(payload: string): void {
@@ -156,7 +103,6 @@ export class FleetCall {
     return step > capabilityCalls + CONTINUATIONS_MAX + ONE_MORE || args.length > 2 * capabilityBytes + ARGS_MORE;
   }
 
-  /** Why it ends at its deadline. */
   get overdue(): Failure {
     const { queueMs } = this.job.limits;
     const waited = `waited longer than ${queueMs} ms for a worker machine`;
@@ -175,28 +121,9 @@ export class FleetCall {
     const { cpuMs, heapBytes, logs, dropped, heard, waitedMs, wallMs } = reply;
     // What it wrote last may have waited on its machine.
     if (this.job.stream) this.log(0, readLines(logs));
-    this.#attempts = this.#before + reply.attempts;
+    this.attempts = this.#before + reply.attempts;
     // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
-    if (this.#startMs !== null) {
-      this.#startMs = Math.max(this.#sinceMs, Math.min(this.#startMs + waitedMs, nowMs - wallMs));
-    }
-    this.#settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
-  }
-
-  fail(failure: Failure): void {
-    const nothing = { cpuMs: 0, heapBytes: 0, logs: "", dropped: 0, heard: undefined };
-    this.#settle({ ok: false, failure }, nothing, performance.now());
-  }
-
-  #settle(
-    outcome: Reply["outcome"],
-    used: Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">,
-    nowMs: number,
-  ): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    const startMs = this.#startMs ?? nowMs;
-    const [waitedMs, wallMs] = [startMs - this.#sinceMs, nowMs - startMs];
-    this.job.settle({ outcome, ...used, waitedMs, wallMs, attempts: this.#attempts });
+    this.correctStart(waitedMs, nowMs - wallMs);
+    this.settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
   }
 }

@@ -95,8 +95,6 @@ export class FleetDispatcher {
     switch (message.kind) {
       case "ask":
         return this.#onAsk(machine, call, message);
-      case "told":
-        return call.tell(message);
       case "log":
         call.log(message.at, message.lines);
         if (message.isFull) this.#host.send(machine, { kind: "logged", run: call.run, job: job.id, start: job.start });
@@ -104,7 +102,7 @@ export class FleetDispatcher {
       case "progress":
         return call.progress(message.payload);
       case "timed":
-        return call.job.onTimed?.(message.step, message.nowMs);
+        return call.job.replay?.onTimed(message.step, message.nowMs);
       case "restart":
         this.#tellRestart(call, call.attempts);
         return call.restart(message.attempts);
@@ -205,7 +203,6 @@ export class FleetDispatcher {
     const { run, step, attempt, start } = asked;
     const job = call.carrier;
     void call.ask(asked)?.then((answer) => {
-      if (call.hasHeard(asked)) return;
       if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
       this.#host.send(machine, { kind: "answer", run, step, attempt, answer: JSON.stringify(answer) });
     });

@@ -4,7 +4,7 @@ import { type Fields, isText, isTime, readText } from "../wire/fields.ts";
 import { isIsolation } from "../wire/read-job.ts";
 import { isObject } from "../../base/json.ts";
 import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
-import type { CapabilityResponse, Job } from "../../executor/executor.ts";
+import type { Diverged, Job } from "../../executor/executor.ts";
 import { inspectionError } from "../../executor/dispatch/inspector.ts";
 
 /** What a machine takes for an inspection is its own to limit; this is how long it may take to get there, and to be made. */
@@ -28,10 +28,10 @@ export function inspectionJob(run: number, script: ToolScript, resolve: (inspect
     args: "null",
     limits: LIMITS,
     // Calls without a tenant are of the same one, and a server that starts is not to wait for all of them.
-    priority: LEVELS,
+    fleet: { priority: LEVELS },
     waitMs: LIMITS.queueMs,
     stream: false,
-    ask: (): Promise<CapabilityResponse> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),
+    ask: (): Promise<Diverged> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),
     onLog: () => undefined,
     settle: ({ outcome }) => {
       if (!outcome.ok) return resolve({ ok: false, error: inspectionError(outcome.failure) });

@@ -4,7 +4,6 @@ import type { Claim } from "../gate/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
 import { TextFailure } from "../texts/text-failure.ts";
-import type { Delegated, Delegation } from "../../base/protocol/delegation.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import { seedOf } from "../../base/protocol/seed.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
@@ -163,7 +162,8 @@ export class Sender {
   }
 
   #claim(call: FleetCall): Claim {
-    const { tenant, script, priority = 0 } = call.job;
+    const { tenant, script, fleet } = call.job;
+    const priority = fleet?.priority ?? 0;
     const cost = costOf(this.pace(call));
     // A tool can be registered though all of its room is taken: else no server could start while a fleet is busy.
     return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
@@ -204,7 +204,6 @@ export class Sender {
   #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
-    const delegations: Delegated[] = [];
     const places = new Map<unknown, number>();
     const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
       const known = places.get(key);
@@ -218,11 +217,6 @@ export class Sender {
       if (script === undefined) return [];
       const command = job.command === undefined ? {} : { command: job.command };
       const { ticket } = call;
-      const { delegation } = call;
-      const delegated = ({ name, ...of }: Delegation) => ({
-        name,
-        of: place(delegations, JSON.stringify(of), () => of),
-      });
       return {
         run,
         ...(ticket === undefined ? {} : { ticket }),
@@ -235,7 +229,6 @@ export class Sender {
         seed: seedOf(this.#options.entropyKey, `${run}`),
         nowMs,
         stream: job.stream,
-        ...(delegation === null ? {} : { delegated: delegated(delegation) }),
       };
     });
     const { protocol: v, server } = this.#options;
@@ -248,14 +241,13 @@ export class Sender {
       calls,
       ...(isInspection ? { isInspection } : {}),
       ...(isAgain ? { isAgain } : {}),
-      ...(delegations.length > 0 ? { delegations } : {}),
     };
   }
 }
 
 /** Whether another call waits for it. */
-function isAwaited({ job: { parent } }: FleetCall): boolean {
-  return parent !== undefined && parent !== null;
+function isAwaited({ job: { fleet } }: FleetCall): boolean {
+  return fleet?.parent !== undefined && fleet.parent !== null;
 }
 
 function limitsOf(limits: FleetLimits): FleetLimits {

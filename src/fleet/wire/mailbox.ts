@@ -1,5 +1,4 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
-import { valueIn } from "../../base/deadline.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetKeys } from "./keys.ts";
 import { SEND_AND_KEEP } from "./mail-script.ts";
@@ -40,8 +39,6 @@ export class MessageOutbox<Message> {
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
   readonly #boxes = new BoundedCache<{ readonly seq: number; readonly renewedMs: number }>(RECIPIENTS_MAX);
   #held = 0;
-  /** Whether the last letters have come to Redis, once that is known. */
-  #delivery = Promise.resolve(true);
   #isDue = false;
   #isClosed = false;
   #noted: NodeJS.Timeout | undefined;
@@ -69,14 +66,6 @@ export class MessageOutbox<Message> {
       this.#noted = undefined;
       this.#schedule();
     }, NOTE_MS);
-  }
-
-  /** Whether Redis has all that was said by now: it keeps the order, so what anybody says later comes after it. */
-  async delivered(ms: number): Promise<boolean> {
-    // What else is said in this turn goes with it.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    this.#flush();
-    return this.#held === 0 && (await valueIn(ms, this.#delivery)) === true;
   }
 
   /** Sends what waits, as far as there is a Redis. */
@@ -123,7 +112,6 @@ export class MessageOutbox<Message> {
     // What is handed to the client while there is no Redis could not be taken back.
     if (!connection.isReady || this.#held === 0) return;
     const nowMs = performance.now();
-    const sent: Promise<unknown>[] = [];
     for (const [to, { messages }] of this.#waiting) {
       const known = this.#boxes.get(to) ?? { seq: 0, renewedMs: -Infinity };
       const isDue = nowMs - known.renewedMs > RENEW_MS || known.renewedMs < this.#readyMs;
@@ -134,16 +122,12 @@ export class MessageOutbox<Message> {
       const box = keys.of("mail", to);
       const packed = payloads.pack(letter, box);
       // The client sends it again where the connection is lost meanwhile, so a letter may come twice, and is read once.
-      if (isDue) sent.push(connection.client.eval(SEND_AND_KEEP, 1, box, LETTERS_MAX, packed, BOX_TTL_MS));
-      else sent.push(connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed));
+      const sent = isDue
+        ? connection.client.eval(SEND_AND_KEEP, 1, box, LETTERS_MAX, packed, BOX_TTL_MS)
+        : connection.client.xadd(box, "MAXLEN", "~", LETTERS_MAX, "*", "m", packed);
+      sent.catch(() => undefined);
     }
     this.#waiting.clear();
     this.#held = 0;
-    const delivery = Promise.all(sent).then(
-      () => true,
-      () => false,
-    );
-    // A letter may overtake those before it, so they are waited for as well; how they fared was theirs.
-    this.#delivery = Promise.all([delivery, this.#delivery]).then(([isDelivered]) => isDelivered);
   }
 }

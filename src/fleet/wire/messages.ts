@@ -1,5 +1,4 @@
 import type { CapabilityCall } from "../../base/protocol/capability-call.ts";
-import type { Delegated, DelegatedAnswer } from "../../base/protocol/delegation.ts";
 import type { RunLimits } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
@@ -50,8 +49,6 @@ export interface FleetCallData {
   readonly stream: boolean;
   /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
   readonly ticket?: LedgerClaim;
-  /** What its machine may carry out itself, of `delegations`. */
-  readonly delegated?: { readonly name: string; readonly of: number };
 }
 
 /** The data of a job of BullMQ. */
@@ -69,7 +66,6 @@ export interface JobData {
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];
-  readonly delegations?: readonly Delegated[];
   /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
   readonly isInspection?: boolean;
   /** Whether some of its calls have been begun before in another job: its first start has to ask for leave as well. */
@@ -81,12 +77,12 @@ export interface Resumption {
   readonly run: number;
   /** How often it was started. */
   readonly attempts: number;
-  /** How many steps it had asked, and what it was answered: `PlannedAnswer[]` as JSON, or empty text. */
+  /** How many steps it had asked, and when it got responses: a `ReplayPlan` as JSON, or empty text. */
   readonly asked: number;
   readonly plan: string;
 }
 
-/** How a call ended on its machine: an executor's `Reply`, whose starts are the machine's own. */
+/** How a call ended on its machine: an executor's `CallReply`, whose starts are the machine's own. */
 export interface FleetReply {
   readonly ok: boolean;
   /** The output's JSON, or a `Failure`'s. */
@@ -114,8 +110,6 @@ export type MachineMessage =
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
   | (Said & CapabilityCall & { readonly kind: "ask"; readonly job: string })
-  /** What came of something that it was to carry out; the answer is an `Answer` as JSON. */
-  | (Said & DelegatedAnswer<string> & { readonly kind: "told" })
   /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
   | (Said & { readonly kind: "log"; readonly at: number; readonly lines: readonly string[]; readonly isFull?: true })
   | (Said & { readonly kind: "progress"; readonly payload: string })
@@ -133,7 +127,7 @@ export type ServerMessage =
       readonly run: number;
       readonly step: number;
       readonly attempt: number;
-      /** An `Answer` as JSON. */
+      /** A `CapabilityResponse` or `Diverged` as JSON. */
       readonly answer: string;
     }
   /** Of this start of this job: the same call may have come to the machine once more. */

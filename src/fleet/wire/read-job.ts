@@ -1,6 +1,5 @@
 import { describeExcess, isObject } from "../../base/json.ts";
 import { type Isolation, isModuleContract, RUNTIMES } from "../../base/protocol/script.ts";
-import { type Delegated, ON_MACHINES } from "../../base/protocol/delegation.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import {
   briefly,
@@ -40,13 +39,11 @@ export function readJobData(text: string, protocols: readonly number[]): JobData
 }
 
 function isJobData(data: Fields): data is Fields & JobData {
-  const { scripts, limits, calls, isInspection, isAgain, delegations = [] } = data;
+  const { scripts, limits, calls, isInspection, isAgain } = data;
   if (!isListOf(scripts, isScript) || !isListOf(limits, isLimits) || !isListOf(calls, isCall)) return false;
   // A number twice would be two calls of which nobody could say which is meant.
   if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
   const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
-  if (!isListOf(delegations, isDelegation) || !calls.every((call) => isDelegated(call.delegated, delegations)))
-    return false;
   return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
 }
 
@@ -79,24 +76,6 @@ function isCall(call: Fields): call is Fields & FleetCallData {
 
 function isTicket({ digest, holder, tool }: Fields): boolean {
   return isShort(digest) && isShort(holder) && isText(tool);
-}
-
-/** What machines may carry out: lists of what those say who grant it, and ids of stores, by the names of capabilities. */
-function isDelegation(delegation: Fields): delegation is Fields & Delegated {
-  const { grants, stores } = delegation;
-  return isByCapability(grants, Array.isArray) && isByCapability(stores, isShort);
-}
-
-function isByCapability(values: unknown, is: (value: unknown) => boolean): boolean {
-  if (!isObject(values)) return false;
-  return Object.entries(values).every(([name, value]) => ON_MACHINES.some((one) => one === name) && is(value));
-}
-
-function isDelegated(delegated: unknown, delegations: readonly unknown[]): boolean {
-  if (delegated === undefined) return true;
-  if (!isObject(delegated)) return false;
-  const { name, of } = delegated;
-  return isShort(name) && isCount(of) && of < delegations.length;
 }
 
 /** Whether arguments are JSON, and nothing more: calls that go together are one text on their way into their isolate. */

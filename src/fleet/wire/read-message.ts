@@ -1,7 +1,7 @@
 import { isErrorCode } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import type { CapabilityResponse } from "../../base/protocol/capability-call.ts";
-import type { PlannedResponse } from "../../base/protocol/messages.ts";
+import type { CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
+import type { ReplayPlan } from "../../base/protocol/messages.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import {
   briefly,
@@ -49,17 +49,17 @@ export function readServerMessage(message: unknown): ServerMessage {
   throw new ProtocolError("a message of a server that is none");
 }
 
-/** An `Answer`, as `answer` carries it. Throws a `ProtocolError`. */
-export function readAnswer(text: string): CapabilityResponse {
+/** The response to a capability call, or what ends the call. Throws a `ProtocolError`. */
+export function readAnswer(text: string): CapabilityResponse | Diverged {
   const answer = readText(text, "an answer");
   if (isObject(answer) && isAnswer(answer)) return answer;
   throw new ProtocolError("an answer that is none");
 }
 
 /** A resumption's plan. Throws a `ProtocolError`. */
-export function readPlan(text: string): readonly PlannedResponse[] {
+export function readPlan(text: string): ReplayPlan {
   const plan = text === "" ? [] : readText(text, "a plan");
-  if (Array.isArray(plan) && plan.every(isPlannedAnswer)) return plan;
+  if (Array.isArray(plan) && plan.every(isPlannedResponse)) return plan;
   throw new ProtocolError("a plan that is none");
 }
 
@@ -79,16 +79,9 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   if (!isCount(message["run"]) || !isStart(message["start"])) return false;
   switch (message["kind"]) {
     case "ask": {
-      const { job, step, attempt, nowMs, heard, capability, method, args, isDelegated, used } = message;
+      const { job, step, attempt, nowMs, heard, capability, method, args } = message;
       const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
-      const isMarked = (isDelegated === undefined || isDelegated === true) && isUsed(used);
-      return isShort(job) && isPlaced && isMarked && isText(capability) && isText(method) && isText(args);
-    }
-    case "told": {
-      const { step, attempt, heard, answer, outcome, durationMs, used, refused } = message;
-      const isPlaced = isStart(step) && isStart(attempt) && (heard === undefined || isCount(heard));
-      const isSaid = (answer === null || isText(answer)) && OUTCOMES.has(outcome) && isTime(durationMs);
-      return isPlaced && isSaid && isUsed(used) && (refused === undefined || (isObject(refused) && isRefused(refused)));
+      return isShort(job) && isPlaced && isText(capability) && isText(method) && isText(args);
     }
     case "log": {
       const { at, lines, isFull } = message;
@@ -106,19 +99,6 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     default:
       return false;
   }
-}
-
-/** What came of something that a machine carried out. */
-const OUTCOMES: ReadonlySet<unknown> = new Set(["ok", "denied", "failed", "limit"]);
-/** Numbers of what a capability bounds by itself. */
-const USED_MAX = 16;
-
-function isUsed(used: unknown): boolean {
-  return used === undefined || (Array.isArray(used) && used.length <= USED_MAX && used.every(isCount));
-}
-
-function isRefused({ asked, granted, remedy }: Fields): boolean {
-  return isText(asked) && isText(granted) && isText(remedy);
 }
 
 function isReply(reply: Fields): reply is Fields & FleetReply {
@@ -161,7 +141,7 @@ function isPlan(plan: unknown): boolean {
   }
 }
 
-function isAnswer(answer: Fields): answer is Fields & CapabilityResponse {
+function isAnswer(answer: Fields): answer is Fields & (CapabilityResponse | Diverged) {
   switch (answer["kind"]) {
     case "value":
       return isTime(answer["nowMs"]) && isLine(answer["json"]);
@@ -183,6 +163,6 @@ function isLogLine(line: unknown): boolean {
   return Array.isArray(line) && line.length === 2 && line.every(isText);
 }
 
-function isPlannedAnswer(planned: unknown): planned is PlannedResponse {
+function isPlannedResponse(planned: unknown): planned is ReplayPlan[number] {
   return Array.isArray(planned) && planned.length === 2 && isCount(planned[0]) && isTime(planned[1]);
 }

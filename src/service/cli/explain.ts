@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { Explanation } from "../../engine/explanation.ts";
-import type { Finding } from "../../broker/findings.ts";
+import type { Finding } from "../../broker/grants.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { explainWorkflow } from "./explain-workflow.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
@@ -50,11 +50,7 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
 }
 
 function lines({ tool, tenant, isolation, grants, limits, findings }: Explanation): string[] {
-  const granted = grants.map(({ capability, granted: what, from, onMachines }): Row => [
-    capability,
-    onMachines === true ? `${what}, on worker machines as well` : what,
-    from,
-  ]);
+  const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
   const limited = limits.map(({ limit, value, from }): Row => [limit, String(value), from]);
   return [
     `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}`,

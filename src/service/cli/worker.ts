@@ -65,16 +65,14 @@ async function decide(
       EXIT.USAGE,
       "say where the fleet's Redis is: --redis URL, GLOVEBOX_EXECUTOR__URL or executor.url",
     );
-  const { executor, workers, idempotency, fetch, kv } = resolveOptions(engineOptions(values));
+  const { executor, workers, idempotency } = resolveOptions(engineOptions(values));
   if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
   const { slots, ...door } = machineSettings(values.machine, workers);
   const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox } = executor;
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
   const isolates = { warmIsolates, rssMb, spare, recycle, sandbox };
-  // What servers keep in a file is not for machines.
-  const delegate = { fetch, kv: "url" in kv ? kv : undefined };
   return {
-    machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates, delegate },
+    machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates },
     service: { fleet, ...door },
   };
 }

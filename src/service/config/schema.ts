@@ -99,7 +99,7 @@ const LOCATION = {
 };
 
 const RULE = {
-  ...section({ tools: true, tags: true, tenants: true, allow: OBJECT, onMachines: true }),
+  ...section({ tools: true, tags: true, tenants: true, allow: OBJECT }),
   required: ["allow"],
 };
 

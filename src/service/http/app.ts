@@ -7,7 +7,7 @@ import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
-import { refuseNameless } from "./nameless.ts";
+import { requireOneHost } from "./sites.ts";
 import { limitPipelining } from "./pipelining.ts";
 import { SILENCE_MS } from "./unread.ts";
 
@@ -80,7 +80,7 @@ export async function createApp(
   });
   addDrain(app);
   limitPipelining(app);
-  refuseNameless(app);
+  requireOneHost(app);
   addAccess(app, access);
   limitBodies(app, bodiesBytes, bodyBytes);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));

@@ -8,7 +8,7 @@ import { sendError, sendJson, sendNotFound } from "./answers.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
-import { refuseNameless } from "./nameless.ts";
+import { requireOneHost } from "./sites.ts";
 import { withProcessMetrics } from "./process-metrics.ts";
 
 /** Those who watch a machine are few, and say little. */
@@ -68,7 +68,7 @@ async function createDoor(): Promise<FastifyInstance> {
     frameworkErrors: (error, _request, reply) => void sendError(reply, error, BODY_BYTES),
   });
   limitConnections(app.server, CONNECTIONS_MAX, () => undefined);
-  refuseNameless(app);
+  requireOneHost(app);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, BODY_BYTES));
   return app;

@@ -47,7 +47,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
       calls: json,
     })
     .map((message) => ({ ...message, run: message.runs[0], runs: message.runs.join(",") })),
-  fc.record({ kind: fc.constant("settle"), run, ask: run, ok: fc.boolean(), nowMs: amount, payload: json }),
+  fc.record({ kind: fc.constant("settle"), run, step: run, ok: fc.boolean(), nowMs: amount, payload: json }),
   fc.record({ kind: fc.constant("load"), script }),
   fc.record({ kind: fc.constant("unload"), key }),
   fc.record({ kind: fc.constant("cancel"), run }),
@@ -77,15 +77,15 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
   fc.record({
     kind: fc.constant("ask"),
     run,
-    ask: run,
+    step: run,
     nowMs: amount,
     heard: run,
     capability: text,
     method: text,
-    payload: json,
+    args: json,
   }),
   fc.record({ kind: fc.constantFrom("log", "progress", "lost", "inspected"), run, payload: json }),
-  fc.record({ kind: fc.constant("timed"), run, ask: run, nowMs: amount }),
+  fc.record({ kind: fc.constant("timed"), run, step: run, nowMs: amount }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
 
@@ -120,7 +120,7 @@ describe("messages on the wire", () => {
     );
   });
 
-  test("are refused with a ProtocolError where they are none, and nothing else is thrown", () => {
+  test("are refused with a ProtocolError where they are malformed, and nothing else is thrown", () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -86,8 +86,8 @@ describe("progress of a handler", () => {
   });
 
   test("is checked like every call: its arguments, and what comes of them", async () => {
-    expect((await run(FOLLOW, { pages: "many" })).error?.message).toContain("wrong arguments");
-    expect((await run(FOLLOW, { pages: 7 })).error?.message).toContain("its schema does not allow");
+    expect((await run(FOLLOW, { pages: "many" })).error?.message).toContain("do not match its schema");
+    expect((await run(FOLLOW, { pages: 7 })).error?.message).toContain("does not match its schema");
   });
 
   test("says how many values found no room, to whoever hears the next one", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CapabilityCall, Reply } from "../../../src/executor/executor.ts";
+import type { CapabilityCall, CallReply } from "../../../src/executor/executor.ts";
 import type { FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
 import type { CallEnd, KeptCall } from "../../../src/fleet/machine/keyed-calls.ts";
 import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
@@ -36,7 +36,7 @@ const asked = (step: number): CapabilityCall => ({
   args: "{}",
 });
 
-function reply(outcome: Reply["outcome"], attempts = 1): Reply {
+function reply(outcome: CallReply["outcome"], attempts = 1): CallReply {
   return { outcome, cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts, logs: "", dropped: 0 };
 }
 
@@ -59,13 +59,11 @@ function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
     nowMs: 0,
     stream: false,
   };
-  const coming = { data, script: SCRIPT, limits: LIMITS, resumption, kept, delegate: null };
+  const coming = { data, script: SCRIPT, limits: LIMITS, resumption, kept };
   const call = new MachineCall(1, coming, {
     id: "job",
     start: 1,
     send: ({ kind }) => void sent.push(kind),
-    note: ({ kind }) => void sent.push(kind),
-    isHeard: () => Promise.resolve(true),
     onWait: () => undefined,
     refusedForMs: () => 0,
     onAlone: () => alone.resolve(),

@@ -58,8 +58,6 @@ const WIRE_BUFFER_BYTES = 64 * 1024;
 /** One request of a tool and its answer, over all redirects. */
 export class Exchange {
   body: ResponseBody | null = null;
-  /** Whether its first request waits for its turn. */
-  isWaiting = true;
   readonly #host: ExchangeHost;
   readonly #abort = new AbortController();
 
@@ -115,8 +113,7 @@ export class Exchange {
     const { permission, connections } = this.#host;
     const { url, method } = hop;
     this.#abort.signal.throwIfAborted();
-    const permit = permission.admit(method, url, !this.isWaiting);
-    this.isWaiting = false;
+    const permit = permission.admit(method, url);
     const { path, headers, body, size } = this.#fill(hop, written);
     if (permission.take(size, permit) < size) throw permission.excess(method, url, permit);
     const agent = await connections.agent(permit.isPrivate);

@@ -8,7 +8,6 @@ import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
 import { type Part, readPart } from "./part.ts";
 import { Permission } from "./permission.ts";
-import { portableRequest } from "./portable.ts";
 import { type Leave, Places } from "./places.ts";
 import { type Hop, readTarget } from "./redirect.ts";
 import type { Piece } from "./response-body.ts";
@@ -40,6 +39,8 @@ const CONNECTED_WAIT_MS = 30_000;
 /** A body that has come whole by then goes with the answer's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 const WHOLE_WAIT_MS = 20;
+/** HTTP methods that change nothing on a server. */
+const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** A tool that speaks past its own `fetch` may name requests as it likes. */
 const OPEN_MAX = 1_000;
 
@@ -77,11 +78,10 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
     name: "fetch",
     grants: fetchGrants,
     methods: {
-      request: { input: REQUEST },
+      request: { input: REQUEST, isRead: (args) => READING.has((args as FetchRequest).method.toUpperCase()) },
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
     },
-    portable: portableRequest,
     open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
     close: () => connections.close(),
   };
@@ -120,22 +120,6 @@ class FetchSession implements OpenCapability {
     if (method === "read") return this.#read(id);
     this.#drop(id, new FetchFailure("the request was cancelled"));
     return null;
-  }
-
-  /** What waits for its turn is as good as sent: who asks later comes after it, wherever that is. */
-  used(): readonly number[] {
-    const [bytes = 0, requests = 0] = this.#host.permission.used;
-    let waiting = 0;
-    for (const { exchange } of this.#exchanges.values()) if (exchange.isWaiting) waiting++;
-    return [bytes, requests + waiting];
-  }
-
-  noteUsed(used: readonly number[]): void {
-    this.#host.permission.noteUsed(used);
-  }
-
-  handOver(): void {
-    this.#host.permission.handOver();
   }
 
   close(): void {

@@ -16,30 +16,13 @@ export class Permission {
   readonly #grants: readonly FetchGrant[];
   #bytes = 0;
   #requests = 0;
-  #isHandedOver = false;
-  /** What was used by another process. */
-  #elsewhere = { bytes: 0, requests: 0 };
 
   constructor(grants: readonly FetchGrant[]) {
     this.#grants = grants;
   }
 
-  /** Bytes and requests that were used here. */
-  get used(): readonly number[] {
-    return [this.#bytes, this.#requests];
-  }
-
-  noteUsed([bytes = 0, requests = 0]: readonly number[]): void {
-    this.#elsewhere = { bytes, requests };
-  }
-
-  /** Another process makes the requests from here on: what was asked for before is counted there, and where it leads is not. */
-  handOver(): void {
-    this.#isHandedOver = true;
-  }
-
   /** Counts a request and answers what it may use. Throws a `CapabilityRefusal` where it is not granted. */
-  admit(method: string, url: URL, isRedirected: boolean): Permit {
+  admit(method: string, url: URL): Permit {
     const asked = describeRequest(method, url);
     const granting = this.#grants.filter(
       ({ origins, methods }) =>
@@ -47,7 +30,7 @@ export class Permission {
     );
     if (granting.length === 0) throw this.#deny(`${asked} was not granted`, method, url);
     const maxRequests = Math.max(...granting.map((grant) => grant.maxRequests));
-    if ((isRedirected && this.#isHandedOver) || ++this.#requests + this.#elsewhere.requests > maxRequests) {
+    if (++this.#requests > maxRequests) {
       throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, and redirects count`, {
         asked,
         granted: `maxRequests ${maxRequests}`,
@@ -63,7 +46,7 @@ export class Permission {
 
   /** How many of some bytes a call may still exchange; they are counted. */
   take(bytes: number, { maxBytes }: Permit): number {
-    const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes - this.#elsewhere.bytes));
+    const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes));
     this.#bytes += taken;
     return taken;
   }

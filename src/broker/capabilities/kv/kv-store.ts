@@ -60,14 +60,13 @@ export type SetOutcome =
 
 /**
  * Where entries are kept, by namespace: a namespace is any text, and one that nobody has written to is empty. Each operation is
- * done as a whole or not at all. `once` names a write: where engines on other machines use the store as well, the same write asked
- * again is not done again, and is answered the same. Throws a `StoreError`, at once or later, where the store cannot do it.
+ * done as a whole or not at all. Throws a `StoreError`, at once or later, where the store cannot do it.
  */
 export interface KvStore {
   get(asker: Asker, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null>;
-  set(asker: Asker, namespace: string, entry: NewEntry, once?: string): SetOutcome | Promise<SetOutcome>;
+  set(asker: Asker, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome>;
   /** Answers whether there was one that could be deleted. */
-  delete(asker: Asker, namespace: string, key: string, condition: Condition, once?: string): boolean | Promise<boolean>;
+  delete(asker: Asker, namespace: string, key: string, condition: Condition): boolean | Promise<boolean>;
   /** Keys in the order of their UTF-8. */
   list(asker: Asker, namespace: string, request: PageRequest): Page | Promise<Page>;
   close(): void | Promise<void>;

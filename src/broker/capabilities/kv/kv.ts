@@ -1,4 +1,4 @@
-import type { Capability, MethodShape, Portable } from "../capability.ts";
+import type { Capability, MethodShape } from "../capability.ts";
 import type { KvStore } from "./kv-store.ts";
 import { KEY_MAX_BYTES, LIST_MAX, Namespace } from "./namespace.ts";
 import { quotaGrants } from "./quota.ts";
@@ -45,28 +45,17 @@ const METHODS = {
  * most 512 bytes and no NUL, a value 256 KiB of JSON, both count, and an entry counts for 64 bytes at least.
  */
 export function createKv(options: KvStoreOptions): Capability<number> {
-  if (!("url" in options)) return createOn(new SqliteKvStore(options));
-  const store = new RedisKvStore(options);
-  // A file is the engine's alone.
-  return { ...createOn(store), portable, storeId: () => store.identity };
-}
-
-function createOn(store: KvStore): Capability<number> {
+  const store: KvStore = "url" in options ? new RedisKvStore(options) : new SqliteKvStore(options);
   return {
     name: "kv",
     grants: quotaGrants,
     methods: METHODS,
     open: (call, grants) => {
       const namespace = new Namespace(store, call, Math.max(...grants));
-      return { invoke: (method, args, once) => namespace.invoke(method, args, once) };
+      return { invoke: (method, args) => namespace.invoke(method, args) };
     },
     close: () => store.close(),
   };
-}
-
-function portable(method: string): Portable | null {
-  if (!Object.hasOwn(METHODS, method)) return null;
-  return { kind: method === "set" || method === "delete" ? "write" : "read" };
 }
 
 function object(properties: Record<string, unknown>, required: readonly string[] = []): MethodShape {

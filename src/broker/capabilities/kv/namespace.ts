@@ -44,7 +44,7 @@ export class Namespace {
     this.#quotaBytes = quotaBytes;
   }
 
-  invoke(method: string, args: unknown, once?: string): unknown {
+  invoke(method: string, args: unknown): unknown {
     switch (method) {
       case "get":
         return this.#read(args as Keyed, (entry) => entry && parse(entry));
@@ -54,9 +54,9 @@ export class Namespace {
           (entry) => entry && { value: parse(entry), version: entry.version, expiresAt: entry.expiresAt },
         );
       case "set":
-        return this.#set(args as SetRequest, once);
+        return this.#set(args as SetRequest);
       case "delete":
-        return this.#delete(args as DeleteRequest, once);
+        return this.#delete(args as DeleteRequest);
       case "list":
         return this.#list(args as ListRequest);
       default:
@@ -70,10 +70,7 @@ export class Namespace {
     return entry instanceof Promise ? entry.then(render) : render(entry);
   }
 
-  async #set(
-    { key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest,
-    once: string | undefined,
-  ): Promise<number | null> {
+  async #set({ key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest): Promise<number | null> {
     checkKey(key, "a key");
     if (ifAbsent && ifVersion !== undefined) throw new TypeError("it is either ifAbsent or ifVersion");
     const json = JSON.stringify(value);
@@ -83,7 +80,7 @@ export class Namespace {
     }
     const condition: Condition = ifAbsent ? { kind: "absent" } : onVersion(ifVersion);
     const entry = { key, value: json, ttlMs: ttlMs ?? null, condition, quotaBytes: this.#quotaBytes };
-    const outcome = await this.#store.set(this.#call, this.#name, entry, once);
+    const outcome = await this.#store.set(this.#call, this.#name, entry);
     switch (outcome.kind) {
       case "set":
         return outcome.version;
@@ -94,9 +91,9 @@ export class Namespace {
     }
   }
 
-  #delete({ key, ifVersion }: DeleteRequest, once: string | undefined): boolean | Promise<boolean> {
+  #delete({ key, ifVersion }: DeleteRequest): boolean | Promise<boolean> {
     checkKey(key, "a key");
-    return this.#store.delete(this.#call, this.#name, key, onVersion(ifVersion), once);
+    return this.#store.delete(this.#call, this.#name, key, onVersion(ifVersion));
   }
 
   #list({ prefix = "", limit = LIST_DEFAULT, cursor = "" }: ListRequest): Page | Promise<Page> {

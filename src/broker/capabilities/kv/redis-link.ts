@@ -23,18 +23,12 @@ export class RedisLink {
   readonly #options: RedisLinkOptions;
   readonly #name: string;
   #opening: Promise<Opened> | null = null;
-  #connections = 0;
   #isClosed = false;
 
   /** `name` is what Redis shows of the connection. */
   constructor(options: RedisLinkOptions, name: string) {
     this.#options = options;
     this.#name = name;
-  }
-
-  /** How often it has come to have a connection: what is behind the last one may be another Redis than before. */
-  get connections(): number {
-    return this.#connections;
   }
 
   /** Rejects with a `StoreError` where Redis cannot do it, or not in time. All keys are of one slot. */
@@ -54,7 +48,6 @@ export class RedisLink {
     // It is loaded here because most engines do without it.
     const { RedisConnection: Connection } = await import("../../../store/redis/connection.ts");
     const connection = Connection.open(this.#options.url, this.#name, { resends: false });
-    connection.onReady(() => void this.#connections++);
     return { connection, runner: new ScriptRunner(connection) };
   }
 }

@@ -12,14 +12,11 @@ import type {
   SetOutcome,
   StoredEntry,
 } from "./kv-store.ts";
-import { RedisIdentity } from "./redis-identity.ts";
 import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
 import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 
-/** How long the outcome of a write is kept that has a name: a call may be started again, elsewhere, until then. */
-const NAMED_KEPT_MS = 10 * 60 * 1_000;
-/** The same of one that has none: it is asked again only by this store, because a connection was lost. */
-const NAMELESS_KEPT_MS = 10_000;
+/** How long Redis keeps the outcome of a write: a script whose reply was lost with its connection runs again within this time. */
+const OUTCOME_KEPT_MS = 10_000;
 /** Times that one `set` is asked again because expired entries were in its way. */
 const SWEEPS_MAX = 100;
 
@@ -27,24 +24,16 @@ const PARTS = ["values", "heads", "order", "expiry", "version"] as const;
 
 /**
  * Entries in Redis. A namespace's keys are of one slot, so a cluster spreads namespaces over its nodes. What expires does so by
- * Redis's clock. A write may be named: `once` is unique for it in the namespace, and the same write asked again within ten minutes,
- * by whomever, answers what it answered and does nothing.
+ * Redis's clock. Each write has a name of its own, so a write that is sent twice is done once.
  */
 export class RedisKvStore implements KvStore {
   readonly #link: RedisLink;
-  readonly #identity: RedisIdentity;
-  /** Names the writes that have no name. */
+  /** With a number it names a write. */
   readonly #self = randomUUID();
   #writes = 0;
 
   constructor(options: RedisLinkOptions) {
     this.#link = new RedisLink(options, "glovebox:kv");
-    this.#identity = new RedisIdentity(this.#link);
-  }
-
-  /** Which store it is: `null` as long as that is not known. */
-  get identity(): string | null {
-    return this.#identity.known;
   }
 
   async get(asker: Asker, namespace: string, key: string): Promise<StoredEntry | null> {
@@ -55,11 +44,11 @@ export class RedisKvStore implements KvStore {
     return { value, version, expiresAt };
   }
 
-  async set(asker: Asker, namespace: string, entry: NewEntry, once?: string): Promise<SetOutcome> {
+  async set(asker: Asker, namespace: string, entry: NewEntry): Promise<SetOutcome> {
     const { key, value, ttlMs, condition, quotaBytes } = entry;
     const args = [...wordsOf(condition), key, value, ttlMs === null ? "" : `${ttlMs}`, `${quotaBytes}`];
     for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps++) {
-      const [kind = "", first, second] = await this.#write(asker, SET, namespace, args, once);
+      const [kind = "", first, second] = await this.#write(asker, SET, namespace, args);
       switch (kind) {
         case "set":
           return { kind, version: Number(first) };
@@ -76,8 +65,8 @@ export class RedisKvStore implements KvStore {
     throw new StoreError("too much has expired in the store just now: try again later");
   }
 
-  async delete(asker: Asker, namespace: string, key: string, condition: Condition, once?: string): Promise<boolean> {
-    const [kind] = await this.#write(asker, DELETE, namespace, [...wordsOf(condition), key], once);
+  async delete(asker: Asker, namespace: string, key: string, condition: Condition): Promise<boolean> {
+    const [kind] = await this.#write(asker, DELETE, namespace, [...wordsOf(condition), key]);
     return kind === "deleted";
   }
 
@@ -91,20 +80,12 @@ export class RedisKvStore implements KvStore {
   }
 
   close(): Promise<void> {
-    this.#identity.close();
     return this.#link.close();
   }
 
-  async #write(
-    asker: Asker,
-    script: Script,
-    namespace: string,
-    args: readonly string[],
-    once: string | undefined,
-  ): Promise<readonly string[]> {
-    const name = once ?? `${this.#self}/${++this.#writes}`;
-    const keptMs = once === undefined ? NAMELESS_KEPT_MS : NAMED_KEPT_MS;
-    const answer = await this.#link.run(asker, script, keysOf(namespace, name), [`${keptMs}`, ...args]);
+  async #write(asker: Asker, script: Script, namespace: string, args: readonly string[]): Promise<readonly string[]> {
+    const name = `${this.#self}/${++this.#writes}`;
+    const answer = await this.#link.run(asker, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, ...args]);
     if (typeof answer !== "string") throw broken();
     return answer.split(" ");
   }

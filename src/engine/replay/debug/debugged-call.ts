@@ -112,15 +112,15 @@ export class DebuggedCall {
 
   #ask(capability: string, method: string, args: string, nowMs: number): number {
     const step = ++this.#plan.asked;
-    void this.#session.ask({ step, attempt: 1, nowMs, capability, method, args }).then((answer) => {
-      if (answer.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...answer })}`);
-      this.#settled = this.#settled.then(() => this.#settle(step, answer));
+    void this.#session.invoke({ step, attempt: 1, nowMs, capability, method, args }).then((response) => {
+      if (response.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...response })}`);
+      this.#settled = this.#settled.then(() => this.#settle(step, response));
     });
     return step;
   }
 
   /** As in the worker: each turn ends before the next begins, and what was due before the answer came happens first. */
-  async #settle(step: number, answer: Exclude<CapabilityResponse, { kind: "diverged" }>): Promise<void> {
+  async #settle(step: number, answer: CapabilityResponse): Promise<void> {
     await setImmediate();
     for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();
     const isPlanned = this.#plan.hear();

@@ -20,21 +20,11 @@ const SOURCES: Readonly<Record<string, string>> = {
   maxLimits: "the ceiling",
 };
 
-function placed(words: string, onMachines: true | undefined): string {
-  return onMachines === true ? `${words}, on worker machines as well` : words;
-}
-
 /** What a tool may do, and within which limits. */
 export function explanationCards({ grants, limits, findings }: Explanation): readonly HTMLElement[] {
   const nothing = "It has what a computation needs, and nothing else: no network, no files, no secrets.";
-  const granted = grants.map(({ capability, granted: words, from, onMachines }) =>
-    h(
-      "li",
-      {},
-      h("span", { class: "strong" }, capability),
-      ` ${placed(words, onMachines)} `,
-      h("span", { class: "muted" }, from),
-    ),
+  const granted = grants.map(({ capability, granted: words, from }) =>
+    h("li", {}, h("span", { class: "strong" }, capability), ` ${words} `, h("span", { class: "muted" }, from)),
   );
   const vain = findings.map(({ pointer, reason, remediation }) =>
     h(

@@ -27,7 +27,6 @@ export interface Explanation {
     readonly capability: string;
     readonly granted: string;
     readonly from: string;
-    readonly onMachines?: true;
   }[];
   readonly limits: readonly { readonly limit: string; readonly value: number; readonly from: string }[];
   readonly findings: readonly { readonly pointer: string; readonly reason: string; readonly remediation: string }[];

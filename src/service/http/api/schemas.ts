@@ -226,17 +226,7 @@ export const SCHEMAS = {
     tool: text("The tool's name."),
     tenant: text("For whose calls; empty for those of nobody in particular."),
     isolation: text("What each call has of its own."),
-    grants: listOf(
-      exactly(
-        {
-          capability: text("Its name."),
-          granted: text("In words."),
-          from: text("The rule."),
-          onMachines: { const: true, description: "Worker machines may carry it out themselves." },
-        },
-        ["onMachines"],
-      ),
-    ),
+    grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
     limits: listOf(
       exactly({
         limit: { enum: NAMES },

@@ -142,10 +142,10 @@ describe.each(PLACES)("a tool that keeps %s", (_where, place) => {
   });
 
   test.each([
-    ["an option that there is not", 'kv.set("k", 1, { ttl: 5 })', "wrong arguments"],
-    ["no value", 'kv.set("k")', "wrong arguments"],
-    ["a key that is too long", 'kv.get("k".repeat(600))', "wrong arguments"],
-    ["a page that is too long", "kv.list({ limit: 100_000 })", "wrong arguments"],
+    ["an option that there is not", 'kv.set("k", 1, { ttl: 5 })', "do not match its schema"],
+    ["no value", 'kv.set("k")', "do not match its schema"],
+    ["a key that is too long", 'kv.get("k".repeat(600))', "do not match its schema"],
+    ["a page that is too long", "kv.list({ limit: 100_000 })", "do not match its schema"],
   ])("is told what is wrong with %s", async (_what, expression, why) => {
     await register(engine, "keeps-wrong", `return ${expression};`);
     expect((await run("keeps-wrong")).error).toMatchObject({

@@ -1,0 +1,89 @@
+import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+import { type BrokeredCall, CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
+import type { Grants } from "./grants.ts";
+import { Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
+
+/** What responds to the capability calls of one call: a broker, or a recording. */
+export interface CallSession extends Disposable {
+  readonly journal: Journal;
+  /** How many handlers were called that may have changed something: that cannot be undone. */
+  readonly effects: number;
+  readonly lastRefusal: LastRefusal | null;
+  /** Whether the call's last start ended without all capability calls that an earlier one had made. */
+  isBehind(attempt: number): boolean;
+  /** Never rejects. */
+  invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged>;
+}
+
+/** The broker's side of one call: its journal, and what it has used of its limits. */
+export class BrokerSession implements CallSession {
+  readonly journal = new Journal();
+  readonly #host: InvokerHost;
+  readonly #caller: BrokeredCall;
+  readonly #invoker: CapabilityInvoker;
+  #replay: ReplayCursor;
+
+  constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
+    this.#host = host;
+    this.#caller = caller;
+    this.#invoker = new CapabilityInvoker(host, caller, grants);
+    this.#replay = new ReplayCursor(1, this.journal);
+  }
+
+  get effects(): number {
+    return this.#invoker.effects;
+  }
+
+  get lastRefusal(): LastRefusal | null {
+    return this.#invoker.lastRefusal;
+  }
+
+  isBehind(attempt: number): boolean {
+    const { attempt: last, asked } = this.#replay;
+    return last === attempt ? asked < this.journal.size : this.journal.size > 0;
+  }
+
+  /** The response is the journal's where the call has made the same capability call before. */
+  invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+    if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
+    const known = this.journal.find(call.step);
+    if (known !== undefined) {
+      if (!isSame(known, call)) return Promise.resolve(this.#diverge(call));
+      this.#host.record(this.#caller, call, "replayed", { rules: this.#invoker.rules(call.capability) });
+      return this.#replay.deliver(known);
+    }
+    // The guest counts its steps, so only code that is not the guest's leaves one out.
+    if (call.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(call));
+    // The worker lets one call too many through, so that the tool gets an error: more come only from code that is not the worker's.
+    if (this.#invoker.isBeyond(call)) return Promise.resolve(this.#diverge(call));
+    const { step, capability, method, args, heard } = call;
+    const response = this.#invoke(call);
+    const entry: JournalEntry = { step, capability, method, args, ...(heard === undefined ? {} : { heard }), response };
+    this.journal.append(entry);
+    return this.#replay.deliver(entry);
+  }
+
+  [Symbol.dispose](): void {
+    this.#invoker[Symbol.dispose]();
+  }
+
+  async #invoke(call: CapabilityCall): Promise<CapabilityResponse> {
+    const response = await this.#invoker.invoke(call);
+    this.journal.recordResponse(call.step, response);
+    return response;
+  }
+
+  #diverge(call: CapabilityCall): Diverged {
+    this.#host.record(this.#caller, call, "diverged");
+    const { step } = call;
+    const message = `replay diverged: after its executor was lost, the call made another capability call at step ${step} than in its first run`;
+    return { kind: "diverged", message };
+  }
+}
+
+/** A capability call without its place in a run: the same one when the call is run again. */
+type CapabilityCallContent = Pick<CapabilityCall, "capability" | "method" | "args">;
+
+export function isSame(one: CapabilityCallContent, other: CapabilityCallContent): boolean {
+  return one.capability === other.capability && one.method === other.method && one.args === other.args;
+}

@@ -1,0 +1,222 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Broker } from "../../src/broker/broker.ts";
+import type { CapabilityOutcome } from "../../src/broker/capability-event.ts";
+import type { BrokerSession } from "../../src/broker/call-session.ts";
+import { asCapability, defineCapability } from "../../src/broker/capabilities/custom.ts";
+import { createEnv } from "../../src/broker/capabilities/env.ts";
+import { createTools } from "../../src/broker/capabilities/tools.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged } from "../../src/executor/executor.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
+
+interface World {
+  readonly session: BrokerSession;
+  /** What handlers were called with. */
+  readonly effects: unknown[];
+  readonly outcomes: CapabilityOutcome[];
+  /** Has the handlers that wait answer, by what they were called with. */
+  readonly release: (args: unknown) => void;
+}
+
+/** A session whose capability `notes` has a method that answers at once, one that waits, and one that fails. */
+function open(limits: Partial<Limits> = {}): World {
+  const effects: unknown[] = [];
+  const outcomes: CapabilityOutcome[] = [];
+  const waiting = new Map<string, () => void>();
+  const notes = defineCapability({
+    name: "notes",
+    methods: {
+      add: { handler: (args: unknown) => (effects.push(args), effects.length) },
+      wait: {
+        handler: (args: unknown) => {
+          effects.push(args);
+          return new Promise((resolve) => waiting.set(JSON.stringify(args), () => resolve(args)));
+        },
+      },
+      fail: {
+        handler: (args: unknown) => {
+          effects.push(args);
+          throw new Error("no paper");
+        },
+      },
+    },
+  });
+  const broker = new Broker({
+    capabilities: [asCapability(notes)],
+    policy: { rules: [{ allow: { notes: true } }] },
+    redact: (text) => text,
+    onOutcome: ({ outcome }) => outcomes.push(outcome),
+  });
+  const session = broker.open({
+    callId: "c",
+    tool: "t",
+    tags: [],
+    tenant: "",
+    requested: { notes: true },
+    narrowed: undefined,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    callTool: () => Promise.reject(new Error("there are no other tools")),
+  });
+  return { session, effects, outcomes, release: (args) => waiting.get(JSON.stringify(args))?.() };
+}
+
+function ask(step: number, attempt: number, args: unknown, method = "add"): CapabilityCall {
+  return { step, attempt, nowMs: 1_000, capability: "notes", method, args: JSON.stringify(args) };
+}
+
+/** What promises settle with, in the order in which they do. */
+function inOrder(answers: readonly Promise<CapabilityResponse | Diverged>[]): {
+  readonly settled: number[];
+  all: Promise<unknown>;
+} {
+  const settled: number[] = [];
+  return { settled, all: Promise.all(answers.map((answer, at) => answer.then(() => settled.push(at + 1)))) };
+}
+
+const settle = () => new Promise((done) => setImmediate(done));
+
+describe("a call that is run again", () => {
+  test("is answered from its journal, and nothing is done twice", async () => {
+    const { session, effects, outcomes } = open();
+    const first = [await session.invoke(ask(1, 1, "a")), await session.invoke(ask(2, 1, "b"))];
+    const second = [await session.invoke(ask(1, 2, "a")), await session.invoke(ask(2, 2, "b"))];
+    expect(second).toEqual(first);
+    expect(effects).toEqual(["a", "b"]);
+    expect(outcomes).toEqual(["ok", "ok", "replayed", "replayed"]);
+  });
+
+  test("goes on where its journal ends", async () => {
+    const { session, effects } = open();
+    await session.invoke(ask(1, 1, "a"));
+    await session.invoke(ask(1, 2, "a"));
+    expect(await session.invoke(ask(2, 2, "b"))).toMatchObject({ kind: "value", json: "2" });
+    expect(effects).toEqual(["a", "b"]);
+  });
+
+  test("waits for the handler that its first run called, where that has not answered yet", async () => {
+    const { session, effects, release } = open();
+    void session.invoke(ask(1, 1, "a", "wait"));
+    const again = session.invoke(ask(1, 2, "a", "wait"));
+    release("a");
+    expect(await again).toMatchObject({ kind: "value", json: '"a"' });
+    expect(effects).toEqual(["a"]);
+  });
+
+  test("gets a failure again as it was", async () => {
+    const { session, effects } = open();
+    const first = await session.invoke(ask(1, 1, "a", "fail"));
+    expect(await session.invoke(ask(1, 2, "a", "fail"))).toEqual(first);
+    expect(effects).toEqual(["a"]);
+  });
+
+  test.each([
+    ["another capability", { capability: "letters" }],
+    ["another method", { method: "wait" }],
+    ["other arguments", { args: '"z"' }],
+    ["a step further than it has come", { step: 3 }],
+  ])("diverges when it asks for %s", async (_, other) => {
+    const { session, effects, outcomes } = open();
+    await session.invoke(ask(1, 1, "a"));
+    expect(await session.invoke({ ...ask(1, 2, "a"), ...other })).toMatchObject({
+      kind: "diverged",
+      message: expect.stringContaining("made another capability call"),
+    });
+    expect(effects).toEqual(["a"]);
+    expect(outcomes).toEqual(["ok", "diverged"]);
+  });
+
+  test("hears an answer when it reached it, by its own clock, and not when it was given", async () => {
+    const { session } = open();
+    const first = await session.invoke(ask(1, 1, "a"));
+    session.journal.recordTime(1, 1_234);
+    expect(await session.invoke(ask(1, 2, "a"))).toEqual({ ...first, nowMs: 1_234 });
+  });
+
+  test("hears its answers in the order in which they came the first time", async () => {
+    const { session, release } = open();
+    const first = inOrder(["a", "b", "c"].map((args, at) => session.invoke(ask(at + 1, 1, args, "wait"))));
+    for (const args of ["c", "a", "b"]) {
+      release(args);
+      await settle();
+    }
+    await first.all;
+    expect(first.settled).toEqual([3, 1, 2]);
+    const second = inOrder(["a", "b", "c"].map((args, at) => session.invoke(ask(at + 1, 2, args, "wait"))));
+    await second.all;
+    expect(second.settled).toEqual([3, 1, 2]);
+  });
+
+  test("hears no answer before it has asked what it had asked by then", async () => {
+    const { session, release } = open();
+    const first = session.invoke(ask(1, 1, "a", "wait"));
+    await session.invoke(ask(2, 1, "b"));
+    release("a");
+    await first;
+    const second = inOrder([session.invoke(ask(1, 2, "a", "wait"))]);
+    await settle();
+    expect(second.settled).toEqual([]);
+    await session.invoke(ask(2, 2, "b"));
+    await second.all;
+    expect(second.settled).toEqual([1]);
+  });
+
+  test("hears the same in the same order, whatever the order was and wherever it was stopped", async () => {
+    const orders = fc.integer({ min: 1, max: 8 }).chain((size) => {
+      const steps = Array.from({ length: size }, (_, at) => at + 1);
+      return fc.tuple(fc.shuffledSubarray(steps, { minLength: size }), fc.nat(size));
+    });
+    await fc.assert(
+      fc.asyncProperty(orders, async ([order, answered]) => {
+        const { session, effects, release } = open();
+        const steps = order.toSorted((a, b) => a - b);
+        for (const step of steps) void session.invoke(ask(step, 1, step, "wait"));
+        for (const step of order.slice(0, answered)) {
+          release(step);
+          await settle();
+        }
+        const again = inOrder(steps.map((step) => session.invoke(ask(step, 2, step, "wait"))));
+        for (const step of order.slice(answered)) {
+          release(step);
+          await settle();
+        }
+        await again.all;
+        expect(again.settled).toEqual(order);
+        expect(effects).toEqual(steps);
+      }),
+    );
+  });
+});
+
+test("a session counts the handlers that were called, not what was refused", async () => {
+  const { session } = open({ capabilityCalls: 2 });
+  await session.invoke(ask(1, 1, "a"));
+  await session.invoke({ ...ask(2, 1, "b"), capability: "letters" });
+  await session.invoke(ask(3, 1, "c"));
+  expect(session.effects).toBe(1);
+});
+
+test("reading is no effect, and neither is what was refused", async () => {
+  const broker = new Broker({
+    capabilities: [createEnv({ REGION: "north" }), createTools()],
+    policy: { rules: [{ allow: { env: ["REGION"], tools: ["a"] } }] },
+    redact: (text) => text,
+    onOutcome: () => undefined,
+  });
+  const session = broker.open({
+    callId: "c",
+    tool: "t",
+    tags: [],
+    tenant: "",
+    requested: { env: ["REGION"], tools: ["a"] },
+    narrowed: undefined,
+    limits: DEFAULT_LIMITS,
+    callTool: () => Promise.resolve({ ok: true, output: null }),
+  });
+  const read = { ...ask(1, 1, { name: "REGION" }, "get"), capability: "env" };
+  expect(await session.invoke(read)).toMatchObject({ kind: "value", json: '"north"' });
+  const refused = { ...ask(2, 1, { name: "b", arguments: {} }, "call"), capability: "tools" };
+  expect(await session.invoke(refused)).toMatchObject({ kind: "failure", failure: { code: "capability_denied" } });
+  expect(session.effects).toBe(0);
+  await session.invoke({ ...ask(3, 1, { name: "a", arguments: {} }, "call"), capability: "tools" });
+  expect(session.effects).toBe(1);
+});
