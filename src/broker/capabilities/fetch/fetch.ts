@@ -6,11 +6,10 @@ import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } fro
 import { FetchFailure } from "./failure.ts";
 import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
-import { type Part, readPart } from "./part.ts";
+import { type Part, type Piece, readPart } from "./response-body.ts";
 import { Permission } from "./permission.ts";
 import { type Leave, Places } from "./places.ts";
 import { type Hop, readTarget } from "./redirect.ts";
-import type { Piece } from "./response-body.ts";
 
 /** A request as the tool's side sends it. */
 interface FetchRequest {

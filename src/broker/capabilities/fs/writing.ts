@@ -6,13 +6,11 @@ import {
   rmdir,
   unlink as unlinkEntry,
 } from "node:fs/promises";
-import { bytesOf, type Content, sizeOf } from "./content.ts";
+import { bytesOf, type Content, readBytes, sizeOf } from "./reading.ts";
 import { child } from "./grip.ts";
-import { readBytes } from "./reading.ts";
 import { codeOf, SystemError } from "./system-error.ts";
-import { readPath } from "./tool-path.ts";
+import { entryOf, found, foundFile, readPath, type Visit, type Visited } from "./visit.ts";
 import { Tree } from "./tree.ts";
-import { entryOf, found, foundFile, type Visit, type Visited } from "./visit.ts";
 
 const { O_APPEND, O_RDWR, O_WRONLY } = constants;
 /** How often a file is looked for again that came or went while it was opened. */

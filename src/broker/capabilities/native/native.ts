@@ -1,5 +1,11 @@
-import { constants } from "node:os";
+import { constants as FILE } from "node:fs";
+import { open } from "node:fs/promises";
+import { constants as SYSTEM } from "node:os";
+import { join } from "node:path";
 import PQueue from "p-queue";
+import { closedIn, DEVICES_OF_ONE, type Inside, LIBRARIES, ownFolder, readOnly } from "../../jail/inside.ts";
+import { findJail, type Jail } from "../../jail/jail.ts";
+import { type Ended, runForFolder } from "../../jail/run.ts";
 import {
   type CallBinary,
   type Capability,
@@ -8,11 +14,7 @@ import {
   LimitReached,
   type OpenCall,
 } from "../capability.ts";
-import { findJail, type Jail } from "../../jail/jail.ts";
-import { type Ended, runForFolder } from "../../jail/run.ts";
-import type { Binaries, HeldBinary } from "./binaries.ts";
-import { NATIVE_LIMITS } from "./limits.ts";
-import { type Answer, binaryInside, readAnswer } from "./program.ts";
+import { type Binaries, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
 
 /** What may be other than usual, for tests. */
 export interface NativeOptions {
@@ -156,7 +158,7 @@ function answerOf(ended: Ended, left: Answer | null, limits: CallBinary["limits"
 
 /** As a shell tells it: a program that a signal ends has 128 and its number. */
 function howEnded(exitCode: number): string {
-  const signal = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0];
+  const signal = Object.entries(SYSTEM.signals).find(([, number]) => exitCode === 128 + number)?.[0];
   return `ended with exit code ${exitCode}${signal === undefined ? "" : ` (${signal})`}`;
 }
 
@@ -171,4 +173,91 @@ function noJail(reason: string): CapabilityRefusal {
     granted: nativeGrants.describe(true),
     remedy: "install bubblewrap 0.8 or later where the engine runs, and let it make user namespaces",
   });
+}
+
+/** Where things are inside. */
+const PROGRAM = "/tool/binary";
+const FOLDER = "/call";
+const OUTPUT = "output.json";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** The main thread's stack is no part of what the system takes for data. */
+const STACK_KIB = 64 * KIB;
+const { addressBytes, folderBytes, folderEntries, openFiles, spareBytes, threads } = NATIVE_LIMITS;
+
+/**
+ * A binary as a sandbox runs it: it sees its own file and the system's libraries, to be read only, and one folder of its own,
+ * in which it starts and into which it writes. It has no environment but that folder's name.
+ */
+function binaryInside(
+  file: string,
+  argument: string,
+  limits: CallBinary["limits"],
+): Inside & { readonly kept: string } {
+  const memoryBytes = limits.memoryMb * MIB;
+  const itself = ["--clearenv", "--ro-bind", file, PROGRAM];
+  const temporary = ["--symlink", FOLDER.slice(1), "/tmp"];
+  return {
+    program: [PROGRAM, argument, join(FOLDER, OUTPUT)],
+    walls: [
+      ...itself,
+      ...readOnly(LIBRARIES),
+      ...DEVICES_OF_ONE,
+      ...ownFolder(FOLDER, folderBytes),
+      ...temporary,
+      ...closedIn(FOLDER),
+    ],
+    limits: limited(limits.cpuMs, memoryBytes),
+    mayFork: false,
+    ceilings: { tasks: threads, memoryBytes, cpuMs: limits.cpuMs, folders: [FOLDER], folderEntries },
+    wallMs: limits.wallMs,
+    kept: FOLDER,
+  };
+}
+
+/**
+ * The watch ends what has used its processor time or its memory, as it can say so. These hold where it comes too late. A file's
+ * length is given in blocks of 512 bytes or of 1024, as shells disagree.
+ */
+function limited(cpuMs: number, memoryBytes: number): string {
+  const seconds = Math.ceil(cpuMs / 1_000) + 1;
+  const dataKib = Math.ceil((memoryBytes + spareBytes) / KIB);
+  const addressKib = Math.ceil((memoryBytes + addressBytes) / KIB);
+  const all = [
+    "-c 0",
+    `-t ${seconds}`,
+    `-f ${folderBytes / KIB}`,
+    `-n ${openFiles}`,
+    `-d ${dataKib}`,
+    `-v ${addressKib}`,
+  ];
+  // Threads are given as much as the soft limit of stacks says, so that stays where it can.
+  const stack = `ulimit -Hs ${STACK_KIB} || ulimit -s ${STACK_KIB}; `;
+  // What cannot be set is lower already.
+  return `{ ${all.map((one) => `ulimit ${one}; `).join("")}${stack}} 2>/dev/null`;
+}
+
+/** What lies where a binary was to write its answer. */
+type Answer =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "nothing" }
+  /** Something else than a file. */
+  | { readonly kind: "odd" }
+  | { readonly kind: "large"; readonly bytes: number };
+
+/** Reads the answer from the folder that was kept: whoever wrote it has ended. */
+async function readAnswer(folder: string, maxBytes: number): Promise<Answer> {
+  let handle;
+  try {
+    // Neither is a link followed, nor does a pipe make anybody wait.
+    handle = await open(join(folder, OUTPUT), FILE.O_RDONLY | FILE.O_NOFOLLOW | FILE.O_NONBLOCK);
+  } catch (error) {
+    return { kind: error instanceof Error && "code" in error && error.code === "ENOENT" ? "nothing" : "odd" };
+  }
+  await using owned = handle;
+  const found = await owned.stat();
+  if (!found.isFile()) return { kind: "odd" };
+  if (found.size > maxBytes) return { kind: "large", bytes: found.size };
+  return { kind: "text", text: await owned.readFile("utf8") };
 }

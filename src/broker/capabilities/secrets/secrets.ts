@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import type { Capability } from "../capability.ts";
 import { matchesUrl, type OriginPattern, PATTERN_FORM, readOriginPattern } from "../fetch/origin-pattern.ts";
+import { nameGrants } from "../names.ts";
 import { Redactor } from "./redactor.ts";
 
 /** Where a secret's value is, and the origins that it belongs to, written as those of `fetch`. */
@@ -8,7 +10,7 @@ export type SecretOptions = { readonly origins: readonly string[] } & (
 );
 
 /** A secret, and the requests that it may be part of. */
-export interface Secret {
+interface Secret {
   readonly name: string;
   readonly value: string;
   readonly origins: readonly OriginPattern[];
@@ -93,3 +95,14 @@ function read(where: string, option: SecretOptions, environment: NodeJS.ProcessE
     throw new TypeError(`${where}.file cannot be read: ${code ?? "it is no file"}`);
   }
 }
+
+/**
+ * `secrets`: the right to have the host put named secrets into requests. It has no methods: tools write placeholders,
+ * and no way leads to a value.
+ */
+export const secretsCapability: Capability<readonly string[]> = {
+  name: "secrets",
+  grants: nameGrants,
+  methods: {},
+  open: () => ({ invoke: () => null }),
+};

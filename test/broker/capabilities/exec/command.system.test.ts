@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createExec } from "../../../../src/broker/capabilities/exec/exec.ts";
-import { EXEC_LIMITS } from "../../../../src/broker/capabilities/exec/limits.ts";
+import { EXEC_LIMITS } from "../../../../src/broker/capabilities/exec/grants.ts";
 import { noJail, opened, processesWith, refusedWith } from "./opened.ts";
 
 /** A number of seconds that no other process of the machine sleeps for. */

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isPublicAddress } from "../../../../src/broker/capabilities/fetch/address.ts";
-import { guardLookup } from "../../../../src/broker/capabilities/fetch/connections.ts";
+import { guardLookup, isPublicAddress } from "../../../../src/broker/capabilities/fetch/connections.ts";
 import { serve } from "./server.ts";
 import { Session } from "./session.ts";
 

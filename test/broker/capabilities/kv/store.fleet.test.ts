@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Entries } from "../../../../src/broker/capabilities/kv/entries.ts";
+import { Entries } from "../../../../src/broker/capabilities/kv/sqlite-store.ts";
 import { layOut } from "../../../../src/store/sqlite/layout.ts";
 import { callOf, MIB, openKv, temporaryFile } from "./open.ts";
 

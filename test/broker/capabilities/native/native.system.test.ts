@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LimitReached, type OpenCall } from "../../../../src/broker/capabilities/capability.ts";
-import { Binaries } from "../../../../src/broker/capabilities/native/binaries.ts";
-import { NATIVE_LIMITS } from "../../../../src/broker/capabilities/native/limits.ts";
+import { Binaries, NATIVE_LIMITS } from "../../../../src/broker/capabilities/native/binaries.ts";
 import { createNative, type NativeOptions } from "../../../../src/broker/capabilities/native/native.ts";
 import { refusedWith } from "../exec/opened.ts";
 

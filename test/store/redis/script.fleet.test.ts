@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
-import { Script } from "../../../src/store/redis/script.ts";
-import { LateError, ScriptRunner, type Urgency } from "../../../src/store/redis/script-runner.ts";
+import { LateError, Script, ScriptRunner, type Urgency } from "../../../src/store/redis/script.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 
 const COUNT = new Script('return redis.call("INCRBY", KEYS[1], string.len(ARGV[1]))');

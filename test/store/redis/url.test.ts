@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readRedisUrl } from "../../../src/store/redis/place.ts";
+import { readRedisUrl } from "../../../src/store/redis/url.ts";
 
 describe("a single server", () => {
   test("is a host; its port is 6379 and its database 0 unless it says so", () => {
