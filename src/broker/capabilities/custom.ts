@@ -167,7 +167,7 @@ class OpenCustom implements OpenCapability {
       throw new CapabilityRefusal("limit", `a call may follow the progress of ${STREAMS_MAX} handlers at once`, {
         asked: `${this.#custom.name}.${method}`,
         granted: `${STREAMS_MAX} at once`,
-        remedy: "let some of them end first",
+        remedy: "wait until one of them ends",
       });
     }
     const stream = ++this.#lastStream;
@@ -183,7 +183,7 @@ class OpenCustom implements OpenCapability {
 
   #stream(args: unknown): Progress {
     const progress = this.#streams.get((args as { readonly stream: number }).stream);
-    if (progress === undefined) throw new Error("no handler of that number is under way");
+    if (progress === undefined) throw new Error("no handler with that number is running");
     return progress;
   }
 
@@ -191,7 +191,7 @@ class OpenCustom implements OpenCapability {
     const { name, rateLimit } = this.#custom;
     const waitMs = this.#limiter?.take(this.#call.tenant ?? "", performance.now()) ?? 0;
     if (waitMs === 0 || rateLimit === undefined) return;
-    throw new CapabilityRefusal("limit", `"${name}" is asked too often; ask again in ${waitMs} ms`, {
+    throw new CapabilityRefusal("limit", `"${name}" is called too often; call it again in ${waitMs} ms`, {
       asked: `one more call of ${name}`,
       granted: `${rateLimit.calls} calls of each tenant in ${rateLimit.perMs} ms`,
       remedy: `wait, or raise the capability's rateLimit`,
@@ -241,7 +241,7 @@ class Progress {
   #tell(value: unknown): void {
     if (this.#isOver) return;
     const json = JSON.stringify(value);
-    if (typeof json !== "string") throw new TypeError("progress is a JSON value");
+    if (typeof json !== "string") throw new TypeError("progress must be a JSON value");
     if (json.length > LENGTH_MAX)
       throw new RangeError(`a value of progress has at most ${LENGTH_MAX} characters of JSON`);
     // Copied: what the handler does with its object afterwards is not what it told.

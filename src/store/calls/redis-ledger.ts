@@ -119,7 +119,7 @@ export class RedisLedger implements CallLedger {
   /** A call of ours ends. */
   #take(call: KeyedCall): Held {
     const held = this.#heldOf(call);
-    if (held === null) throw new StoreError("the call is not ours");
+    if (held === null) throw new StoreError("this process does not hold the call");
     this.#holders.delete(held.digest);
     this.#presence.end();
     return held;

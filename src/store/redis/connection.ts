@@ -67,7 +67,7 @@ export class RedisConnection implements AsyncDisposable {
     else client.on("ready", () => this.#find());
   }
 
-  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is none. */
+  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is invalid. */
   static open(url: string, name: string, options: ConnectionOptions = {}): RedisConnection {
     return new RedisConnection(readRedisUrl(url), name, options);
   }

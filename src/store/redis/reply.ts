@@ -18,15 +18,15 @@ export function isPassing(reply: string): boolean {
 
 /** What follows from a reply, or from the last word that was heard of a connection, for whoever relies on Redis. */
 export function wordsOfReply(reply: string): string {
-  if (REFUSALS.has(reply)) return "does not let the engine in: look at the user and the password of its URL";
-  if (PASSING.has(reply)) return "is in use by others for too long: try again later";
+  if (REFUSALS.has(reply)) return "refused the login: check the user and the password in its URL";
+  if (PASSING.has(reply)) return "is busy: try again later";
   switch (reply) {
     case "OOM":
-      return "has no room left, for anybody: its maxmemory is reached";
+      return "is full: its maxmemory is reached";
     case "MISCONF":
       return "cannot be read or written";
     case "WRONGTYPE":
-      return "is broken: something else is kept in its place";
+      return "is corrupt: a key holds another type of value";
     default:
       return `failed with the code ${reply}`;
   }

@@ -86,7 +86,7 @@ export class ScriptRunner {
 
   async run(run: ScriptRun): Promise<unknown> {
     const bytes = run.args.reduce<number>((sum, each) => sum + String(each).length, SCRIPT_BYTES);
-    if (this.#waitingBytes + bytes > WAITING_MAX_BYTES) throw new StoreError("too much waits for the store already");
+    if (this.#waitingBytes + bytes > WAITING_MAX_BYTES) throw new StoreError("too many operations wait for the store");
     this.#waitingBytes += bytes;
     const late = new AbortController();
     const running = this.#persist(run, late.signal).finally(() => {
@@ -94,7 +94,7 @@ export class ScriptRunner {
     });
     return inTime(DEADLINE_MS, running, () => {
       late.abort();
-      return new LateError("the store does not answer in time: what was asked may be done or not");
+      return new LateError("the store did not respond in time: the operation may have been carried out or not");
     });
   }
 

@@ -56,7 +56,7 @@ export function readRedisUrl(url: string): RedisPlace {
   const tls = scheme.startsWith("rediss") ? { tls: {} } : {};
   const options = { ...readUser(user), ...tls };
   if (scheme.endsWith("+cluster")) {
-    if (path !== "") throw wrong("names a database, and a cluster has only one");
+    if (path !== "") throw wrong("names a database, but a cluster has only one");
     return { kind: "cluster", nodes, options };
   }
   if (isSentinel) {
@@ -69,7 +69,7 @@ export function readRedisUrl(url: string): RedisPlace {
     return { kind: "sentinel", options: { ...options, ...sentinelTls, ...sentinelPassword, ...master } };
   }
   const [node, second] = nodes;
-  if (node === undefined || second !== undefined) throw wrong("has several hosts, and its scheme has one");
+  if (node === undefined || second !== undefined) throw wrong("has several hosts, but its scheme allows one");
   return { kind: "server", options: { ...options, ...node, db: readDatabase(path) } };
 }
 
@@ -83,7 +83,7 @@ function readHosts(text: string, port: number): { host: string; port: number }[]
     const v6 = found?.["v6"];
     const host = v6 ?? found?.["name"];
     if (host === undefined || (v6 !== undefined && !isIPv6(v6)) || number < 1 || number > 65_535)
-      throw wrong("has a host that is none");
+      throw wrong("has an invalid host");
     return { host, port: number };
   });
 }
@@ -100,7 +100,7 @@ function readUser(text: string | undefined): { readonly username?: string; reado
 
 function readDatabase(text: string): number {
   if (text === "") return 0;
-  if (!/^\d{1,4}$/.test(text)) throw wrong("has a database that is no number");
+  if (!/^\d{1,4}$/.test(text)) throw wrong("has a database that is not a number");
   return Number(text);
 }
 
@@ -108,7 +108,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong("has a % that begins no character");
+    throw wrong("has an invalid % escape");
   }
 }
 
@@ -122,7 +122,7 @@ const FLEET_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** Checks an option that says where a Redis is. Throws a `TypeError` that shows nothing of it: it may hold a password. */
 export function resolveRedisUrl(option: string, url: unknown): string {
-  if (typeof url !== "string") throw new TypeError(`${option}: it is no text`);
+  if (typeof url !== "string") throw new TypeError(`${option} must be a string`);
   try {
     readRedisUrl(url);
   } catch (error) {

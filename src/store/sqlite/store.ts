@@ -71,7 +71,7 @@ export class Store<Tables extends Swept> {
       const done = this.#try(this.#opened, operation);
       if (done !== AGAIN) return done;
     }
-    if (this.#line.size >= WAITING_MAX) throw new StoreError("too much waits for the store already");
+    if (this.#line.size >= WAITING_MAX) throw new StoreError("too many operations wait for the store");
     const untilMs = performance.now() + WAIT_MS;
     const { signal } = call;
     return this.#line.add(() => this.#persist(operation, untilMs, signal));
@@ -88,8 +88,7 @@ export class Store<Tables extends Swept> {
       const opened = this.#opened ?? (await this.#open());
       const done = opened === AGAIN ? AGAIN : this.#try(opened, operation);
       if (done !== AGAIN) return done;
-      if (performance.now() > untilMs)
-        throw new StoreError("the store is in use by others for too long: try again later");
+      if (performance.now() > untilMs) throw new StoreError("the store is busy: try again later");
       await delay(PAUSE_MS * Math.random());
     }
   }

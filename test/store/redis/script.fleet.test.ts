@@ -79,7 +79,7 @@ describe("a script", () => {
     await admin.client.call("CLIENT", "PAUSE", "500", "ALL");
     const text = "x".repeat(40 * 1024 * 1024);
     const first = add("now", text);
-    await expect(add("now", text)).rejects.toThrow("too much waits for the store already");
+    await expect(add("now", text)).rejects.toThrow("too many operations wait for the store");
     expect(await first).toBe(text.length);
     expect(await add("now", text)).toBe(2 * text.length);
   });

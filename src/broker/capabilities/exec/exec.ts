@@ -69,7 +69,7 @@ class OpenExec implements OpenCapability {
   invoke(_method: string, args: unknown): Promise<ExecAnswer> {
     const request = args as RunRequest;
     this.#check("command", request.command, EXEC_LIMITS.commandBytes);
-    if (request.command.includes("\0")) throw new TypeError("a command has no NUL characters");
+    if (request.command.includes("\0")) throw new TypeError("a command must not contain NUL characters");
     this.#check("stdin", request.stdin ?? "", EXEC_LIMITS.stdinBytes);
     return this.#queue.add(() => this.#host.add(() => this.#run(request)));
   }
@@ -97,15 +97,15 @@ class OpenExec implements OpenCapability {
     throw new CapabilityRefusal("limit", `the ${what} is too long`, {
       asked: `a ${what} of ${Buffer.byteLength(text)} bytes`,
       granted: `a ${what} of at most ${maxBytes} bytes`,
-      remedy: what === "command" ? "give a long script in stdin: sh -s" : "give it in a file of a mount",
+      remedy: what === "command" ? "pass a long script in stdin: sh -s" : "pass it in a file of a mount",
     });
   }
 
   #noJail(reason: string): CapabilityRefusal {
-    return new CapabilityRefusal("denied", `commands cannot be run here: ${reason}`, {
+    return new CapabilityRefusal("denied", `commands cannot run on this host: ${reason}`, {
       asked: "exec.run",
       granted: execGrants.describe(this.#grant),
-      remedy: "install bubblewrap 0.8 or later where the engine runs, and let it make user namespaces",
+      remedy: "install bubblewrap 0.8 or later on the engine's host, and allow it to create user namespaces",
     });
   }
 }

@@ -90,7 +90,8 @@ export const execGrants: GrantKind<ExecGrant> = {
     }
     const { wallMs, outputBytes, mounts, network, ...rest } = value as { readonly [key: string]: unknown };
     const [odd] = Object.keys(rest);
-    if (odd !== undefined) throw new TypeError(`/${odd.slice(0, MOUNT_SHOWN)}: there is no such limit of commands`);
+    if (odd !== undefined)
+      throw new TypeError(`/${odd.slice(0, MOUNT_SHOWN)}: is not one of wallMs, outputBytes, mounts, network`);
     if (network !== undefined && network !== false) throw new TypeError("/network: is false; commands have no network");
     return {
       wallMs: readLimit(wallMs, "wallMs"),
@@ -165,7 +166,7 @@ function readLimit(value: unknown, name: "wallMs" | "outputBytes"): number | nul
 
 function readMounts(value: unknown, side: Side): ReadonlyMap<string, ExecMount> {
   if (value === undefined) return new Map();
-  if (side !== "policy") throw new TypeError("/mounts: is the policy's to say");
+  if (side !== "policy") throw new TypeError("/mounts: is allowed only in a policy rule");
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError('/mounts: is an object such as { "/data": { path, mode } }');
   }
@@ -179,7 +180,7 @@ function readMount(name: string, value: unknown): ExecMount {
   if (!MOUNT.test(name)) {
     throw new TypeError(`${pointer}: a mount is a slash and 1 to 64 letters, digits, hyphens and underscores`);
   }
-  if (TAKEN.has(name)) throw new TypeError(`${pointer}: is a folder of the sandbox's own`);
+  if (TAKEN.has(name)) throw new TypeError(`${pointer}: is reserved by the sandbox`);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${pointer}: is a mount, an object with a path and a mode`);
   }

@@ -136,7 +136,7 @@ class FsSession implements OpenCapability {
 
   async #run(name: string, args: unknown): Promise<FsAnswer> {
     const method = METHODS[name];
-    if (method === undefined) throw new Error(`there is no fs.${name}`);
+    if (method === undefined) throw new Error(`fs.${name} does not exist`);
     const { signal, mounts } = this.#call;
     signal.throwIfAborted();
     try {
@@ -145,7 +145,7 @@ class FsSession implements OpenCapability {
       if (error instanceof CapabilityRefusal) throw error;
       const code = codeOf(error);
       // What else goes wrong may name a path of the host.
-      if (code === null) throw new Error("the host could not do it", { cause: error });
+      if (code === null) throw new Error("the operation failed on the host", { cause: error });
       const { path, to } = args as { readonly path: string; readonly to?: string };
       const subject = { syscall: method.syscall, path, ...(to === undefined ? {} : { dest: to }) };
       return { failure: describeFailure(code, subject) };

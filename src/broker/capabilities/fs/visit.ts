@@ -60,22 +60,22 @@ export class Refusals {
   }
 
   mountsOnly(path: string): CapabilityRefusal {
-    return this.#deny(path, "/ holds the mounts and nothing else", "write to a mount whose mode is rw");
+    return this.#deny(path, "/ holds only the mounts", "write to a mount whose mode is rw");
   }
 
   leadsOut(path: string, mount: string): CapabilityRefusal {
-    const remedy = "give the folder that the link leads to a mount of its own, or put what is needed into this one";
+    const remedy = "mount the folder that the link leads to, or copy its files into this mount";
     return this.#deny(path, `a link leads out of the mount "${mount}"`, remedy);
   }
 
   special(path: string): CapabilityRefusal {
-    const why = "it is neither a file nor a folder";
-    return this.#deny(path, why, "put a file in its place: devices, pipes and sockets are never granted");
+    const why = "the path is neither a file nor a folder";
+    return this.#deny(path, why, "use a file: devices, pipes and sockets are never granted");
   }
 
-  /** Something is beyond a limit of the capability. */
+  /** Something exceeds a limit of the capability. */
   beyond(path: string, granted: string, remedy: string): CapabilityRefusal {
-    return new CapabilityRefusal("limit", `fs.${this.#method} is beyond a limit`, {
+    return new CapabilityRefusal("limit", `fs.${this.#method} exceeds a limit`, {
       asked: this.#asked(path),
       granted,
       remedy,
@@ -155,7 +155,7 @@ export class Visit {
     throw this.refuse.beyond(
       path.text,
       granted,
-      "write less, write to another mount, or try when other calls have ended",
+      "write less, write to another mount, or try again when other calls have ended",
     );
   }
 
@@ -164,7 +164,7 @@ export class Visit {
     const { budget, limits } = this.call;
     if (mount !== SCRATCH || budget.makeScratchEntry()) return;
     const granted = `${limits.scratchEntries} files and folders made in ${SCRATCH} in a call`;
-    throw this.refuse.beyond(path.text, granted, "make fewer, or write them to another mount");
+    throw this.refuse.beyond(path.text, granted, "make fewer, or make them in another mount");
   }
 
   async #walk(path: ToolPath, name: string, follows: boolean): Promise<Visited> {

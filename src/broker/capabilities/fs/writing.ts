@@ -58,7 +58,7 @@ export async function truncate(
   const grown = length - held.stats.size;
   const { operationBytes } = visit.call.limits;
   if (grown > operationBytes) {
-    throw visit.refuse.beyond(path, `${operationBytes} bytes more in one operation`, "make it longer by less");
+    throw visit.refuse.beyond(path, `${operationBytes} bytes more in one operation`, "extend it in smaller steps");
   }
   visit.spendWritten(place, Math.max(0, grown));
   await using handle = await visit.call.grip.reopen(held, O_RDWR);
@@ -173,7 +173,7 @@ async function openToWrite(visit: Visit, path: string, flag: Flag, bytes: number
   }
 }
 
-/** An open file, unless what is to be written to it is beyond a limit: then it is closed as it is. */
+/** An open file, unless what is to be written to it exceeds a limit: then it is closed as it is. */
 async function counted(visit: Visit, place: Visited, bytes: number, handle: FileHandle): Promise<FileHandle> {
   try {
     visit.spendWritten(place, bytes);

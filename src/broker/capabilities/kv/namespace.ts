@@ -109,7 +109,7 @@ export class Namespace {
 
   async #set({ key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest): Promise<number | null> {
     checkKey(key, "a key");
-    if (ifAbsent && ifVersion !== undefined) throw new TypeError("it is either ifAbsent or ifVersion");
+    if (ifAbsent && ifVersion !== undefined) throw new TypeError("ifAbsent and ifVersion exclude each other");
     const json = JSON.stringify(value);
     const length = Buffer.byteLength(json);
     if (length > VALUE_MAX_BYTES) {
@@ -141,7 +141,7 @@ export class Namespace {
 
   #full({ usedBytes, moreBytes }: Extract<SetOutcome, { kind: "full" }>): CapabilityRefusal {
     const quota = quotaGrants.describe(this.#quotaBytes);
-    const message = `the tool's key-value store is full: ${usedBytes} of ${quota} are used, and this takes ${moreBytes} more`;
+    const message = `the tool's key-value store is full: ${usedBytes} of ${quota} are used, and the entry needs ${moreBytes} more`;
     return new CapabilityRefusal("limit", message, {
       asked: `kv of ${quotaGrants.describe(usedBytes + moreBytes)}`,
       granted: `kv of ${quota}`,

@@ -62,7 +62,7 @@ export class RedisKvStore implements KvStore {
           throw broken();
       }
     }
-    throw new StoreError("too much has expired in the store just now: try again later");
+    throw new StoreError("the store is busy removing expired entries: try again later");
   }
 
   async delete(asker: Asker, namespace: string, key: string, condition: Condition): Promise<boolean> {
@@ -128,7 +128,7 @@ function texts(answer: unknown): readonly string[] {
 }
 
 function broken(): StoreError {
-  return new StoreError("the store is broken: what it answers is not of its own writing");
+  return new StoreError("the store is corrupt: it holds values that this engine did not write");
 }
 
 export interface RedisLinkOptions {

@@ -85,7 +85,7 @@ export class Binaries {
     } catch (error) {
       this.forget(key);
       const code = error instanceof Error && "code" in error ? String(error.code) : "";
-      throw new GloveboxError("load_error", `the binary could not be kept (${code})`, { runtime: "native" });
+      throw new GloveboxError("load_error", `the binary could not be stored (${code})`, { runtime: "native" });
     }
   }
 
@@ -100,7 +100,7 @@ export class Binaries {
   /** The file for a run. Throws where no tool has it. */
   hold(hash: string): HeldBinary {
     const kept = this.#kept.get(hash);
-    if (kept?.path === null || kept === undefined) throw new Error("the binary is not there any more");
+    if (kept?.path === null || kept === undefined) throw new Error("the binary was removed");
     kept.users++;
     return { path: kept.path, [Symbol.dispose]: () => this.#release(hash) };
   }
@@ -120,8 +120,8 @@ export class Binaries {
     const bytes = [...this.#kept.values()].reduce((sum, each) => sum + each.bytes, content.length);
     const { kept: most, keptBytes } = NATIVE_LIMITS;
     if (this.#kept.size >= most || bytes > keptBytes) {
-      const limits = `${most} of them with ${keptBytes} bytes together`;
-      throw new GloveboxError("load_error", `the binaries of all tools are too much: there is room for ${limits}`);
+      const limits = `at most ${most} binaries with ${keptBytes} bytes in total`;
+      throw new GloveboxError("load_error", `the binaries of all tools exceed a limit: ${limits}`);
     }
     const kept: Kept = { bytes: content.length, written: this.#write(hash, content), path: null, users: 0 };
     kept.written.catch(() => undefined);

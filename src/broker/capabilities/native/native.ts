@@ -36,11 +36,11 @@ const SAID_SHOWN = 500;
 const nativeGrants: GrantKind<true> = {
   read(value) {
     if (value === true) return true;
-    throw new TypeError(": is true; what a binary may use, the limits of its tool say");
+    throw new TypeError(": is true; the tool's limits bound what a binary may use");
   },
   meet: () => true,
   uncovered: (_asked, granted) => (granted.length === 0 ? [{ pointer: "", asked: "the capability" }] : []),
-  describe: () => "its binary, in a sandbox of the operating system's",
+  describe: () => "its binary, in an operating-system sandbox",
 };
 
 /** `native`: runs the binary of a tool that is one, in a sandbox of the operating system's; where there is none, it does not run. */
@@ -79,7 +79,7 @@ function binaryOf({ binary, tool }: OpenCall): CallBinary {
   if (binary !== undefined) return binary;
   throw new CapabilityRefusal("denied", `tool "${tool}" has no binary`, {
     asked: "native.run",
-    granted: "nothing: only a tool of the runtime native has a binary",
+    granted: "nothing: only a tool with the runtime native has a binary",
     remedy: 'register the binary as a tool of its own, with the runtime "native"',
   });
 }
@@ -148,7 +148,7 @@ function answerOf(ended: Ended, left: Answer | null, limits: CallBinary["limits"
     case "text":
       return answer(null, left.text);
     case "odd":
-      return { ...answer("left something else than a file where its output was to be", null), exitCode: null };
+      return { ...answer("wrote its output to something that is not a file", null), exitCode: null };
     case "large": {
       const sizes = `an output file of ${left.bytes} bytes, the limit is ${limits.outputBytes} bytes`;
       throw new LimitReached("output_too_large", `the binary wrote ${sizes}${said}`);
@@ -168,10 +168,10 @@ function shown(text: string): string {
 }
 
 function noJail(reason: string): CapabilityRefusal {
-  return new CapabilityRefusal("denied", `binaries cannot be run here: ${reason}`, {
+  return new CapabilityRefusal("denied", `binaries cannot run on this host: ${reason}`, {
     asked: "native.run",
     granted: nativeGrants.describe(true),
-    remedy: "install bubblewrap 0.8 or later where the engine runs, and let it make user namespaces",
+    remedy: "install bubblewrap 0.8 or later on the engine's host, and allow it to create user namespaces",
   });
 }
 
