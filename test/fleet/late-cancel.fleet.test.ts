@@ -5,12 +5,15 @@ import { type Siege, startSiege } from "./siege.ts";
 /** For what comes by itself, on a machine that is busy. */
 const WAIT = { timeout: 20_000 };
 
+/** Redis's client fails where a monitor is told of something as it begins, so heartbeats are as rare as they can be. */
+const MONITORED = 1;
+
 let siege: Siege & AsyncDisposable;
 let letters: string[];
 let deafen: () => void;
 
 beforeEach(async () => {
-  siege = await startSiege(undefined);
+  siege = await startSiege(undefined, {}, undefined, MONITORED);
   letters = [];
   const ear = await siege.client.monitor();
   ear.on("monitor", (_time: string, [command, , ...rest]: readonly string[]) => {
