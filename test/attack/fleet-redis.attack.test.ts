@@ -2,7 +2,7 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
-import { shortName } from "../../src/fleet/gate/gate-caps.ts";
+import { shortName } from "../../src/fleet/gate/caps.ts";
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
 import { Seal } from "../../src/store/redis/seal.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";

@@ -1,18 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JobData, MachineInfo, MachineMessage, Resumption, ServerMessage } from "../../src/fleet/wire/messages.ts";
-import { readInfo } from "../../src/fleet/wire/read-info.ts";
-import { readJobData } from "../../src/fleet/wire/read-job.ts";
+import type {
+  JobData,
+  MachineInfo,
+  MachineMessage,
+  Resumption,
+  ServerMessage,
+} from "../../../src/fleet/wire/messages.ts";
+import { readInfo } from "../../../src/fleet/wire/members.ts";
+import { readJobData } from "../../../src/fleet/wire/read-job.ts";
 import {
   readAnswer,
   readEnvelope,
   readMachineMessage,
   readPlan,
   readServerMessage,
-} from "../../src/fleet/wire/read-message.ts";
-import { isObject, NESTING_MAX } from "../../src/base/json.ts";
-import type { CallReply } from "../../src/executor/executor.ts";
-import { ProtocolError } from "../../src/base/protocol/wire.ts";
+} from "../../../src/fleet/wire/read-message.ts";
+import { isObject, NESTING_MAX } from "../../../src/base/json.ts";
+import type { CallReply } from "../../../src/executor/executor.ts";
+import { ProtocolError } from "../../../src/base/protocol/wire.ts";
 
 const KEY = "0123456789abcdef".repeat(4);
 const SERVER = "server-0123456789abcdef";
