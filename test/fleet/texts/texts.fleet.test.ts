@@ -7,15 +7,15 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import type { BucketCredentials } from "../../src/fleet/texts/bucket.ts";
-import { openTextStore, readBucketCredentials } from "../../src/fleet/texts/open-store.ts";
-import { pack } from "../../src/fleet/texts/packing.ts";
-import { TextFailure, type TextFailureKind } from "../../src/fleet/texts/text-failure.ts";
-import { TextPublisher, TextReader, type TextRef, type TextSeal } from "../../src/fleet/texts/texts.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { type RedisServer, startRedis } from "../redis-server.ts";
-import { type BucketServer, startBucket } from "./bucket-server.ts";
+import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
+import type { BucketCredentials } from "../../../src/fleet/texts/bucket.ts";
+import { openTextStore, readBucketCredentials } from "../../../src/fleet/texts/open-store.ts";
+import { pack } from "../../../src/fleet/texts/packing.ts";
+import { TextFailure, type TextFailureKind } from "../../../src/fleet/texts/text-store.ts";
+import { TextPublisher, TextReader, type TextRef, type TextSeal } from "../../../src/fleet/texts/texts.ts";
+import { RedisConnection } from "../../../src/store/redis/connection.ts";
+import { type RedisServer, startRedis } from "../../redis-server.ts";
+import { type BucketServer, startBucket } from "../bucket-server.ts";
 
 const KEYS = new FleetKeys("texts");
 const MINUTE_MS = 60_000;
@@ -225,7 +225,7 @@ describe("a text in Redis", () => {
   test("is refused in words of its own where Redis has no memory left", async () => {
     await connection.client.config("SET", "maxmemory", "1");
     try {
-      await expectFailure(new TextPublisher(parts()).publish(SMALL), "unreachable", "no room left");
+      await expectFailure(new TextPublisher(parts()).publish(SMALL), "unreachable", "is full");
     } finally {
       await connection.client.config("SET", "maxmemory", "0");
     }

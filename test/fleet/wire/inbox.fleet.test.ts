@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { Inbox } from "../../src/fleet/wire/inbox.ts";
-import { type MailOptions, MessageOutbox } from "../../src/fleet/wire/mailbox.ts";
-import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
-import { Payloads } from "../../src/fleet/wire/payloads.ts";
-import { ProtocolError } from "../../src/base/protocol/wire.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { Seal } from "../../src/store/redis/seal.ts";
-import { type RedisServer, startRedis } from "../redis-server.ts";
-import { TIMINGS } from "./fleet.ts";
+import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
+import { Inbox } from "../../../src/fleet/wire/inbox.ts";
+import { type MailOptions, MessageOutbox } from "../../../src/fleet/wire/message-outbox.ts";
+import { PROTOCOL } from "../../../src/fleet/wire/messages.ts";
+import { Payloads } from "../../../src/fleet/wire/payloads.ts";
+import { ProtocolError } from "../../../src/base/protocol/wire.ts";
+import { RedisConnection } from "../../../src/store/redis/connection.ts";
+import { Seal } from "../../../src/store/redis/seal.ts";
+import { type RedisServer, startRedis } from "../../redis-server.ts";
+import { TIMINGS } from "../fleet.ts";
 
 const KEYS = new FleetKeys("test");
 /** For what comes by itself, on a machine that is busy. */

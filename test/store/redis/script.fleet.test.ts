@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
-import { Script } from "../../../src/store/redis/script.ts";
-import { LateError, ScriptRunner, type Urgency } from "../../../src/store/redis/script-runner.ts";
+import { LateError, Script, ScriptRunner, type Urgency } from "../../../src/store/redis/script.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 
 const COUNT = new Script('return redis.call("INCRBY", KEYS[1], string.len(ARGV[1]))');
@@ -80,7 +79,7 @@ describe("a script", () => {
     await admin.client.call("CLIENT", "PAUSE", "500", "ALL");
     const text = "x".repeat(40 * 1024 * 1024);
     const first = add("now", text);
-    await expect(add("now", text)).rejects.toThrow("too much waits for the store already");
+    await expect(add("now", text)).rejects.toThrow("too many operations wait for the store");
     expect(await first).toBe(text.length);
     expect(await add("now", text)).toBe(2 * text.length);
   });

@@ -1,11 +1,11 @@
 import { EventEmitter, once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Fleet } from "../../src/fleet/wire/fleet.ts";
-import { Inbox } from "../../src/fleet/wire/inbox.ts";
-import { MessageOutbox } from "../../src/fleet/wire/mailbox.ts";
-import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
-import { type RedisServer, startRedis } from "../redis-server.ts";
-import { TIMINGS } from "./fleet.ts";
+import { Fleet } from "../../../src/fleet/wire/fleet.ts";
+import { Inbox } from "../../../src/fleet/wire/inbox.ts";
+import { MessageOutbox } from "../../../src/fleet/wire/message-outbox.ts";
+import { PROTOCOL } from "../../../src/fleet/wire/messages.ts";
+import { type RedisServer, startRedis } from "../../redis-server.ts";
+import { TIMINGS } from "../fleet.ts";
 
 let redis: RedisServer;
 let fleets: Fleet[];

@@ -1,7 +1,7 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetKeys } from "./keys.ts";
-import { SEND_AND_KEEP } from "./mail-script.ts";
+import { SEND_AND_KEEP } from "./inbox-script.ts";
 import type { Envelope } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 

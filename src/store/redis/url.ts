@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import type { RedisOptions } from "ioredis";
+import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
 
 /** What of a client's options a URL says. */
 type Access = Pick<
@@ -55,7 +56,7 @@ export function readRedisUrl(url: string): RedisPlace {
   const tls = scheme.startsWith("rediss") ? { tls: {} } : {};
   const options = { ...readUser(user), ...tls };
   if (scheme.endsWith("+cluster")) {
-    if (path !== "") throw wrong("names a database, and a cluster has only one");
+    if (path !== "") throw wrong("names a database, but a cluster has only one");
     return { kind: "cluster", nodes, options };
   }
   if (isSentinel) {
@@ -68,7 +69,7 @@ export function readRedisUrl(url: string): RedisPlace {
     return { kind: "sentinel", options: { ...options, ...sentinelTls, ...sentinelPassword, ...master } };
   }
   const [node, second] = nodes;
-  if (node === undefined || second !== undefined) throw wrong("has several hosts, and its scheme has one");
+  if (node === undefined || second !== undefined) throw wrong("has several hosts, but its scheme allows one");
   return { kind: "server", options: { ...options, ...node, db: readDatabase(path) } };
 }
 
@@ -82,7 +83,7 @@ function readHosts(text: string, port: number): { host: string; port: number }[]
     const v6 = found?.["v6"];
     const host = v6 ?? found?.["name"];
     if (host === undefined || (v6 !== undefined && !isIPv6(v6)) || number < 1 || number > 65_535)
-      throw wrong("has a host that is none");
+      throw wrong("has an invalid host");
     return { host, port: number };
   });
 }
@@ -99,7 +100,7 @@ function readUser(text: string | undefined): { readonly username?: string; reado
 
 function readDatabase(text: string): number {
   if (text === "") return 0;
-  if (!/^\d{1,4}$/.test(text)) throw wrong("has a database that is no number");
+  if (!/^\d{1,4}$/.test(text)) throw wrong("has a database that is not a number");
   return Number(text);
 }
 
@@ -107,10 +108,40 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong("has a % that begins no character");
+    throw wrong("has an invalid % escape");
   }
 }
 
 function wrong(why: string): TypeError {
   return new TypeError(`the URL of Redis ${why}`);
+}
+
+export const FLEET_DEFAULT = "default";
+/** What may be part of a key's name in Redis. */
+const FLEET_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Checks an option that says where a Redis is. Throws a `TypeError` that shows nothing of it: it may hold a password. */
+export function resolveRedisUrl(option: string, url: unknown): string {
+  if (typeof url !== "string") throw new TypeError(`${option} must be a string`);
+  try {
+    readRedisUrl(url);
+  } catch (error) {
+    throw new TypeError(`${option}: ${error instanceof Error ? error.message : "it cannot be read"}`, { cause: error });
+  }
+  return url;
+}
+
+/** Decides by which name those are known who have something in common in a Redis. Throws a `TypeError` where it is none. */
+export function resolveFleetName(option: string, name: unknown = FLEET_DEFAULT): string {
+  if (typeof name !== "string" || !FLEET_NAME.test(name))
+    throw new TypeError(`${option}: the name of a fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore`);
+  return name;
+}
+
+/** Checks what they seal with, where they do. Throws a `RangeError` that does not show it. */
+export function resolveSecret(option: string, secret: unknown): string | undefined {
+  if (secret === undefined) return undefined;
+  if (typeof secret !== "string" || secret.length < SECRET_LEAST || secret.length > SECRET_MOST)
+    throw new RangeError(`${option} has ${SECRET_LEAST} to ${SECRET_MOST} characters`);
+  return secret;
 }

@@ -1,10 +1,10 @@
 import { Queue } from "bullmq";
 import { expect, test } from "vitest";
-import { Fleet } from "../../src/fleet/wire/fleet.ts";
-import { PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";
-import { Puller } from "../../src/fleet/machine/puller.ts";
-import { Slots } from "../../src/fleet/machine/slots.ts";
-import { startRedis } from "../redis-server.ts";
+import { Fleet } from "../../../src/fleet/wire/fleet.ts";
+import { PROTOCOL, queueName } from "../../../src/fleet/wire/messages.ts";
+import { Puller } from "../../../src/fleet/machine/puller.ts";
+import { Slots } from "../../../src/fleet/machine/slots.ts";
+import { startRedis } from "../../redis-server.ts";
 
 test("a machine with as many open jobs as it may have takes those that they wait for, and no others", async () => {
   await using redis = await startRedis();

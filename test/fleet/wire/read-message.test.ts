@@ -1,33 +1,32 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type {
-  FleetReply,
   JobData,
   MachineInfo,
   MachineMessage,
   Resumption,
   ServerMessage,
-} from "../../src/fleet/wire/messages.ts";
-import { readInfo } from "../../src/fleet/wire/read-info.ts";
-import { readJobData } from "../../src/fleet/wire/read-job.ts";
+} from "../../../src/fleet/wire/messages.ts";
+import { readInfo } from "../../../src/fleet/wire/members.ts";
+import { readJobData } from "../../../src/fleet/wire/read-job.ts";
 import {
   readAnswer,
   readEnvelope,
   readMachineMessage,
   readPlan,
   readServerMessage,
-} from "../../src/fleet/wire/read-message.ts";
-import { isObject, NESTING_MAX } from "../../src/base/json.ts";
-import { ProtocolError } from "../../src/base/protocol/wire.ts";
+} from "../../../src/fleet/wire/read-message.ts";
+import { isObject, NESTING_MAX } from "../../../src/base/json.ts";
+import type { CallReply } from "../../../src/executor/executor.ts";
+import { ProtocolError } from "../../../src/base/protocol/wire.ts";
 
 const KEY = "0123456789abcdef".repeat(4);
 const SERVER = "server-0123456789abcdef";
 const MACHINE = "machine-0123456789abcdef";
 const TEXT = { hash: KEY, bytes: 12, place: "redis" } as const;
 
-const reply: FleetReply = {
-  ok: true,
-  payload: "42",
+const reply: CallReply = {
+  outcome: { ok: true, json: "42" },
   cpuMs: 0.25,
   waitedMs: 0,
   wallMs: 1.5,
@@ -36,7 +35,6 @@ const reply: FleetReply = {
   logs: "",
   dropped: 0,
   heard: 0,
-  refusedForMs: 10,
 };
 const ofMachines: readonly MachineMessage[] = [
   { kind: "taken", job: `${SERVER}-1`, start: 1 },
@@ -57,7 +55,7 @@ const ofMachines: readonly MachineMessage[] = [
   { kind: "progress", run: 1, start: 1, payload: "[1,null,null]" },
   { kind: "timed", run: 1, start: 1, step: 1, nowMs: 1 },
   { kind: "restart", run: 1, start: 1, attempts: 1 },
-  { kind: "done", run: 1, start: 1, reply },
+  { kind: "done", run: 1, start: 1, reply, refusedForMs: 10 },
   { kind: "need", script: KEY, what: "config", publicKey: "MCow" },
 ];
 const resumption: Resumption = { run: 1, attempts: 1, asked: 1, plan: "[[1,2.5]]" };

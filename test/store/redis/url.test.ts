@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readRedisUrl } from "../../../src/store/redis/place.ts";
+import { readRedisUrl } from "../../../src/store/redis/url.ts";
 
 describe("a single server", () => {
   test("is a host; its port is 6379 and its database 0 unless it says so", () => {
@@ -86,26 +86,26 @@ describe("what is refused", () => {
     ["redis://cache?db=1", "is not redis://"],
     ["redis://cache#1", "is not redis://"],
     ["redis://a@b@cache", "is not redis://"],
-    ["redis://:6379", "a host that is none"],
-    ["redis://cache:0", "a host that is none"],
-    ["redis://cache:65536", "a host that is none"],
-    ["redis://cache:port", "a host that is none"],
-    ["redis://::1", "a host that is none"],
-    ["redis://[::1", "a host that is none"],
-    ["redis://[1:2]", "a host that is none"],
-    ["redis://two words", "a host that is none"],
+    ["redis://:6379", "an invalid host"],
+    ["redis://cache:0", "an invalid host"],
+    ["redis://cache:65536", "an invalid host"],
+    ["redis://cache:port", "an invalid host"],
+    ["redis://::1", "an invalid host"],
+    ["redis://[::1", "an invalid host"],
+    ["redis://[1:2]", "an invalid host"],
+    ["redis://two words", "an invalid host"],
     ["redis://a,b", "several hosts"],
-    ["redis+cluster://a,,b", "a host that is none"],
-    ["redis://cache/x", "a database that is no number"],
-    ["redis://cache/0/1", "a database that is no number"],
-    ["redis://cache/-1", "a database that is no number"],
+    ["redis+cluster://a,,b", "an invalid host"],
+    ["redis://cache/x", "a database that is not a number"],
+    ["redis://cache/0/1", "a database that is not a number"],
+    ["redis://cache/-1", "a database that is not a number"],
     ["redis+sentinel://a", "which master"],
     ["redis+sentinel://a/", "which master"],
     ["redis+sentinel://a/main/0/1", "which master"],
-    ["redis+sentinel://a/main/x", "a database that is no number"],
+    ["redis+sentinel://a/main/x", "a database that is not a number"],
     ["redis+cluster://a/1", "a cluster has only one"],
-    ["redis://:%zz@cache", "a % that begins no character"],
-    ["redis+sentinel://a/%ff", "a % that begins no character"],
+    ["redis://:%zz@cache", "an invalid % escape"],
+    ["redis+sentinel://a/%ff", "an invalid % escape"],
     [`redis+cluster://${Array.from({ length: 65 }, () => "a").join()}`, "more than 64 hosts"],
   ])("%j", (url, why) => {
     expect(() => readRedisUrl(url)).toThrow(TypeError);

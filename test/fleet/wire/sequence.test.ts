@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { idAfter } from "../../src/fleet/wire/mail-script.ts";
-import { Numbers } from "../../src/fleet/wire/numbers.ts";
+import { idAfter } from "../../../src/fleet/wire/inbox-script.ts";
+import { Numbers } from "../../../src/fleet/wire/inbox.ts";
 
 test("letters are read once, whatever overtakes whatever, and comes again", () => {
   const order = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), { minLength: 1 });

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { Queue, Worker } from "bullmq";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { FleetScheduler, type Place } from "../../src/fleet/gate/fleet-scheduler.ts";
-import { type Claim, shortName } from "../../src/fleet/gate/gate-caps.ts";
-import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { moveWaiting, noteTaken, orderKeys, placeOf, type Turn } from "../../src/fleet/gate/turn.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { FLEET_TIMINGS, scaled } from "../../src/fleet/wire/fleet-timings.ts";
-import { type RedisServer, startRedis } from "../redis-server.ts";
+import { FleetScheduler, type Place } from "../../../src/fleet/gate/fleet-scheduler.ts";
+import { type Claim, shortName } from "../../../src/fleet/gate/caps.ts";
+import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
+import { moveWaiting, noteTaken, orderKeys, placeOf, type Turn } from "../../../src/fleet/gate/turn.ts";
+import { RedisConnection } from "../../../src/store/redis/connection.ts";
+import { FLEET_TIMINGS, scaled } from "../../../src/fleet/wire/fleet-timings.ts";
+import { type RedisServer, startRedis } from "../../redis-server.ts";
 
 /** Leases that outlast a test on a busy machine, and servers that soon ask again. */
 const TIMINGS = { ...FLEET_TIMINGS, retryMs: 100 };
