@@ -21,6 +21,8 @@ const OPTIONAL: Readonly<Record<string, string>> = {
   aws4fetch: "Code of a fleet's tools in an S3 bucket.",
   bullmq: "Fleets.",
   ioredis: "Fleets, and `kv` and idempotency in Redis.",
+  liquidjs: "Workflows of Strands.",
+  minisearch: "Search in AgentSpace's registry.",
   pyodide: "Tools in Python.",
 };
 
