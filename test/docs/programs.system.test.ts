@@ -115,7 +115,7 @@ describe.each(pages.map((one) => [one.page.path, one] as const))("%s", (_path, p
   );
 
   test.each(page.configurations)("%s can be used", async (file) => {
-    expect(await folder.run("glovebox", ["config", "check", "--config", file])).toContain("can be used");
+    expect(await folder.run("glovebox", ["config", "check", "--config", file])).toContain("is valid");
   });
 });
 
