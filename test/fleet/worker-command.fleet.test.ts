@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { noticeOf } from "../service/served.ts";
 import { createEngine } from "../../src/index.ts";
 import { fleetMetrics } from "../service/deploy/fleet-files.ts";
 import { MAIN } from "../service/served.ts";
@@ -53,7 +54,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Worker {
   const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env }, stdio: "pipe" });
   children.push(child);
   const errors: string[] = [];
-  createInterface({ input: child.stderr }).on("line", (line) => errors.push(line));
+  createInterface({ input: child.stderr }).on("line", (line) => errors.push(noticeOf(line)));
   const lines = once(createInterface({ input: child.stdout }), "line") as Promise<[string]>;
   const exit = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string | null);
   const said = (what: RegExp): Promise<void> =>

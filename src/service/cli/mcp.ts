@@ -1,12 +1,13 @@
 import { Command, Option } from "commander";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { say } from "./output.ts";
-import { LOG_LEVELS } from "../config/schema.ts";
+import { LOG_LEVELS, type LogLevel } from "../config/schema.ts";
+import { logNotices, openLog } from "./service-log.ts";
 
 interface Options {
   readonly tools?: string;
   readonly config?: string;
-  readonly logLevel: string;
+  readonly logLevel: LogLevel;
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
@@ -26,9 +27,9 @@ export function mcpCommand(): Command {
 
 async function serve({ logLevel, ...sources }: Options, command: Command): Promise<void> {
   const config = await readConfig(sources.config);
-  const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
+  const logger = await openLog(logLevel);
   const engine = await openEngine(sources, config, { logger });
+  logNotices(logger);
   const { serveMcp } = await import("../mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
   const connection = serveMcp(engine, identity, ({ message }) => say(`glovebox: ${message}`));

@@ -14,6 +14,7 @@ import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
 import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
 import type { Keys } from "../access/keys.ts";
+import { logNotices, openLog } from "./service-log.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { StopSignals } from "./stop-signals.ts";
@@ -59,10 +60,10 @@ async function serve(options: Options, command: Command): Promise<void> {
   forgetKeys(process.env, values);
   // A file that has gone is no reason to serve what it has not said.
   const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
-  const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const logger = await openLog(values.logLevel);
   const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
   const server = await listen(engine, values, keys.keys, fd);
+  logNotices(logger);
   const manager = new ServiceManager(process.env);
   const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
   const reloadNow = async (): Promise<void> => {

@@ -8,6 +8,7 @@ import { importOptional } from "../../base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
 import { forgetKeys } from "./service-keys.ts";
+import { logNotices, openLog } from "./service-log.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { runWorker, type WorkerServiceOptions } from "./worker-service.ts";
 
@@ -49,11 +50,14 @@ async function work({ config }: Options, command: Command): Promise<void> {
   const { machine, service } = await orUsage(decide(values));
   // What this process starts has no use for it.
   forgetKeys(process.env, values);
-  const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const logger = await openLog(values.logLevel);
   const load = () => import("../../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
-  await runWorker(() => orUsage(startMachine({ ...machine, logger })), service);
+  await runWorker(
+    () => orUsage(startMachine({ ...machine, logger })),
+    service,
+    () => logNotices(logger),
+  );
 }
 
 /** All that a machine needs to know. Rejects as `createEngine` does. */

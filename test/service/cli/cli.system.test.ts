@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readYaml } from "../../../src/base/yaml-text.ts";
 import type { ToolInfo, ToolResult } from "../../../src/index.ts";
+import { noticeOf } from "../served.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const MAIN = join(ROOT, "src/service/cli/main.ts");
@@ -67,7 +68,7 @@ async function serve(...args: string[]): Promise<Serving> {
   const exit = once(child, "exit").then(([code]) => code as number | null);
   const lines: string[] = [];
   const errors: string[] = [];
-  if (child.stderr !== null) createInterface({ input: child.stderr }).on("line", (line) => errors.push(line));
+  if (child.stderr !== null) createInterface({ input: child.stderr }).on("line", (line) => errors.push(noticeOf(line)));
   const ready = new Promise<string>((resolve, reject) => {
     if (child.stdout === null) return reject(new Error("there is no stdout"));
     createInterface({ input: child.stdout }).on("line", (line) => {
