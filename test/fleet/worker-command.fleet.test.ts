@@ -87,7 +87,7 @@ describe("the process of a worker machine", { timeout: 60_000 }, () => {
     await one.line();
     one.child.kill(signal);
     expect(await one.exit).toBe(0);
-    expect(one.errors.slice(-3)).toEqual(["glovebox: stopping; once more stops at once", "drain 1234", "close"]);
+    expect(one.errors.slice(-3)).toEqual(["glovebox: stopping; a second signal stops at once", "drain 1234", "close"]);
   });
 
   test("is not ready while it drains, and alive", async () => {

@@ -22,9 +22,9 @@ const PROBE = { name: "doctor", description: "Says that it runs.", source: "expo
 /** `glovebox doctor`: whether tools can be run here, and how well they are contained. */
 export function doctorCommand(): Command {
   return new Command("doctor")
-    .description("check that tools can be run on this machine")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "as JSON")
+    .description("check whether this machine can run tools, and how well they are contained")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
     .action(doctor);
 }
 

@@ -17,15 +17,15 @@ interface Options {
 /** `glovebox explain`: what a tool may do, and whose word that is. */
 export function explainCommand(): Command {
   return new Command("explain")
-    .description("show what a tool is granted, and within which limits; or what of a workflow can be run")
+    .description("show a tool's grants, limits and denied requests; or which parts of a workflow are supported")
     .argument(
       "[tool]",
-      "name of a tool, or a workflow's YAML file (default: what all tools, and the policy, say in vain)",
+      "name of a tool, or a workflow's YAML file (default: denied requests and unused rules of all tools)",
     )
-    .option("--tenant <name>", "the tenant whose calls are meant", "")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "as JSON")
+    .option("--tenant <name>", "tenant of the calls", "")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
     .action(explain);
 }
 
@@ -40,7 +40,7 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
     const findings = engine.lint();
     if (findings.length > 0) process.exitCode = EXIT.FAILED;
     if (json === true) return printJson(findings);
-    for (const line of section("in vain", findings.map(rowOf), "nothing")) print(line);
+    for (const line of section("denied requests and unused rules", findings.map(rowOf), "none")) print(line);
     return;
   }
   const explanation = engine.explain(name, { tenant });
@@ -56,7 +56,7 @@ function lines({ tool, tenant, isolation, grants, limits, findings }: Explanatio
     `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}`,
     ...section("granted", granted, "nothing"),
     ...section("limits", limited, "none"),
-    ...section("asks in vain for", findings.map(rowOf), "nothing"),
+    ...section("denied requests", findings.map(rowOf), "none"),
   ];
 }
 

@@ -4,8 +4,8 @@ import { print, printJson } from "./output.ts";
 /** `glovebox list-supported`: what workflows may ask for. */
 export function listSupportedCommand(): Command {
   return new Command("list-supported")
-    .description("list what of workflows can be run")
-    .option("--json", "as JSON")
+    .description("list the supported features of workflows")
+    .option("--json", "print JSON")
     .action(listSupported);
 }
 

@@ -10,13 +10,13 @@ interface Options extends Sources {
 /** `glovebox list-tools`: the ids of the native tools that workflows may have. */
 export function listToolsCommand(): Command {
   return new Command("list-tools")
-    .description("list the native tools that workflows may have")
+    .description("list the native tools available to workflows")
     .option(
       "--tools <dir>",
       "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
     )
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "all that is known of them, as JSON")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print every detail as JSON")
     .action(listTools);
 }
 

@@ -13,9 +13,9 @@ interface Options {
 export function listCommand(): Command {
   return new Command("list")
     .description("list the tools of a folder")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "all that is known of them, as JSON")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print every detail as JSON")
     .action(list);
 }
 

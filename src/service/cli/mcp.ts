@@ -16,11 +16,13 @@ const DRAIN_MS = 2_000;
 /** `glovebox mcp`: the tools of a folder for a client that started this process. Stdout is the protocol's alone. */
 export function mcpCommand(): Command {
   return new Command("mcp")
-    .description("serve the tools of a folder to a client of the Model Context Protocol, over stdin and stdout")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .description("serve a folder of tools to an MCP client over stdin and stdout")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .addOption(
-      new Option("--log-level <level>", "what is logged, as JSON lines on stderr").choices(LOG_LEVELS).default("warn"),
+      new Option("--log-level <level>", "lowest level that is logged, on stderr (JSON lines; text on a terminal)")
+        .choices(LOG_LEVELS)
+        .default("warn"),
     )
     .action(serve);
 }

@@ -21,9 +21,9 @@ import { workerCommand } from "./worker.ts";
 /** The command line: `glovebox` and every command below it. */
 export function createProgram(): Command {
   const program = new Command("glovebox")
-    .description("Runs tools nobody has to trust.")
+    .description("Runs untrusted tools in V8 isolates.")
     .version(readVersion())
-    .showHelpAfterError("(add --help for all that there is)");
+    .showHelpAfterError("(see --help)");
   const commands = [
     serveCommand(),
     workerCommand(),

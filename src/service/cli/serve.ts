@@ -42,8 +42,8 @@ const FLAGS = [
 /** `glovebox serve`: tools over HTTP. */
 export function serveCommand(): Command {
   const command = new Command("serve")
-    .description("serve the tools of a folder over HTTP")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .description("serve a folder of tools over HTTP")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--watch", "reload when the configuration or a tool changes on disk");
   return addSettingFlags(command, FLAGS).action((options: Options) => serve(options, command));
 }
@@ -120,7 +120,7 @@ async function watch(values: Config, file: string | undefined, reload: () => Pro
 
 function warn(engine: Engine, keys: Keys): void {
   if (keys.size === 0) {
-    say("glovebox: there are no keys: only this machine reaches the server, and whoever is on it may use it");
+    say("glovebox: no keys are configured: only this machine reaches the server, and every process on it may use it");
   }
   const { kind, sandbox } = engine.stats().executor;
   if (kind !== "process") return;

@@ -50,7 +50,7 @@ export function requireLoopback(host: string): void {
   if (isLoopback(host)) return;
   throw new CliError(
     EXIT.USAGE,
-    `other machines reach ${host}, and there are no keys: make one with "glovebox keys new", write it into the ` +
+    `${host} is reachable from other machines, and no keys are configured: create one with "glovebox keys new", add it to the ` +
       "configuration or GLOVEBOX_KEYS, and start again",
   );
 }

@@ -28,11 +28,11 @@ const QUIT: ReadonlySet<string> = new Set(["q", "Q", "\u0003", "\u0004"]);
 /** `glovebox top`: what a server is doing, second by second. */
 export function topCommand(): Command {
   return new Command("top")
-    .description("show what a server is doing, second by second")
+    .description("show a live view of a server's calls, tools and executors")
     .option("--url <url>", "the server's address", "http://127.0.0.1:8080")
-    .option("--key-env <name>", "the environment variable that holds a key with the role metrics")
-    .option("--once", "show one snapshot and end, as is done where there is no terminal")
-    .option("--json", "one snapshot, as JSON")
+    .option("--key-env <name>", "environment variable with a key that has the role metrics")
+    .option("--once", "print one snapshot and exit (the default where stdout is not a terminal)")
+    .option("--json", "print one snapshot as JSON")
     .action(top);
 }
 

@@ -16,18 +16,16 @@ const LEVELS = ["error", "warning", "info", "pass"] as const satisfies readonly 
 /** `glovebox validate`: whether a module keeps its contract, or a workflow's file its schema. */
 export function validateCommand(): Command {
   return new Command("validate")
-    .description(
-      "check whether a module keeps its contract; it is loaded and called in an isolate, and granted nothing",
-    )
+    .description("check a module against its contract, by loading and calling it in an isolate without any grants")
     .argument("<path>", "a module, or a folder of modules; or a workflow's YAML file")
-    .addOption(new Option("--type <type>", "what it is a module of").choices(["tool"]).default("tool"))
-    .option("--json", "as JSON")
+    .addOption(new Option("--type <type>", "kind of module").choices(["tool"]).default("tool"))
+    .option("--json", "print JSON")
     .action(validate);
 }
 
 /** `glovebox module validate`: the same, as Amplifier's command line has it. */
 export function moduleCommand(): Command {
-  return new Command("module").description("what is done with modules").addCommand(validateCommand());
+  return new Command("module").description("commands for modules").addCommand(validateCommand());
 }
 
 async function validate(given: string, { json }: Options): Promise<void> {

@@ -5,7 +5,7 @@ import { print, printJson } from "./output.ts";
 export function versionCommand(): Command {
   return new Command("version")
     .description("show the version")
-    .option("--json", "with those of Node and V8, as JSON")
+    .option("--json", "print the versions of Glovebox, Node and V8 as JSON")
     .action(({ json }: { readonly json?: true }, command: Command) => {
       const version = command.parent?.version() ?? "0.0.0";
       if (json === true) printJson({ glovebox: version, node: process.versions.node, v8: process.versions.v8 });

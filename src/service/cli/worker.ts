@@ -40,8 +40,11 @@ const IN_A_FLEET: Override = {
 /** `glovebox worker`: runs calls of agent servers that share a Redis with it. */
 export function workerCommand(): Command {
   const command = new Command("worker")
-    .description("run the calls of a fleet's servers on this machine; its secret is in GLOVEBOX_FLEET_SECRET")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)");
+    .description("run the calls of a fleet's servers on this machine (fleet secret: GLOVEBOX_FLEET_SECRET)")
+    .option(
+      "--config <file>",
+      "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
+    );
   return addSettingFlags(command, FLAGS).action((options: Options) => work(options, command));
 }
 

@@ -122,12 +122,12 @@ class Doorkeeper {
   async #refuseStranger(request: FastifyRequest, reply: FastifyReply, isWrong: boolean): Promise<void> {
     const retryAfterMs = isWrong ? await this.#failures.note(request.ip) : 0;
     if (retryAfterMs > 0) {
-      const reason = "too many wrong keys came from this address";
+      const reason = "too many wrong keys from this address";
       refuse(this.#access, request, reply, { code: "rate_limited", key: null, reason }, { retryAfterMs });
       return;
     }
     reply.header("www-authenticate", isWrong ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE);
-    const reason = isWrong ? "the key is not known" : "a key is needed: Authorization: Bearer KEY";
+    const reason = isWrong ? "the key is unknown" : "missing key; send Authorization: Bearer KEY";
     refuse(this.#access, request, reply, { code: "unauthorized", key: null, reason });
   }
 }

@@ -68,18 +68,18 @@ export function sendUnregistered(reply: FastifyReply, name: string): FastifyRepl
 
 /** Answers a request for whose body there is no room at the moment. */
 export function sendOverBudget(reply: FastifyReply): FastifyReply {
-  const message = "the requests under way have as many bytes as the server takes; come again later";
+  const message = "the server's memory for request bodies is in use; try again later";
   return sendRefusal(reply.header("retry-after", 1), "queue_full", message, { status: 503 });
 }
 
 /** Answers where there is nothing. */
 export function sendNotFound(reply: FastifyReply): FastifyReply {
-  return sendJson(reply, 404, { error: "there is nothing at this address" });
+  return sendJson(reply, 404, { error: "no route at this address" });
 }
 
 /** Answers a request that expects what no server of this kind does. */
 export function sendExpectation(response: ServerResponse): void {
-  const body = JSON.stringify(refusal("invalid_arguments", "all that can be expected is 100-continue"));
+  const body = JSON.stringify(refusal("invalid_arguments", "the only supported Expect header is 100-continue"));
   const headers = { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body), connection: "close" };
   response.writeHead(417, headers).end(body);
 }
@@ -95,7 +95,7 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
     case "FST_ERR_CTP_INVALID_JSON_BODY":
       return sendRefusal(reply, "invalid_arguments", "the body is not JSON");
     case "FST_ERR_BAD_URL":
-      return sendRefusal(reply, "invalid_arguments", "the address is not a valid one");
+      return sendRefusal(reply, "invalid_arguments", "the request's URL is invalid");
     default:
       if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
         return sendRefusal(reply, "invalid_arguments", "the request could not be read");

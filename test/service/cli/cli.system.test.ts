@@ -322,9 +322,9 @@ describe("glovebox serve", () => {
     expect(await server.exit).toBe(0);
     expect(server.lines).toHaveLength(1);
     const [open, sandbox, ...others] = server.errors;
-    expect(open).toContain("there are no keys: only this machine reaches the server");
+    expect(open).toContain("no keys are configured: only this machine reaches the server");
     expect(sandbox).toMatch(/^glovebox: executors run (?:inside bubblewrap$|without a sandbox)/);
-    expect(others).toEqual(["glovebox: stopping; once more stops at once"]);
+    expect(others).toEqual(["glovebox: stopping; a second signal stops at once"]);
   });
 
   test("takes uploads into the folder that is named, and says where there can be none", async () => {
@@ -401,7 +401,7 @@ describe("glovebox serve", () => {
   test("ends with 2 where others than this machine could call without a key, and says what to do", async () => {
     const { code, stdout, stderr } = await glovebox(["serve", "--tools", folder, "--port", "0", "--host", "0.0.0.0"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^glovebox: other machines reach 0\.0\.0\.0, and there are no keys: .*glovebox keys new/);
+    expect(stderr).toMatch(/^glovebox: 0\.0\.0\.0 is reachable from other machines, and no keys are configured: .*glovebox keys new/);
   });
 
   test("takes keys from the environment and the configuration, and listens for other machines then", async () => {

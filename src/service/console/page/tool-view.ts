@@ -100,7 +100,7 @@ export class ToolView {
   async #copy(copied: HTMLElement): Promise<void> {
     const body = this.#body();
     if (body === null) return;
-    fill(copied, (await copyText(curlOf(body))) ? "Copied" : "The browser does not allow it");
+    fill(copied, (await copyText(curlOf(body))) ? "Copied" : "The browser blocks the clipboard");
     setTimeout(() => fill(copied), 3_000);
   }
 
@@ -204,11 +204,11 @@ function header({
     h(
       "div",
       { class: "row" },
-      badge(contract, "plain", "The contract in which it is written"),
+      badge(contract, "plain", "The contract of its module"),
       badge(
         isolation,
         isolationReason === undefined ? "plain" : "warn",
-        isolationReason ?? "What is new for each call",
+        isolationReason ?? "Isolation: what each call gets of its own",
       ),
       ...tags.slice(0, 20).map((tag) => badge(`#${tag}`)),
       h("span", { class: "muted" }, `${formatBytes(script.bytes)}, evaluated in ${formatMs(script.evaluationMs)}`),
@@ -233,6 +233,6 @@ function violationsOf({ error }: ToolResult): readonly { readonly pointer: strin
 }
 
 function messageOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return "The connection was lost before there was a result.";
-  return error.status === 401 ? "The server asks for a key." : `${error.message}.`;
+  if (!(error instanceof ApiError)) return "The connection was lost before the result arrived.";
+  return error.status === 401 ? "The server requires a key." : `${error.message}.`;
 }

@@ -17,19 +17,19 @@ type Json = Readonly<Record<string, unknown>>;
 const VERSION = "1.0.0";
 
 const TAGS = {
-  calls: "Running tools.",
-  tools: "Which tools there are.",
+  calls: "Calls of tools.",
+  tools: "Registered tools.",
   packages: "Packages of tools.",
-  watching: "For those who watch the server.",
+  watching: "Metrics, probes and statistics.",
   protocols: "Other protocols.",
 } as const satisfies Readonly<Record<RouteDescription["tag"], string>>;
 
 /** What every route that asks for a key may answer. */
 const KEYED: Readonly<Record<number, ApiAnswer>> = {
-  ...refusals({ 401: "No key, or none that the server knows.", 403: "The key's roles do not have this one." }),
+  ...refusals({ 401: "The key is missing or unknown.", 403: "The key lacks the required role." }),
   429: { ...json("Too many requests.", SCHEMAS.ToolResult), headers: { "Retry-After": "Seconds." } },
 };
-const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Something went wrong inside.", SCHEMAS.PlainError) };
+const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Internal error.", SCHEMAS.PlainError) };
 
 /** The schemas that have names, so that they are referred to wherever they stand. */
 const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
@@ -53,7 +53,9 @@ export function openApiDocument(routes: readonly DescribedRoute[]): Json {
       schemas: Object.fromEntries(
         Object.entries(SCHEMAS).map(([name, schema]) => [name, withReferences(schema, name)]),
       ),
-      securitySchemes: { key: { type: "http", scheme: "bearer", description: "A server without keys asks for none." } },
+      securitySchemes: {
+        key: { type: "http", scheme: "bearer", description: "Required only where the server has keys." },
+      },
     },
   };
 }
