@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";

@@ -103,7 +103,7 @@ describe("a configuration", () => {
     const { code, stderr } = await glovebox(["run", "region", "--input", "{}", "--config", deny], tmpdir());
     expect(code).toBe(1);
     expect(stderr).toContain("capability_denied");
-    expect(stderr).toContain("to grant it, add it to a rule of the policy that speaks of the tool");
+    expect(stderr).toContain("to grant it, add it to a policy rule that applies to the tool");
   });
 
   test.each([
