@@ -1,11 +1,10 @@
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { isWorkflow, openWorkflow, orExit } from "./open-workflow.ts";
+import { print, printJson } from "./output.ts";
 import { Command } from "commander";
 import type { Explanation } from "../../engine/explanation.ts";
 import type { Finding } from "../../broker/grants.ts";
-import { CliError, EXIT } from "./exit.ts";
-import { explainWorkflow } from "./explain-workflow.ts";
-import { openEngine, readConfig } from "./open-engine.ts";
-import { isWorkflow } from "./open-workflow.ts";
-import { print, printJson } from "./output.ts";
 
 interface Options {
   readonly tenant: string;
@@ -71,4 +70,16 @@ function section(title: string, rows: readonly Row[], none: string): string[] {
   if (rows.length === 0) return [`${title}: ${none}`];
   const width = Math.max(...rows.map(([first]) => first.length));
   return [`${title}:`, ...rows.map(([first, second, third]) => `  ${first.padEnd(width)}  ${second}  (${third})`)];
+}
+
+/** What of a workflow can be run, and what to do about the rest. */
+export async function explainWorkflow(file: string, json: boolean, sources: Sources): Promise<void> {
+  await orExit(async () => {
+    const { remediationReport } = await import("../../ecosystems/strands/index.ts");
+    await using opened = await openWorkflow(file, sources);
+    const { spec, report } = opened;
+    if (!report.supported) process.exitCode = EXIT.UNSUPPORTED;
+    if (json) printJson(report);
+    else print(remediationReport(spec.name, report).trimEnd());
+  });
 }

@@ -1,4 +1,4 @@
-import { forgetVariables, keyOfEnvironment } from "../access/environment.ts";
+import { forgetVariables, keyOfEnvironment } from "../access/secret.ts";
 import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import { HIDDEN_VARIABLES } from "../config/environment.ts";

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
-import { dropUnread } from "./unread.ts";
+import { MAX_LIMITS } from "../../base/limits.ts";
 
 const NAME_SHOWN_MAX = 128;
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -117,4 +117,29 @@ export function sendJsonText(reply: FastifyReply, status: number, json: string):
 function retryAfter(details: unknown): number | undefined {
   if (typeof details !== "object" || details === null || !("retryAfterMs" in details)) return undefined;
   return typeof details.retryAfterMs === "number" ? details.retryAfterMs : undefined;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** How long a client may read nothing of an answer that is complete. */
+    unreadMs?: number;
+  }
+}
+
+/** Longer than a call may wait and run together: a connection on which nothing moves is not a dead one before that. */
+export const SILENCE_MS = MAX_LIMITS.queueMs + MAX_LIMITS.wallMs + 60_000;
+export const UNREAD_MS = 60_000;
+
+/**
+ * Ends the connection of a client that reads nothing of what is written for so long; one that reads slowly keeps it.
+ * The system tells of what it could send in pieces of a megabyte or so: who reads less than that in the time is dropped.
+ * For answers that are complete: before that, silence is what a long call sounds like, and `SILENCE_MS` holds.
+ */
+export function dropUnread(response: ServerResponse, unreadMs = UNREAD_MS): void {
+  const { socket } = response.req;
+  response.setTimeout(unreadMs);
+  response.once("finish", () => {
+    // Node's own time for idle connections is set by now, unless the next request is here already.
+    if (socket.timeout === unreadMs) socket.setTimeout(SILENCE_MS);
+  });
 }

@@ -401,7 +401,9 @@ describe("glovebox serve", () => {
   test("ends with 2 where others than this machine could call without a key, and says what to do", async () => {
     const { code, stdout, stderr } = await glovebox(["serve", "--tools", folder, "--port", "0", "--host", "0.0.0.0"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^glovebox: 0\.0\.0\.0 is reachable from other machines, and no keys are configured: .*glovebox keys new/);
+    expect(stderr).toMatch(
+      /^glovebox: 0\.0\.0\.0 is reachable from other machines, and no keys are configured: .*glovebox keys new/,
+    );
   });
 
   test("takes keys from the environment and the configuration, and listens for other machines then", async () => {

@@ -1,8 +1,6 @@
 import { ApiError, listTools, setOnUnauthorized } from "./api.ts";
-import { fill, h } from "./elements.ts";
-import { KeyDialog } from "./key-dialog.ts";
-import { loadKey } from "./key.ts";
-import { liveRegion } from "./live-region.ts";
+import { fill, h, liveRegion } from "./elements.ts";
+import { KeyDialog, loadKey } from "./key-dialog.ts";
 import { Overview } from "./overview.ts";
 import { Sidebar } from "./sidebar.ts";
 import { StatsFeed } from "./stats-feed.ts";

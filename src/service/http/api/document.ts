@@ -1,5 +1,9 @@
+import type { FastifyInstance } from "fastify";
+import { sendJsonText } from "../answers.ts";
+import { GET_OPENAPI } from "./watch-routes.ts";
+import { refuseOthers } from "../surface.ts";
 import type { Role } from "../../access/caller.ts";
-import { json, refusals, type ApiAnswer, type RouteDescription } from "./route-description.ts";
+import { type ApiAnswer, json, refusals, type RouteDescription } from "./route-description.ts";
 import { type ApiSchema, SCHEMAS } from "./schemas.ts";
 
 /** A route with what is to be said of it. */
@@ -110,4 +114,20 @@ function withReferences(value: unknown, self?: string): unknown {
 /** `/v1/tools/:name` as OpenAPI writes it. */
 function pathOf(url: string): string {
   return url.replaceAll(/:(\w+)/g, "{$1}");
+}
+
+/** Adds the route that describes all others: those that are added after it. */
+export function addOpenApi(app: FastifyInstance): void {
+  const routes: DescribedRoute[] = [];
+  app.addHook("onRoute", ({ method, url, config }) => {
+    const { api, role = "anybody" } = config ?? {};
+    if (api === undefined || api === "none") return;
+    const methods = [method].flat().filter((one) => one !== "HEAD");
+    routes.push(...methods.map((one) => ({ method: one, url, role, description: api })));
+  });
+  let text: string | undefined;
+  app.get("/openapi.json", { config: { role: "anybody", api: GET_OPENAPI } }, (_request, reply) =>
+    sendJsonText(reply, 200, (text ??= JSON.stringify(openApiDocument(routes)))),
+  );
+  refuseOthers(app, "/openapi.json", ["GET", "HEAD"]);
 }
