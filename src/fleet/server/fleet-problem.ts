@@ -1,5 +1,5 @@
 import { foreignWords } from "../wire/members.ts";
-import { describeLoss } from "../../store/redis/loss.ts";
+import { describeLoss } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { MachineState } from "../../executor/fleet-state.ts";
 import type { MachineDirectory } from "./machine-directory.ts";
