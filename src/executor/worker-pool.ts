@@ -1,7 +1,8 @@
 import { Piscina } from "piscina";
 import type { MessagePort } from "node:worker_threads";
 import { within } from "../base/deadline.ts";
-import type { ServeTask, WorkerSettings } from "./worker/settings.ts";
+import type { ServeTask } from "./worker/link.ts";
+import type { WorkerSettings } from "./worker/worker-session.ts";
 
 /** Heap of a worker thread itself, in MiB: it holds messages on their way, never a tool's objects. */
 const WORKER_HEAP_MB = 768;

@@ -2,7 +2,7 @@ import type { RunMessage } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
 import type { LocalCall } from "./local-call.ts";
-import type { WorkItem } from "./work-item.ts";
+import type { WorkItem } from "./worker-connection.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
 /** Calls of one tool and tenant on their way to a worker, where they enter their isolate together. */

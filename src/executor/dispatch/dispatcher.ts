@@ -1,12 +1,18 @@
 import type { ErrorCode } from "../../base/errors.ts";
-import type { CapabilityCallMessage, DoneMessage, Failure, RanMessage, ToHost } from "../../base/protocol/messages.ts";
+import type {
+  CapabilityCallMessage,
+  DoneMessage,
+  Failure,
+  RanMessage,
+  SettleMessage,
+  ToHost,
+} from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
-import { settleMessage } from "./answer.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
-import type { Job, EmitExecutorEvent } from "../executor.ts";
+import type { CapabilityResponse, EmitExecutorEvent, Job } from "../executor.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
@@ -311,4 +317,11 @@ export class Dispatcher implements WorkerConnectionListener {
     this.onPause();
     return !this.isIdle;
   }
+}
+
+/** The broker's response as a worker gets it. */
+export function settleMessage(run: number, step: number, response: CapabilityResponse): SettleMessage {
+  const { kind, nowMs } = response;
+  const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
+  return { kind: "settle", run, step, ok: kind === "value", nowMs, payload };
 }

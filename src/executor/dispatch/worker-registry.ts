@@ -1,6 +1,6 @@
 import type { WorkerStats } from "../../base/protocol/messages.ts";
-import type { WorkerConnection } from "./worker-connection.ts";
-import type { CallOwner } from "./work-item.ts";
+import type { CallOwner, WorkerConnection } from "./worker-connection.ts";
+import type { ExecutorStats } from "../executor.ts";
 
 const MIB = 1024 * 1024;
 /** A process with its threads, and what an isolate takes besides the heap that it uses. */
@@ -73,4 +73,25 @@ export class WorkerRegistry {
       this.#pastStarts.set(kind, (this.#pastStarts.get(kind) ?? 0) + count);
     }
   }
+}
+
+/** Sums up what workers last told of themselves. */
+export function sumUp(rosters: readonly WorkerRegistry[]): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes"> {
+  const isolates = { active: 0, warm: 0, blank: 0 };
+  const starts = new Map<string, number>();
+  const heapBytes = new Map<string, number>();
+  const add = (totals: Map<string, number>, key: string, count: number) => {
+    totals.set(key, (totals.get(key) ?? 0) + count);
+  };
+  for (const roster of rosters) {
+    for (const [kind, count] of roster.pastStarts) add(starts, kind, count);
+    for (const stats of roster.workerStats) {
+      isolates.active += stats.active;
+      isolates.warm += stats.warm;
+      isolates.blank += stats.blank;
+      for (const [kind, count] of Object.entries(stats.starts)) add(starts, kind, count);
+      for (const [tool, bytes] of Object.entries(stats.heapBytes)) add(heapBytes, tool, bytes);
+    }
+  }
+  return { isolates, starts, heapBytes };
 }

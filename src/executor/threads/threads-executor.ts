@@ -5,10 +5,10 @@ import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Executor, ExecutorStats, Job, SandboxState, EmitExecutorEvent } from "../executor.ts";
+import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
 import { type Transport, WorkerConnection } from "../dispatch/worker-connection.ts";
-import { sumUp } from "../stats.ts";
-import { V8_FLAGS } from "../v8-flags.ts";
+import { sumUp } from "../dispatch/worker-registry.ts";
+import { V8_FLAGS } from "../process/permissions.ts";
 import { Watch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 

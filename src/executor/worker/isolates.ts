@@ -2,9 +2,9 @@ import ivm from "isolated-vm";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { type PreparedIsolate, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
+import { heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
 import { compileTool } from "./guest-realm.ts";
-import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { Python } from "./python/python.ts";
 import { IsolatePool } from "./isolate-pool.ts";
 

@@ -1,6 +1,6 @@
 import type { RunMessage, ToHost } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import { ActiveCall, failed } from "./active-call.ts";
+import { ActiveCall, failed } from "./worker-call.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";

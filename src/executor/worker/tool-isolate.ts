@@ -1,6 +1,6 @@
 import type ivm from "isolated-vm";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
-import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
 /** Served calls after which an isolate makes room for a new one. */

@@ -4,19 +4,29 @@ import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
-import { ActiveCall, failed } from "./active-call.ts";
-import { GarbageCollector } from "./garbage-collector.ts";
+import { ActiveCall, failed } from "./worker-call.ts";
+import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
 import { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
-import type { LinkListener } from "./link.ts";
-import { WorkerOutbox } from "./worker-outbox.ts";
+import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
-import { Preparation } from "./preparation.ts";
-import type { WorkerSettings } from "./settings.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
+
+/** What every worker of an executor is given when its thread starts. */
+export interface WorkerSettings {
+  readonly prelude: Prelude;
+  /** From this and a call's number its randomness is derived. */
+  readonly entropyKey: string;
+  readonly turnRecord: SharedArrayBuffer;
+  /** An open file that mirrors the turn record. */
+  readonly mirrorFd?: number;
+  /** How many isolates a worker keeps warm. */
+  readonly warmIsolates: number;
+}
 
 /** What a cancelled call's listeners may still use, in milliseconds. */
 const CANCEL_CPU_MS = 50;

@@ -1,11 +1,11 @@
 import type { Queue } from "bullmq";
-import type { GateAdmission, FleetScheduler, Place } from "../gate/fleet-scheduler.ts";
+import type { FleetScheduler, GateAdmission, Place } from "../gate/fleet-scheduler.ts";
 import type { Claim } from "../gate/gate-caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
 import { TextFailure } from "../texts/text-failure.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import { seedOf } from "../../base/protocol/seed.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";
