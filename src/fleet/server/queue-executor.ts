@@ -118,7 +118,7 @@ export class QueueExecutor implements Executor {
       dispatch: (call) => this.#sender.add(call),
       release: (calls) => this.#gate.release(calls.map(({ run }) => `${run}`)),
       withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
-      notePace: (call, cpuMs) => this.#sender.pace(call).note(1, cpuMs),
+      notePace: (call, cpuMs) => this.#sender.pace(call).record(1, cpuMs),
       noteRefusal: ({ job }, refusedForMs) => this.#refusals.note(job.script.name, job.tenant, refusedForMs),
     });
     this.#sender = new Sender({
