@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Findings, MachineState, Row } from "./scenario.ts";
 
-/** What a run of benchmarks found, as it is written to a file. */
+/** Results of a benchmark run, as they are written to a file. */
 export interface Report {
   readonly machine: { readonly cpus: number; readonly node: string; readonly v8: string };
   /** In ISO 8601. */

@@ -19,7 +19,7 @@ export interface Subject extends Compared {
 /** The answer to the n-th piece of work. */
 export type Expected = (index: number) => number;
 
-/** What is measured of some subjects. */
+/** Samples of several subjects. */
 export interface Plan {
   readonly subjects: readonly Subject[];
   readonly expected: Expected;

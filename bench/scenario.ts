@@ -1,4 +1,4 @@
-/** What a benchmark is: a scenario, its two sizes, and what it finds. */
+/** A benchmark: a scenario, its two sizes, and its findings. */
 
 /** `busy`: a spinning thread keeps the processor awake, so that no call pays for waking it. */
 export type MachineState = "quiet" | "busy";

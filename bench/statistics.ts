@@ -6,7 +6,7 @@ export interface Sample {
   readonly p99?: number;
 }
 
-/** What a metric is called and how to read it. */
+/** Name of a metric and how to read it. */
 export interface Metric {
   readonly name: string;
   readonly unit: string;

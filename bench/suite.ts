@@ -5,7 +5,7 @@ import { SCENARIOS } from "./scenarios/index.ts";
 
 /** What to run. */
 export interface SuiteOptions {
-  /** Names of scenarios; all where there are none. */
+  /** Names of scenarios. Default: all. */
   readonly scope?: readonly string[];
   readonly smoke?: boolean;
   /** Instead of each scenario's own number. */
@@ -26,7 +26,7 @@ export async function runSuite(options: SuiteOptions = {}): Promise<Report> {
   return { machine: describeMachine(), startedAt, smoke: options.smoke ?? false, scenarios };
 }
 
-/** The scenarios of these names; all where there are none. Throws a `RangeError` where a name is unknown. */
+/** The scenarios with these names; an empty list selects all. Throws a `RangeError` for an unknown name. */
 export function chooseScenarios(scope: readonly string[] = []): readonly Scenario[] {
   for (const name of scope) {
     if (SCENARIOS.some((scenario) => scenario.name === name)) continue;

@@ -52,6 +52,6 @@ function kindOf(name: string): Kind {
   const word = /\.([a-z]+)\.test\.ts$/.exec(name)?.[1] ?? "unit";
   const kind = KIND_NAMES.find((each) => each === word);
   if (kind === undefined)
-    throw new Error(`test/${name} has no known kind: "${word}" is none of ${KIND_NAMES.join(", ")}`);
+    throw new Error(`test/${name} has no known kind: "${word}" is not one of ${KIND_NAMES.join(", ")}`);
   return kind;
 }

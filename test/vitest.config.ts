@@ -29,6 +29,7 @@ export default defineConfig({
     projects: KIND_NAMES.map(project),
     reporters: ["default", new KindReporter(files)],
     pool: "forks",
+    maxWorkers: "100%",
     testTimeout: 30_000,
     hookTimeout: 30_000,
     restoreMocks: true,

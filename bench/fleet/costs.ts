@@ -1,4 +1,4 @@
-/** What the operations of a fleet cost: one shape for what is measured, for the formulas and for the simulation. */
+/** The operations of a fleet on Redis, and their costs. */
 
 /**
  * - `gate`: a server asks for the places of the calls of a tick (own script); counted in calls
@@ -39,31 +39,7 @@ export interface Cost {
   readonly wireBytes: Line;
 }
 
-export type Costs = Readonly<Record<OperationName, Cost>>;
-
-export const FREE: Line = { fixed: 0, each: 0 };
-
-/** Costs where each operation that is not named is free. */
-export function costsOf(known: Partial<Costs>): Costs {
-  const free: Cost = { redisUs: FREE, clientUs: FREE, wireBytes: FREE };
-  const all: Costs = {
-    gate: free,
-    add: free,
-    wake: free,
-    take: free,
-    takeNothing: free,
-    note: free,
-    finish: free,
-    renew: free,
-    mail: free,
-    beat: free,
-  };
-  return { ...all, ...known };
-}
-
-export function at(line: Line, size: number): number {
-  return line.fixed + line.each * size;
-}
+export type Costs = ReadonlyMap<OperationName, Cost>;
 
 /**
  * The straight line through what was measured at several sizes, each point weighed by its relative error: the small

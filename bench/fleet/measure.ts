@@ -7,13 +7,15 @@
  * Eight connections have one operation on its way each, so nothing is made cheaper by pipelining than it would be.
  */
 import { type Job, Queue, Worker } from "bullmq";
+import { schedulerScripts, TAKEN } from "../../src/fleet/gate/gate-script.ts";
+import { orderKeys } from "../../src/fleet/gate/turn.ts";
+import { FLEET_TIMINGS } from "../../src/fleet/wire/fleet-timings.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { type RedisClient, RedisConnection } from "../../src/store/redis/connection.ts";
 import { startRedis } from "../../test/redis-server.ts";
 import { median } from "../statistics.ts";
-import { type Cost, type Costs, costsOf, fit, type OperationName, OPERATIONS } from "./costs.ts";
+import { type Cost, type Costs, fit, type OperationName, OPERATIONS } from "./costs.ts";
 import { Meter, type Sample } from "./meter.ts";
-import { GATE_SCRIPT, NOTE_SCRIPT } from "./scripts.ts";
 
 /** One operation at one size: the medians of the rounds. */
 export interface Measured extends Sample {
@@ -83,19 +85,19 @@ export async function measureFleet(options: MeasureOptions): Promise<readonly Me
   return [...groups.values()].map(summarize).toSorted(byOperation);
 }
 
-/** The costs that the formulas and the simulation go by. */
+/** What was measured as a fixed cost of each operation and one that grows with its size. */
 export function costsFrom(measured: readonly Measured[]): Costs {
-  const known: Partial<Record<OperationName, Cost>> = {};
+  const costs = new Map<OperationName, Cost>();
   for (const [operation, points] of Map.groupBy(measured, (each) => each.operation)) {
     const line = (value: (point: Measured) => number) =>
       fit(points.map((point) => ({ size: point.size, value: value(point) })));
-    known[operation] = {
+    costs.set(operation, {
       redisUs: line((point) => point.redisUs),
       clientUs: line((point) => point.clientUs),
       wireBytes: line((point) => point.wireBytes),
-    };
+    });
   }
-  return costsOf(known);
+  return costs;
 }
 
 function summarize(found: readonly Found[]): Measured {
@@ -201,10 +203,10 @@ class FleetBench implements AsyncDisposable {
     const note = (operation: OperationName, load: string, sample: Sample, size = 0) =>
       found.push({ operation, load, size, sample });
     for (const calls of GATE_CALLS) note("gate", `calls: ${calls}`, await this.#passGate(calls, times), calls);
-    const taken = await this.#script(NOTE_SCRIPT);
-    const time = this.#keys.of("time");
+    const order = orderKeys(this.#keys);
+    for (const { server } of this.#lanes) await TAKEN.run(server, order, [0]);
     const noted = await this.#meter.measure(times, ["evalsha"], (nth, lane) =>
-      this.#lane(lane).server.evalsha(taken, 1, time, nth),
+      TAKEN.run(this.#lane(lane).server, order, [nth]),
     );
     note("note", "1 job", noted);
     const nothing = await this.#meter.measure(times, ["evalsha"], async (_nth, lane) => {
@@ -222,16 +224,14 @@ class FleetBench implements AsyncDisposable {
   }
 
   async #passGate(calls: number, times: number): Promise<Sample> {
-    const gate = await this.#script(GATE_SCRIPT);
-    const keys = [this.#keys.of("time"), this.#keys.of("tags")];
-    return this.#meter.measure(times, ["evalsha"], (nth, lane) => {
-      const claims = Array.from({ length: calls }, (_, call) => [`tenant-${(nth + 7 * call) % TENANTS}`, "0", "1"]);
-      return this.#lane(lane).server.evalsha(gate, keys.length, ...keys, ...claims.flat());
-    });
-  }
-
-  async #script(text: string): Promise<string> {
-    return String(await this.#lane(0).server.script("LOAD", text));
+    const { admit } = schedulerScripts(FLEET_TIMINGS);
+    const order = orderKeys(this.#keys);
+    const ask = (nth: number, { server }: Lane): Promise<unknown> => {
+      const claims = Array.from({ length: calls }, (_, call) => [1, `tenant-${(nth + 7 * call) % TENANTS}`, 0, 1]);
+      return admit.run(server, order, ["server", "channel", 0, ...claims.flat()]);
+    };
+    for (const lane of this.#lanes) await ask(0, lane);
+    return this.#meter.measure(times, ["evalsha"], (nth, lane) => ask(nth, this.#lane(lane)));
   }
 
   /** Each lane is who sends, and who blocks until there is something. */

@@ -13,7 +13,7 @@ const adder = defineCapability({
   methods: { add: { handler: ({ a, b }: { readonly a: number; readonly b: number }) => a + b } },
 });
 
-/** What a tool's question to the host costs: the same sum, worked out by the tool and asked of a capability. */
+/** Cost of a capability call: the same sum, computed by the tool and by a capability of the host. */
 export const capability: Scenario = {
   name: "capability",
   description: "one call of a custom capability, against the same tool without it",

@@ -6,7 +6,7 @@ import { measure, type Subject } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";
 
 interface CpuToolEffort extends Effort {
-  /** What a call takes, about. */
+  /** Approximate duration of a call. */
   readonly burnMs: number;
 }
 

@@ -12,7 +12,7 @@ const WEDGE = "export default () => { Array.prototype.indexOf.call({ length: 2 *
 /** Between losses, so that none of them waits because there were too many. */
 const PAUSE_MS = 600;
 
-/** What a call pays whose executor is lost in the middle of it: from its start to its answer, on the next executor. */
+/** Duration of a call whose executor is lost half-way: from its start to its result, on the next executor. */
 export const failover: Scenario = {
   name: "failover",
   description: "a call whose executor is killed in the middle of it, against the same call undisturbed",

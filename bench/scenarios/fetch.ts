@@ -12,7 +12,7 @@ const BARE = "undici fetch";
 
 const fetchingFunction = (origin: string) => `async ({ a, b }) => (await fetch(\`${origin}/?a=\${a}&b=\${b}\`)).json()`;
 
-/** What a tool's request costs: a small answer of a server on the same thread, so the ratio tells more than the figures. */
+/** Cost of a tool's HTTP request: a small answer of a server on the same thread, so the ratio tells more than the figures. */
 export const fetch: Scenario = {
   name: "fetch",
   description: "a small JSON from a loopback server, fetched by a tool through its host, against undici's fetch alone",

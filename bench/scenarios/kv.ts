@@ -20,7 +20,7 @@ const SETTING = `async ({ a, b }, { host }) => {
 }`;
 const GETTING = `async ({ a, b }, { host }) => ({ sum: (await host.kv.get("fixed")).a + a + b })`;
 
-/** What a tool's entry costs: set and read through the engine, and by the same statements without one. */
+/** Cost of a kv entry: set and read through the engine, and by the same statements without one. */
 export const kv: Scenario = {
   name: "kv",
   description: "one kv.set or kv.get by a tool, against node:sqlite with the same statements",

@@ -19,7 +19,7 @@ const RAW = "raw: isolate, context, script";
 const HEARTBEATS_MS = 700;
 const KIB = 1024;
 
-/** What a tool that stays warm costs: an isolate each, against the same in bare isolated-vm. */
+/** Memory of a warm tool: one isolate each, compared with bare isolated-vm. */
 export const memory: Scenario<MemoryEffort> = {
   name: "memory",
   description: "resident memory of the executor for each warm tool",

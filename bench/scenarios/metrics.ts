@@ -7,7 +7,7 @@ interface MetricsEffort extends Effort {
   readonly tools: number;
 }
 
-/** What a scrape costs the host's only thread. */
+/** Cost of a scrape on the host's thread. */
 export const metrics: Scenario<MetricsEffort> = {
   name: "metrics",
   description: "one scrape of an engine whose tools were all called",

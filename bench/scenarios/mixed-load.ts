@@ -11,7 +11,7 @@ import { summarize } from "../statistics.ts";
 import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 interface MixedEffort extends Effort {
-  /** What a call of the slow tool takes, about: one that comes at intervals, and one that is called all the time. */
+  /** Approximate duration of a call of the slow tool: called at intervals, and called all the time. */
   readonly shortMs: number;
   readonly longMs: number;
 }
@@ -40,7 +40,7 @@ const LONG_WINDOWS = 3;
 const LEAD_MS = 10;
 const BESIDE: readonly Beside[] = ["nothing", "short", "long"];
 
-/** What a fast tool's callers notice of a slow tool beside it. */
+/** Latency of a fast tool beside a slow one. */
 export const mixedLoad: Scenario<MixedEffort> = {
   name: "mixed-load",
   description: "a fast tool, called by one caller, beside a slow one; as many workers as an engine has by itself",

@@ -23,7 +23,7 @@ const BARE_EVENTS = "bullmq, told by its events";
 /** … from the workers themselves, which no fleet could: what BullMQ can do at most. */
 const BARE_PIPE = "bullmq, told past redis";
 
-/** What a fleet costs: a call against one on this machine, and many at once against bare jobs of BullMQ that do nothing. */
+/** Cost of a fleet: a call compared with one on this machine, and many at once compared with empty BullMQ jobs. */
 export const queue: Scenario<QueueEffort> = {
   name: "queue",
   description:

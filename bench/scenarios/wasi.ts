@@ -11,7 +11,7 @@ const WASI = "a command of WASI";
 /** The number of a section that means nothing, and how many bytes it has. */
 const CUSTOM_SECTION = [0, 6, 1, 0x6e];
 
-/** What a compiled command costs: its first answer where nobody has seen it before, and each further one. */
+/** Cost of a WASI command: its first call on a new isolate, and each further one. */
 export const wasi: Scenario = {
   name: "wasi",
   description:

@@ -181,6 +181,13 @@ export const ERRORS = {
     blame: "operator",
     advice: "Mend what `idempotency.path` or `.url` names: the message says what is wrong with it.",
   },
+  missing_package: {
+    type: "MissingPackageError",
+    http: 503,
+    retryable: false,
+    blame: "operator",
+    advice: "Install the optional packages that the message names: `details.command` is the command.",
+  },
   executor_crashed: {
     type: "ExecutorCrashedError",
     http: 200,

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from "prom-client";
+import { Gauge, type Registry } from "./prometheus.ts";
 
 /** Registers gauges that are read of a source at each scrape, and are left as they are while there is nothing to read of. */
 export function gaugesOf<Source>(registry: Registry, source: () => Source | undefined) {

@@ -9,7 +9,7 @@ import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { CallHost, EngineCall } from "./call/engine-call.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { Events } from "./telemetry/events.ts";
-import { createExecutor } from "./create-executor.ts";
+import type { CreateExecutor } from "./create-executor.ts";
 import type { Executor } from "../executor/executor.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
@@ -57,15 +57,21 @@ export interface EngineFace {
   run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
 }
 
+/** What is loaded before an engine is made. */
+export interface Loaded {
+  readonly prelude: Prelude;
+  readonly createExecutor: CreateExecutor;
+}
+
 /** Makes the parts of an engine, and ties them together. Nothing is started. */
-export function assemble(options: ResolvedOptions, prelude: Prelude, engine: EngineFace): Assembly {
+export function assemble(options: ResolvedOptions, { prelude, createExecutor }: Loaded, engine: EngineFace): Assembly {
   const events = new Events();
   const registry = new ToolRegistry();
   const scheduler = new Scheduler(options.queue);
   const entropyKey = randomBytes(32).toString("hex");
   let lastRun = 0;
   const nextRun = (): number => ++lastRun;
-  const executor = createExecutor(options.executor, {
+  const executor = createExecutor({
     workers: options.workers,
     prelude,
     entropyKey,

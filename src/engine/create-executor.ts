@@ -1,8 +1,14 @@
 import type { Prelude } from "../base/protocol/prelude.ts";
+import { importOptional } from "../base/optional-package.ts";
+import type { ResolvedOptions } from "./options.ts";
 import type { Executor, ResolvedExecutorOptions, EmitExecutorEvent } from "../executor/executor.ts";
-import { ProcessExecutor } from "../executor/process/process-executor.ts";
-import { QueueExecutor } from "../fleet/server/queue-executor.ts";
-import { ThreadsExecutor } from "../executor/threads/threads-executor.ts";
+
+/** Loads what a Redis of these options needs. Rejects with a `GloveboxError`, `missing_package`, where it is not installed. */
+export async function requirePackages({ kv, idempotency }: Pick<ResolvedOptions, "kv" | "idempotency">): Promise<void> {
+  const load = () => import("../store/redis/connection.ts");
+  if ("url" in kv) await importOptional("kv.url", ["ioredis"], load);
+  if (idempotency.kind === "redis") await importOptional("idempotency.url", ["ioredis"], load);
+}
 
 /** What an engine gives every executor. */
 export interface ExecutorHost {
@@ -16,14 +22,27 @@ export interface ExecutorHost {
   readonly tell: EmitExecutorEvent;
 }
 
-export function createExecutor(options: ResolvedExecutorOptions, host: ExecutorHost): Executor {
-  const { warmIsolates, rssMb, spare, recycle, sandbox } = options;
+export type CreateExecutor = (host: ExecutorHost) => Executor;
+
+/** Loads the executor of a kind, and no other. Rejects with a `GloveboxError`, `missing_package`, where it needs what is not installed. */
+export async function loadExecutor(options: ResolvedExecutorOptions): Promise<CreateExecutor> {
   switch (options.kind) {
-    case "threads":
-      return new ThreadsExecutor({ ...host, warmIsolates });
-    case "process":
-      return new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
-    case "queue":
-      return new QueueExecutor({ perTool: Infinity, perTenant: Infinity, ...options, ...host });
+    case "threads": {
+      const { ThreadsExecutor } = await import("../executor/threads/threads-executor.ts");
+      const { warmIsolates } = options;
+      return (host) => new ThreadsExecutor({ ...host, warmIsolates });
+    }
+    case "process": {
+      const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
+      const { warmIsolates, rssMb, spare, recycle, sandbox } = options;
+      return (host) => new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
+    }
+    case "queue": {
+      const load = () => import("../fleet/server/queue-executor.ts");
+      const { QueueExecutor } = await importOptional('executor "queue"', ["bullmq", "ioredis"], load);
+      const { requireSigner } = await import("../fleet/texts/open-store.ts");
+      await requireSigner(options.store);
+      return (host) => new QueueExecutor({ perTool: Infinity, perTenant: Infinity, ...options, ...host });
+    }
   }
 }

@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import { tenantOf } from "./call/arguments.ts";
-import { type Assembly, assemble } from "./assembly.ts";
+import { type Assembly, assemble, type Loaded } from "./assembly.ts";
+import { loadExecutor, requirePackages } from "./create-executor.ts";
 import { parentOf } from "./call/child-call.ts";
 import { EngineCall } from "./call/engine-call.ts";
 import { type ExecuteOptions, isAmong } from "./execute-options.ts";
@@ -10,7 +11,6 @@ import { GloveboxError, toolError } from "../base/errors.ts";
 import { within } from "../base/deadline.ts";
 import type { RefusedRequest, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { bundlePrelude } from "../tool/runtimes/prelude.ts";
-import type { Prelude } from "../base/protocol/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
@@ -43,9 +43,9 @@ export class Engine implements AsyncDisposable {
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
 
-  private constructor(given: EngineOptions, options: ResolvedOptions, prelude: Prelude) {
+  private constructor(given: EngineOptions, options: ResolvedOptions, loaded: Loaded) {
     const requireOpen = () => this.#requireOpen();
-    this.#parts = assemble(options, prelude, {
+    this.#parts = assemble(options, loaded, {
       requireOpen,
       onEnd: (call, result) => this.#onEnd(call, result),
       run: (call, own, parent) => this.#run(call, own, parent),
@@ -59,7 +59,9 @@ export class Engine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(given: EngineOptions, options: ResolvedOptions): Promise<Engine> {
-    const engine = new Engine(given, options, await bundlePrelude());
+    const [createExecutor, prelude] = await Promise.all([loadExecutor(options.executor), bundlePrelude()]);
+    await requirePackages(options);
+    const engine = new Engine(given, options, { createExecutor, prelude });
     open++;
     try {
       await engine.#parts.executor.start();

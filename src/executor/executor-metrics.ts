@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "../base/prometheus.ts";
 import { gaugesOf } from "../base/gauges.ts";
 import type { ExecutorStats, RecycleReason, RestartReason, EmitExecutorEvent } from "./executor.ts";
 

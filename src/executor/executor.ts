@@ -20,40 +20,52 @@ export interface Job {
   /** The operation that is called, where it is not the tool's main one. */
   readonly command?: string | undefined;
   readonly limits: RunLimits & { readonly wallMs: number; readonly queueMs: number };
-  /** Between -10 and 10, higher first, where something still decides an order. Default 0. */
-  readonly priority?: number | undefined;
-  /** The call that waits for it, which has room already: it goes before all others, and past what bounds those. */
-  readonly parent?: object | null;
-  /** What is left of `queueMs` for its first start. When it loses its worker it may wait for all of that again. */
+  /** The rest of `queueMs` until its first start. A call that loses its worker may wait for all of `queueMs` again. */
   readonly waitMs: number;
-  /** Whether `onLog` wants lines as they come, and `onProgress` how far the call has come. */
+  /** Whether `onLog` and `onProgress` take lines and progress while the call runs. */
   readonly stream: boolean;
   /** Hands a capability call to the broker. Never rejects. */
   ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged>;
   onLog(line: string): void;
   onProgress?(progress: Progress): void;
-  /** When it gets the responses that its earlier starts got: a `ReplayPlan` in JSON, or empty text. */
-  plan?(): string;
-  /** An answer reached the call later, by the call's clock, than it was given. */
-  onTimed?(step: number, nowMs: number): void;
-  /** Of what its randomness is made: 256 bits in hexadecimal. Default: what its executor derives from its number. */
-  readonly seed?: string | undefined;
-  /** What the call's clock shows at its start, since the epoch. Default: the time. */
-  readonly nowMs?: number | undefined;
-  /** It went to a worker for the first time: when by `performance.now()`, and what the call's clock showed. */
+  /** The call went to a worker for the first time: when by `performance.now()`, and the time on the call's clock. */
   onStart?(startMs: number, nowMs: number): void;
-  /** It lost its executor after so many starts, and waits for another one. */
+  /** The call lost its executor after so many starts, and waits for another one. */
   onRestart?(attempts: number): void;
-  /** Whether another executor had begun it: then `plan` says what it was answered there. */
-  readonly isResumed?: boolean;
-  /** What another process has to know to say in our place how it ended, where one may. */
-  readonly ticket?: LedgerClaim | undefined;
   /** Takes the reply: once, and without throwing. */
-  settle(reply: Reply): void;
+  settle(reply: CallReply): void;
+  /** Without it, the call's clock shows the time, and a further start gets no earlier responses. */
+  readonly replay?: JobReplay;
+  /** For executors whose isolates are on other machines. */
+  readonly fleet?: FleetTerms;
+}
+
+/** The state that makes a further start of a call see what its earlier ones saw. */
+export interface JobReplay {
+  /** The responses to requests of earlier starts, as a `ReplayPlan` in JSON; empty text where there are none. */
+  plan(): string;
+  /** A response reached the call later, by the call's clock, than the broker gave it. */
+  onTimed(step: number, nowMs: number): void;
+  /** The source of its randomness: 256 bits in hexadecimal. Default: derived from its number. */
+  readonly seed?: string | undefined;
+  /** The call's clock at its start, since the epoch. Default: the time. */
+  readonly nowMs?: number | undefined;
+  /** Whether another executor had started it: then `plan` has the responses that it got there. */
+  readonly isResumed?: boolean;
+}
+
+/** How a fleet treats a call. */
+export interface FleetTerms {
+  /** Between -10 and 10, higher first. Default 0. */
+  readonly priority?: number | undefined;
+  /** The call that waits for it and holds a slot already: it goes before all others, and is exempt from caps. */
+  readonly parent?: object | null;
+  /** With it, another server may store the call's result where this one is lost. */
+  readonly ticket?: LedgerClaim | undefined;
 }
 
 /** How a call ended. */
-export interface Reply {
+export interface CallReply {
   /** The output's JSON, or a failure. */
   readonly outcome: { readonly ok: true; readonly json: string } | { readonly ok: false; readonly failure: Failure };
   readonly cpuMs: number;
@@ -65,7 +77,7 @@ export interface Reply {
   /** `[level, message][]` as JSON, or empty text. */
   readonly logs: string;
   readonly dropped: number;
-  /** How many answers the call had heard, where that is known. */
+  /** Number of responses that had reached the call, where that is known. */
   readonly heard?: number | undefined;
 }
 

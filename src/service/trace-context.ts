@@ -1,4 +1,4 @@
-import { context, propagation, ROOT_CONTEXT, trace } from "@opentelemetry/api";
+import { openTelemetry } from "../base/open-telemetry.ts";
 
 /** Longer than `traceparent` is in any version of the standard. */
 const PARENT_MAX = 256;
@@ -13,6 +13,9 @@ const STATE_MAX = 512;
 export function underSender<Value>(said: { readonly [name: string]: unknown }, run: () => Value): Value {
   const { traceparent, tracestate } = said;
   if (typeof traceparent !== "string" || traceparent.length > PARENT_MAX) return run();
+  const api = openTelemetry();
+  if (api === null) return run();
+  const { context, propagation, ROOT_CONTEXT, trace } = api;
   const active = trace.getActiveSpan()?.spanContext();
   // An instrumentation of the process's own has read it already, and its span is the nearer one.
   if (active !== undefined && active.isRemote !== true) return run();

@@ -2,10 +2,10 @@ import { Connections, type FetchOptions } from "../broker/capabilities/fetch/con
 import { BoundedCache } from "../base/bounded-cache.ts";
 import { within } from "../base/deadline.ts";
 import { GloveboxError } from "../base/errors.ts";
-import { findPackage, openPackage, type PackageContext } from "./package/open.ts";
+import type { PackageContext } from "./package/open.ts";
 import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent, Steps } from "./package/step.ts";
-import { Wheels } from "./runtimes/python/wheels.ts";
+import type { Wheels } from "./runtimes/python/wheels.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundlePackage } from "./bundle/code.ts";
 
@@ -30,7 +30,7 @@ export class Packages {
   readonly #context: PackageContext;
   /** By the archive's hash. */
   readonly #kept = new BoundedCache<Kept>(KEPT_MAX, KEPT_BYTES_MAX, weightOf);
-  readonly #wheels: Wheels;
+  #wheels: Promise<Wheels> | null = null;
   readonly #loading = new Set<Promise<unknown>>();
   #connections: Connections | null = null;
   #isClosed = false;
@@ -38,7 +38,6 @@ export class Packages {
   /** `tell` hears of every step of every package. */
   constructor(options: ResolvedPackageOptions, fetch: FetchOptions, tell: (event: PackageEvent) => void) {
     this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
-    this.#wheels = new Wheels(options.wheels, options.maxBytes);
   }
 
   /**
@@ -62,10 +61,12 @@ export class Packages {
     await this.#connections?.close();
     await within(CLOSE_MS, Promise.allSettled(this.#loading));
     this.#kept.clear();
-    this.#wheels.clear();
+    (await this.#wheels)?.clear();
   }
 
   async #load(given: string): Promise<BundledPackage> {
+    // Most engines have tools in modules only.
+    const { findPackage, openPackage } = await import("./package/open.ts");
     const found = await findPackage(given, this.#context);
     const { name, steps, archive } = found;
     const known = archive === null ? undefined : this.#kept.get(archive.sha256);
@@ -73,10 +74,17 @@ export class Packages {
     await using opened = await openPackage(found, this.#context);
     const { folder, layout, record } = opened;
     const made = await steps.take("install", async () => {
-      return { bundle: await bundlePackage(folder, layout, name, this.#context.options, this.#wheels), record };
+      const wheels = () => (this.#wheels ??= this.#openWheels());
+      return { bundle: await bundlePackage(folder, layout, name, this.#context.options, wheels), record };
     });
     if (opened.sha256 !== null) this.#kept.set(opened.sha256, made);
     return { name, steps, ...made };
+  }
+
+  async #openWheels(): Promise<Wheels> {
+    const { Wheels } = await import("./runtimes/python/wheels.ts");
+    const { wheels, maxBytes } = this.#context.options;
+    return new Wheels(wheels, maxBytes);
   }
 }
 

@@ -1,7 +1,7 @@
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonValue } from "../base/json.ts";
 import { type Limits, resolveLimits } from "../base/limits.ts";
-import type { Inspection, ModuleContractName, ToolScript } from "../base/protocol/script.ts";
+import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
@@ -108,6 +108,7 @@ export interface ModuleReport {
   /** Its file's name, or its folder's. */
   readonly name: string;
   readonly contract: ModuleContractName;
+  readonly runtime: Runtime;
   /** What its contract's `readModule` reads; `null` where that is our own. */
   readonly described: unknown;
   /** Its export `spec`, or `null`. */
@@ -125,7 +126,7 @@ export function describeModule(
     const found = await load(name, bundle, context, configFor(all));
     const { contract, defaultExport, key } = found;
     const [described, spec] = [found.described, found.spec].map((text) => JSON.parse(text) as unknown);
-    return { key, report: { name, contract, described, spec, defaultExport } };
+    return { key, report: { name, contract, runtime: bundle.runtime, described, spec, defaultExport } };
   });
 }
 

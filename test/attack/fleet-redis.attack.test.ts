@@ -113,7 +113,7 @@ test("letters by the thousand and by the gigabyte fill neither memory nor log", 
   expect(lines.filter(isDamage).length - before).toBeLessThanOrEqual(4 * LINES_MAX);
 });
 
-test("a box that is barred, or is none, is one again", async () => {
+test("an inbox that is blocked, or has another type, is made anew", async () => {
   const { client, add } = sealed();
   for (const box of boxesOf(sealed())) await client.xadd(box, `${Date.now()}-18446744073709551615`, "m", "=");
   await expect.poll(() => add(1, 4), { timeout: 60_000 }).toBe(5);
@@ -256,7 +256,7 @@ test("caps and an order of the wrong form let calls end at their deadline, and g
     await client.del(key);
     await expect.poll(() => add(10, 11), { timeout: 20_000 }).toBe(21);
   }
-  // What has the right type and the wrong words is forgotten.
+  // Messages of the right type with wrong fields are dropped.
   await client.hset(cap("waits"), { someone: "none", [sealed().serverId]: "x:y" });
   await client.hset(orderKeys(keys)[0], { v: "nan", base: "inf", moved: "x", mover: "y" });
   await expect.poll(() => add(11, 12), { timeout: 20_000 }).toBe(23);
@@ -277,7 +277,7 @@ test("code that was exchanged is not run: its server puts it there again", async
   expect(deeds.length).toBe(before);
 });
 
-test("without a secret, what is none of the fleet's messages ends no process and no call", async () => {
+test("without a secret, a text that is not a fleet message ends no process and no call", async () => {
   await using open = await startSiege(undefined);
   const { client, keys, wait, deeds, add, machine, machineId, serverId } = open;
   const waiting = wait("in the clear");

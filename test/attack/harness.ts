@@ -24,7 +24,7 @@ const DELAY_P99_MS = 500;
 /** The host itself must never hold what a tool blew up. */
 const HOST_PEAK_MB = 700;
 
-/** What a family's child process said until it ended. */
+/** Output of a family's child process until it ended. */
 export class Report {
   readonly runs: Run[] = [];
   closing: Closing | null = null;

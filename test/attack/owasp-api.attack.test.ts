@@ -70,7 +70,7 @@ let server: Server;
 let folder: string;
 /** All that was logged. */
 const logged: string[] = [];
-/** What a test opened. */
+/** Resources that a test opened. */
 let opened: AsyncDisposableStack;
 
 const log = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }));
@@ -167,7 +167,7 @@ async function openApp() {
   const keys = new Keys([...byRole.values()].map(({ options }) => options));
   const gate = new ScopedEngine(engine, keys);
   const sites = new Sites({}, { host: "127.0.0.1", hasKeys: true });
-  const app = opened.use(createApp(1_000, { engine, gate, keys, sites }));
+  const app = opened.use(await createApp(1_000, { engine, gate, keys, sites }));
   app.addHook("onRoute", ({ method, url, config }: RouteOptions) => {
     for (const each of [method].flat()) routes.push({ method: each, url, role: config?.role ?? "anybody" });
   });
@@ -325,10 +325,9 @@ test("API8: methods that a route does not have are refused, whoever asks", async
   expect(await write("TRACE /v1/execute HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 405 /);
 });
 
-test("API9: every route is one that the README tells of", async () => {
+test("API9: every route is one that the reference describes", async () => {
   const { routes, byRole, statusOf } = await openApp();
-  const readme = await readFile(join(ROOT, "README.md"), "utf8");
-  const table = readme.split("\n## HTTP\n")[1]?.split("\n## ")[0] ?? "";
+  const table = (await readFile(join(ROOT, "docs/reference/http.md"), "utf8")).split("\n## ")[0] ?? "";
   const told = [...table.matchAll(/`(GET|POST|PUT|DELETE) (\/[^`]*)`/g)].map(([, method = "", path = ""]) => ({
     method,
     isPath: (url: string) => (path.endsWith("…") ? url.startsWith(path.slice(0, -1)) : url === path),

@@ -1,10 +1,10 @@
-/** What a family of hazards asks of the child process that runs it, and what the child tells: data, because it crosses a pipe. */
+/** Messages between a family of hazards and the child process that runs it: plain data, because it crosses a pipe. */
 import type { ErrorCode, Isolation, Limits, Runtime } from "../../src/index.ts";
 
 /** How a hazard ends: with a code, as a success, or, where the engine broke its promise, not at all. */
 export type End = ErrorCode | "ok" | "registered" | "hung";
 
-/** What a hazard's tool may use where it says nothing else. */
+/** Default limits of a hazard's tool. */
 export const LIMITS = { cpuMs: 300, wallMs: 3_000, memoryMb: 64 };
 /** Calls that are in flight beside each attack. */
 export const INNOCENTS = 10;
@@ -38,7 +38,7 @@ export interface Hazard {
   readonly dropped?: number;
   /** All ends that name the cause: some hazards meet one limit or another first. */
   readonly ends: readonly End[];
-  /** What a success has to answer. */
+  /** Expected output of a success. */
   readonly output?: unknown;
   /** A later call of the same tool, and what it has to answer. */
   readonly next?: { readonly arguments: Record<string, unknown>; readonly output: unknown };
@@ -66,7 +66,7 @@ export interface HostileBatch {
 /** Calls that are in flight for long, while hostile ones end isolates or processes under them again and again. */
 export interface Siege {
   readonly name: string;
-  /** What a hostile call does, shortly after it has begun. */
+  /** Code that a hostile call runs shortly after its start. */
   readonly body: string;
   /** Whether each hostile call is another tool's, or all are of the tool whose innocent calls are in flight. */
   readonly from: "other tools" | "the same tool";

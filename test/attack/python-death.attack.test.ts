@@ -59,7 +59,7 @@ const DEATHS: readonly Hazard[] = [
   next: { arguments: { next: true }, output: "next" },
 }));
 
-/** What a call spoils for its own tool and tenant stays spoiled, short of the end of the interpreter. */
+/** Damage that a call does to its own tool and tenant stays until the interpreter ends. */
 const SPOILED: Hazard = {
   name: "the built-in functions, deleted",
   body: "import builtins\nfor name in list(vars(builtins)): delattr(builtins, name)",

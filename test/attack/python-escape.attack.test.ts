@@ -124,7 +124,7 @@ const ESCAPES: readonly Hazard[] = [
   },
 ];
 
-/** What comes out of a realm that the tool owns is its word, and is read as such. */
+/** Output of a realm that the tool owns is the tool's own claim, and is read as hostile. */
 const FORGERIES: readonly Hazard[] = [
   {
     name: "an output of Python's with a message to the host in it",
@@ -137,7 +137,7 @@ const FORGERIES: readonly Hazard[] = [
     ends: ["invalid_output", "tool_error"],
   },
   {
-    name: "an answer of Python's that is none",
+    name: "an answer of Python's that is malformed",
     body: "from glovebox import _runner\n_runner._values.encoded = lambda value: '1}\\nd\\t1\\t1\\t0'\nreturn 1",
     ends: ["tool_error"],
   },

@@ -1,7 +1,7 @@
 import { attack } from "./harness.ts";
 import type { Hazard } from "./plan.ts";
 
-/** What a call leaves in its module is kept on purpose; a call that is cut takes it along, and limits hold as ever. */
+/** State that a call leaves in its module is kept on purpose; a call that is cut off discards it, and limits hold. */
 const LEVEL = { isolation: "shared" } as const;
 const LOOK = "if (input.look) return kept === undefined ? 'fresh' : kept;";
 const fresh = { arguments: { look: true }, output: "fresh" };

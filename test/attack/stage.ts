@@ -29,7 +29,7 @@ const WITNESS = `export default () => [Object, Array, Function, Promise, String,
   .concat(Object.getOwnPropertyNames(globalThis), JSON.stringify({ a: [1] }), typeof process)
   .join("|");`;
 
-/** What a tool is registered with besides its source. */
+/** Registration options of a tool besides its source. */
 export type Extras = Pick<Hazard, "limits" | "isolation" | "retries" | "runtime">;
 export type Outcome = ToolResult | GloveboxError | "registered" | undefined;
 
@@ -194,7 +194,7 @@ export function wordsOf(result: ToolResult | undefined): string {
   return result === undefined ? "no answer" : JSON.stringify(result.error ?? result.output).slice(0, 300);
 }
 
-/** What a promise gives, or nothing when it takes longer than anything may. */
+/** Value of a promise, or nothing after the longest permitted wait. */
 export async function settled<T>(promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS, undefined)));

@@ -46,7 +46,7 @@ async function readTests(): Promise<string[]> {
     if (file === SELF) continue;
     const text = readFileSync(FOLDER + file, "utf8");
     if (!text.includes('from "./harness.ts"')) {
-      // What is not an attack by a plan is a test by its own name, and would run here if it were imported.
+      // A file without a plan has tests of its own, which would run here if it were imported.
       tests.push(...[...text.matchAll(/^test\("([^"]+)"/gm)].map(([, name = ""]) => `${file}: ${name}`));
       continue;
     }

@@ -4,7 +4,7 @@ import type { End, Hazard } from "./plan.ts";
 const LOOP = "for (;;);";
 const CUT: readonly End[] = ["cpu_limit"];
 
-/** What is thrown is read by the engine: reading it must not cost more than the call may. */
+/** The engine reads thrown values: reading must not cost more than the call's limits. */
 const THROWN: readonly Hazard[] = [
   { name: "a thrown Proxy whose traps loop", body: `throw new Proxy({}, { get() { ${LOOP} } });`, ends: CUT },
   {
@@ -92,7 +92,7 @@ const REJECTED: readonly Hazard[] = [
   },
 ];
 
-/** What is returned is read by the engine, too. */
+/** The engine reads returned values as well. */
 const RETURNED: readonly Hazard[] = [
   { name: "a thenable that loops in then", body: `return { then() { ${LOOP} } };`, ends: CUT },
   {

@@ -22,7 +22,7 @@ describe("a text of YAML", () => {
     ],
     ["whose aliases stand for very much", `a: &a [x]\nb: [${"*a, ".repeat(200)}]`, "aliases"],
     ["that is nested very deeply", "- ".repeat(5_000), "nested too deeply"],
-    ["that is none", "a: [", "Flow sequence"],
+    ["that is malformed", "a: [", "Flow sequence"],
   ])("%s is refused", (_what, text, problem) => {
     expect(() => readYaml(text)).toThrow(YamlError);
     expect(() => readYaml(text)).toThrow(problem);

@@ -32,6 +32,6 @@ test("glovebox bench says it in lines for people", async () => {
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^64 calls at once +\d+ calls\/s, p99 \d+ µs$/m)]);
 });
 
-test("glovebox bench refuses a time that is none", async () => {
+test("glovebox bench refuses a malformed time", async () => {
   expect((await bench("--ms", "0")).code).toBe(2);
 });

@@ -2,7 +2,7 @@ import type { Engine } from "../../src/index.ts";
 import type { Dice } from "../load/dice.ts";
 import { executors } from "../processes.ts";
 
-/** What a kill is aimed at. Once tools are in quarantine, a second process is at work for them. */
+/** Target of a kill. Once tools are in quarantine, a second process serves them. */
 export const TARGETS = [
   { target: "active", weight: 12 },
   { target: "quarantine", weight: 3 },
@@ -28,7 +28,7 @@ export class Killer {
     engine.on("executor:start", ({ pid }) => this.#fill(pid));
   }
 
-  /** Ends one process; the active one where there is none of the kind that was drawn. */
+  /** Ends one process; the active one if no process of the drawn kind runs. */
   strike(): void {
     const { target } = this.#dice.pickWeighted(TARGETS);
     const pid = this.#find(target);

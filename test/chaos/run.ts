@@ -7,7 +7,7 @@ import { seedOf } from "../load/dice.ts";
 import { runGuarded } from "../load/guarded.ts";
 import type { ChaosReport } from "./report.ts";
 
-/** What a run may take beyond the time of its load. */
+/** Time that a run may take beyond the time of its load. */
 const SLACK_MS = 120_000;
 
 const { values } = parseArgs({

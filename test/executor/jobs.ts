@@ -5,7 +5,7 @@ import type {
   ExecutorEvents,
   Job,
   Recycling,
-  Reply,
+  CallReply,
   EmitExecutorEvent,
 } from "../../src/executor/executor.ts";
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
@@ -13,7 +13,7 @@ import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
-import { startFleet, type TestFleet } from "../fleet/fleet.ts";
+import { startFleet, type TestFleet, TIMINGS } from "../fleet/fleet.ts";
 import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 
 /** An executor under test, with what it told and a way to make jobs for it. */
@@ -24,7 +24,7 @@ export interface Bench extends AsyncDisposable {
   readonly batches: number[];
   job(script: ToolScript, args?: unknown, extra?: JobExtra): TestJob;
   /** Runs a job and waits for its reply. */
-  run(job: TestJob): Promise<Reply>;
+  run(job: TestJob): Promise<CallReply>;
 }
 
 /** What an executor told: the event, and its name. */
@@ -32,7 +32,7 @@ export type TestEvent = { readonly name: keyof ExecutorEvents } & { readonly [ke
 
 /** A job whose reply can be waited for. */
 interface TestJob extends Job {
-  readonly reply: Promise<Reply>;
+  readonly reply: Promise<CallReply>;
 }
 
 interface JobExtra {
@@ -110,6 +110,7 @@ export function queueOptions({ url, name }: Pick<TestFleet, "url" | "name">) {
     store: undefined,
     lostMs: 10_000,
     codeMaxBytes: 16 * 1024 ** 2,
+    timings: TIMINGS,
     ...caps,
   };
 }
@@ -125,7 +126,7 @@ function limitsOf(limits: Partial<Limits> | undefined): Limits {
 }
 
 function settling() {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const { promise, resolve } = Promise.withResolvers<CallReply>();
   return { reply: promise, settle: resolve };
 }
 

@@ -22,7 +22,7 @@ const ORDINARY =
   "socket-unix socket-netlink socket-inet connect read-passwd read-file read-home write-file write-shm write-comm memfd signal-host fork thread".split(
     " ",
   );
-/** What has to fail because of the list of system calls, and not because something else is missing as well. */
+/** Actions that the list of system calls alone must refuse, not a missing resource. */
 const FILTERED =
   "socket-inet fork read-host trace unshare setns mount umount pivot chroot bpf perf userfault io-uring keys handle module kexec".split(
     " ",

@@ -106,7 +106,7 @@ static void readStatus(void) {
 
 __attribute__((constructor)) static void tryEverything(void) {
   setvbuf(stdout, NULL, _IOLBF, 4096);
-  // What is inherited is looked at before anything else is opened.
+  // Inherited descriptors are examined before anything else is opened.
   readStatus();
   tryNetwork();
   tryFiles();

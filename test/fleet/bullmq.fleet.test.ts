@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { JobMarker } from "../../src/fleet/machine/job-marker.ts";
 import { connectTo, startRedis } from "../redis-server.ts";
+import { TIMINGS } from "./fleet.ts";
 import { startCluster, startSentinels } from "./topologies.ts";
 
 const LONG_MS = 30_000;
@@ -45,7 +46,7 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
     const worker = new Worker<number>(NAME, null, { connection: connection.client, prefix, autorun: false });
     queue.on("error", () => undefined);
     worker.on("error", () => undefined);
-    await using marker = new JobMarker(connection, worker.toKey("marker"));
+    await using marker = new JobMarker(connection, worker.toKey("marker"), TIMINGS.blockMs);
     const closed = new AbortController();
     const work = async (): Promise<void> => {
       while (!closed.signal.aborted) {

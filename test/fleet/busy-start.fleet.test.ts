@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { startFleet } from "./fleet.ts";
+import type { Engine } from "../../src/index.ts";
+import { createFleetEngine, startFleet } from "./fleet.ts";
 
 test(
   "a server starts though others have taken all the room that there is for its tools",
@@ -8,7 +8,7 @@ test(
   async () => {
     await using fleet = await startFleet(1, { slots: 4, workers: 1 });
     const serve = (): Promise<Engine> =>
-      createEngine({
+      createFleetEngine({
         executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
         queue: { perTool: 1, perTenant: 1 },
         limits: { wallMs: 200_000, queueMs: 200_000 },

@@ -2,12 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Dice, seedOf } from "../load/dice.ts";
 import { startRedis } from "../redis-server.ts";
-import { POLL, startMachineProcess } from "./fleet.ts";
+import { TIMINGS, POLL, startMachineProcess } from "./fleet.ts";
 import { canUseNetworks, createNetwork } from "./network.ts";
 import { SteadyLoad } from "./steady-load.ts";
 import { watchFleet } from "./watched-fleet.ts";
 
-const CUT_MS = 10_000;
+const CUT_MS = 2 * (TIMINGS.lockMs + 2 * TIMINGS.stalledMs);
 const MACHINE = { slots: 8, workers: 1 };
 
 const reason = canUseNetworks();

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { afterEach, expect, test, vi } from "vitest";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
-import { startMachineProcess } from "./fleet.ts";
+import { SCALE, startMachineProcess } from "./fleet.ts";
 import { startSiege } from "./siege.ts";
 
 const SERVER = new URL("./programs/busy-server.ts", import.meta.url).pathname;
@@ -51,7 +51,7 @@ async function usedBytes(client: Redis): Promise<number> {
 
 /** A server in a process of its own, with calls under way that wait. */
 async function startServer(url: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", SERVER, url], {
+  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", SERVER, url, `${SCALE}`], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);

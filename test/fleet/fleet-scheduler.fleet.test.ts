@@ -7,8 +7,11 @@ import { type Claim, shortName } from "../../src/fleet/gate/gate-caps.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { moveWaiting, noteTaken, orderKeys, placeOf, type Turn } from "../../src/fleet/gate/turn.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { FLEET_TIMINGS, scaled } from "../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
+/** Leases that outlast a test on a busy machine, and servers that soon ask again. */
+const TIMINGS = { ...FLEET_TIMINGS, retryMs: 100 };
 /** For what comes by itself, on a machine that may have much else to do. */
 const soon = { timeout: 15_000, interval: 5 };
 
@@ -34,6 +37,7 @@ class Fleet implements AsyncDisposable {
   gate(options: Partial<ConstructorParameters<typeof FleetScheduler>[2]> = {}, over = connection): FleetScheduler {
     const gate = new FleetScheduler(over, this.keys, {
       server: `s${this.#gates.length}`,
+      timings: TIMINGS,
       perTenant: Infinity,
       perTool: Infinity,
       onRoom: () => undefined,
@@ -456,7 +460,8 @@ test("leases and turns of a server that is lost expire, and nobody has to be tol
   await using fleet = new Fleet();
   await using lost = RedisConnection.open(redis.url, "lost");
   await lost.ready(5_000);
-  const caps = { perTenant: 2, perTool: Infinity };
+  const timings = scaled(0.1);
+  const caps = { perTenant: 2, perTool: Infinity, timings };
   const gone = new Server(fleet, caps, lost);
   const kept = new Server(fleet, caps);
   kept.hand([claim()]);
@@ -466,7 +471,7 @@ test("leases and turns of a server that is lost expire, and nobody has to be tol
   expect([gone.running.length, gone.held]).toEqual([1, 1 + 1]);
   lost.client.disconnect();
   kept.hand([claim(), claim()]);
-  const renewing = setInterval(() => void kept.gate.renew(), 1_000);
+  const renewing = setInterval(() => void kept.gate.renew(), timings.leaseRenewMs);
   // The lease of the lost one ends; that of the other is renewed, and stays.
   await vi.waitUntil(() => kept.running.length === 2, { timeout: 30_000, interval: 50 });
   clearInterval(renewing);

@@ -1,11 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { IdempotencyOptions } from "../../src/engine/options.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { type EngineOptions, type IdempotencyOptions, resolveOptions } from "../../src/engine/options.ts";
+import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 
 const MACHINE = new URL("./programs/machine.ts", import.meta.url).pathname;
 const START_MS = 60_000;
+/** Fleets of tests wait this much shorter than others. Less would be too little for a machine that is busy. */
+export const SCALE = 0.2;
+export const TIMINGS = scaled(SCALE);
 /** How long tests wait for what a fleet comes to by itself, and how often they look. */
 export const POLL = { timeout: 30_000, interval: 100 };
 
@@ -34,6 +39,8 @@ export interface MachineSettings {
   /** Where its servers keep how calls with keys ended. */
   readonly ledger?: IdempotencyOptions;
   readonly isLogged?: boolean;
+  /** Of the fleet's timings. Default: that of all tests. */
+  readonly scale?: number;
   /** What it has of time to drain after SIGTERM. */
   readonly drainMs?: number;
   /** Runs before the program: `ip netns exec NAME` for example. */
@@ -66,6 +73,13 @@ export async function startFleet(machines: number, settings: MachineSettings = {
   return fleet;
 }
 
+/** A server of a fleet, with the timings that the fleet's machines have. */
+export function createFleetEngine(options: EngineOptions, scale = SCALE): Promise<Engine> {
+  const resolved = resolveOptions(options);
+  const executor = { ...resolved.executor, timings: scaled(scale) };
+  return Engine.start(options, { ...resolved, executor });
+}
+
 /** Resolves when the machine is ready. It is a process group of its own, so that killing it leaves nothing behind. */
 export async function startMachineProcess(
   url: string,
@@ -73,7 +87,7 @@ export async function startMachineProcess(
   { within = [], ...settings }: MachineSettings = {},
 ): Promise<MachineProcess> {
   const [program, ...args] = [...within, process.execPath, "--no-node-snapshot", "--no-warnings", MACHINE];
-  const child = spawn(program, [...args, JSON.stringify({ url, fleet, ...settings })], {
+  const child = spawn(program, [...args, JSON.stringify({ url, fleet, scale: SCALE, ...settings })], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const lines = createInterface(child.stdout);

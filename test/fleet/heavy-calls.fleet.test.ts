@@ -1,16 +1,15 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/engine/engine.ts";
 import { startRedis } from "../redis-server.ts";
-import { startMachineProcess } from "./fleet.ts";
+import { createFleetEngine, startMachineProcess } from "./fleet.ts";
 import { slowWayTo } from "./slow-redis.ts";
 
 const MIB = 1024 * 1024;
 /** Altogether they take longer than a member of a fleet may be silent, and a job without a word of its machine. */
-const [CALLS, CALL_BYTES, BYTES_PER_S] = [6, 8 * MIB, 4 * MIB];
+const [CALLS, CALL_BYTES, BYTES_PER_S] = [6, 2 * MIB, 4 * MIB];
 
 /** Calls with long outputs, all at once: how they ended, and which machines the server has missed meanwhile. */
 async function callAll(server: string) {
-  await using engine = await createEngine({
+  await using engine = await createFleetEngine({
     executor: { kind: "queue", url: server, fleet: "test" },
     limits: { outputBytes: 2 * CALL_BYTES, wallMs: 120_000 },
     maxLimits: { outputBytes: 2 * CALL_BYTES, wallMs: 120_000 },

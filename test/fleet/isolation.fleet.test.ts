@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/index.ts";
-import { startFleet } from "./fleet.ts";
+import { createFleetEngine, startFleet } from "./fleet.ts";
 
 test("a machine runs tools as isolated as they were registered, although it has inspected them otherwise", async () => {
   await using fleet = await startFleet(1, { slots: 1, workers: 1 });
   const source = "let calls = 0; export default () => ++calls;";
-  const engine = await createEngine({
+  const engine = await createFleetEngine({
     executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
     tools: [
       { name: "shared", description: "Counts its calls.", isolation: "shared", source },

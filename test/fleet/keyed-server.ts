@@ -15,6 +15,8 @@ export interface KeyedSettings {
   readonly fleet: string;
   readonly ledger: IdempotencyOptions;
   readonly origin: string;
+  /** Of the fleet's timings. */
+  readonly scale: number;
 }
 
 export interface KeyedAsk {

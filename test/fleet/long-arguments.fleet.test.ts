@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/engine/engine.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { startFleet } from "./fleet.ts";
+import { createFleetEngine, startFleet } from "./fleet.ts";
 
 /** For what comes by itself, on a machine that is busy. */
 const WAIT = { timeout: 20_000 };
@@ -13,7 +12,7 @@ test("long arguments and outputs leave nothing behind in Redis once their call h
   await connection.ready(10_000);
   const source = "export default ({ text }) => text + text;";
   const tool = { name: "twice", description: "d", source };
-  await using engine = await createEngine({
+  await using engine = await createFleetEngine({
     executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
     tools: [tool],
   });

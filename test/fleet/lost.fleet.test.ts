@@ -2,9 +2,17 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { Dice } from "../load/dice.ts";
-import { type MachineProcess, type MachineSettings, POLL, startFleet, type TestFleet } from "./fleet.ts";
+import {
+  createFleetEngine,
+  type MachineProcess,
+  type MachineSettings,
+  POLL,
+  startFleet,
+  TIMINGS,
+  type TestFleet,
+} from "./fleet.ts";
 import { SteadyLoad } from "./steady-load.ts";
 import { type FleetWatch, watchFleet } from "./watched-fleet.ts";
 
@@ -12,6 +20,8 @@ const SERVER = new URL("./programs/server.ts", import.meta.url).pathname;
 const LOST_MS = 1_000;
 /** Far less than all that calls may take, and far more than a busy machine needs. */
 const SOON_MS = 8_000;
+/** By then another machine has taken the jobs of one that is lost. */
+const LONG_MS = TIMINGS.lockMs + 2 * TIMINGS.stalledMs;
 const MACHINE: MachineSettings = { slots: 4, workers: 1 };
 
 interface Served extends AsyncDisposable {
@@ -23,7 +33,7 @@ interface Served extends AsyncDisposable {
 async function serve({ url, name }: TestFleet, lostMs = 10_000, queue: EngineOptions["queue"] = {}): Promise<Served> {
   const effects: number[] = [];
   const add = ({ step }: { readonly step: number }) => effects.push(step);
-  const engine = await createEngine({
+  const engine = await createFleetEngine({
     executor: { kind: "queue", url, fleet: name, lostMs },
     queue,
     limits: { wallMs: 100_000, queueMs: 100_000 },
@@ -122,7 +132,7 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
     await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: new Dice(3) });
     await expect.poll(() => load.ended, POLL).toBeGreaterThan(20);
     fleet.redis.signal("SIGSTOP");
-    await delay(3_000);
+    await delay(3 * TIMINGS.beatMs);
     fleet.redis.signal("SIGCONT");
     const ended = load.ended;
     await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 20);
@@ -154,7 +164,7 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
     // So silent a call is missed, and has another step before it as the one that was sent again.
-    const under = walk(served.engine, 2, 9_000);
+    const under = walk(served.engine, 2, 3 * TIMINGS.silentMs);
     await expect.poll(() => served.effects.length, POLL).toBe(1);
     await watch.connection.client.flushall();
     expect(await under).toMatchObject({ output: 2 });
@@ -226,7 +236,7 @@ describe("a server that is lost", { timeout: 120_000 }, () => {
     const options = { url: fleet.url, fleet: fleet.name, calls: 2, queue: { perTenant: 2 } };
     await killServer(options, () => expect.poll(busy, POLL).toBe(2));
     // They wait for the room of those that the lost one has left.
-    const mine = [1, 2].map(() => walk(served.engine, 3, 1_000));
+    const mine = [1, 2].map(() => walk(served.engine, 3, TIMINGS.lookMs));
     const seen: number[] = [];
     const look = async (): Promise<number> => {
       seen.push(await busy());
@@ -244,10 +254,10 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
     await untilIdle(watch);
-    const walking = walk(served.engine, 30, 500);
+    const walking = walk(served.engine, 30, LONG_MS / 15);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
-    await delay(8_000);
+    await delay(LONG_MS);
     machine.process.kill("SIGCONT");
     expect(await walking).toMatchObject({ output: 30, metadata: { attempts: 2 } });
     await untilIdle(watch);
@@ -259,10 +269,10 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     await using watch = watchFleet(fleet);
     await using served = await serve(fleet);
     await untilIdle(watch);
-    const walking = walk(served.engine, 40, 500);
+    const walking = walk(served.engine, 40, LONG_MS / 15);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
-    await delay(7_000);
+    await delay(LONG_MS);
     machine.process.kill("SIGCONT");
     expect(await walking).toMatchObject({ output: 40, metadata: { attempts: 1 } });
     expect(served.effects).toEqual(steps(40));

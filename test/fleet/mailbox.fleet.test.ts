@@ -9,13 +9,14 @@ import { ProtocolError } from "../../src/base/protocol/wire.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { Seal } from "../../src/store/redis/seal.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
+import { TIMINGS } from "./fleet.ts";
 
 const KEYS = new FleetKeys("test");
 /** For what comes by itself, on a machine that is busy. */
 const WAIT = { timeout: 20_000 };
 
 /** Texts as they are. */
-const READING = { protocols: [PROTOCOL], read: String };
+const READING = { protocols: [PROTOCOL], timings: TIMINGS, read: String };
 
 let redis: RedisServer;
 let connection: RedisConnection;

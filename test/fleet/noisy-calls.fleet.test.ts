@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine } from "../../src/index.ts";
-import { startFleet } from "./fleet.ts";
+import { defineCapability, type Engine } from "../../src/index.ts";
+import { createFleetEngine, startFleet } from "./fleet.ts";
 
 const LINES = 1_000;
 const MIB = 1024 * 1024;
@@ -13,7 +13,7 @@ const WRITES = `export default async ({ waits }, { host }) => {
 function startWriting(url: string, fleet: string): Promise<Engine> {
   const never = new Promise<never>(() => undefined);
   const gate = defineCapability({ name: "gate", methods: { pass: { handler: () => never } } });
-  return createEngine({
+  return createFleetEngine({
     capabilities: [gate],
     policy: { rules: [{ allow: { gate: true } }] },
     executor: { kind: "queue", url, fleet },

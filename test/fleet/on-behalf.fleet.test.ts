@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/index.ts";
-import { startFleet } from "./fleet.ts";
+import { createFleetEngine, startFleet } from "./fleet.ts";
 
 test("calls on behalf of others need no room of their tenant, which those that wait for them have", async () => {
   await using fleet = await startFleet(1, { slots: 1, workers: 1 });
-  const engine = await createEngine({
+  const engine = await createFleetEngine({
     executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
     queue: { perTenant: 1 },
     policy: { rules: [{ tools: ["*"], allow: { tools: ["add"] } }] },

@@ -1,10 +1,11 @@
 import { hostname } from "node:os";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
+import type { Engine } from "../../src/index.ts";
 import type { Machine } from "../../src/fleet/machine/machine.ts";
 import { readSnapshot } from "../../src/service/cli/stats-feed.ts";
 import { createServer, type Server } from "../../src/service/http/server.ts";
 import { conformingFetch } from "../service/mcp/conformance.ts";
+import { createFleetEngine } from "./fleet.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { machineIn } from "./siege.ts";
 
@@ -36,7 +37,7 @@ async function operate(): Promise<Operated> {
     description: "Waits.",
     source: "export default () => new Promise((r) => setTimeout(r, 4000));",
   };
-  const engine = await createEngine({ executor: { kind: "queue", url: redis.url, fleet: name }, tools: [wait] });
+  const engine = await createFleetEngine({ executor: { kind: "queue", url: redis.url, fleet: name }, tools: [wait] });
   const server = await createServer(engine, { port: 0, drainMs: 0 });
   return {
     name,

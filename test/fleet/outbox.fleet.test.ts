@@ -5,6 +5,7 @@ import { Inbox } from "../../src/fleet/wire/inbox.ts";
 import { MessageOutbox } from "../../src/fleet/wire/mailbox.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
+import { TIMINGS } from "./fleet.ts";
 
 let redis: RedisServer;
 let fleets: Fleet[];
@@ -29,7 +30,7 @@ beforeEach(async () => {
   if (sender === undefined || receiver === undefined) throw new Error("there are two");
   outbox = new MessageOutbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
   texts = new MessageOutbox({ ...mailOf(sender), protocolOf: () => PROTOCOL });
-  const reading = { protocols: [PROTOCOL], read: Number };
+  const reading = { protocols: [PROTOCOL], timings: TIMINGS, read: Number };
   inbox = new Inbox({
     ...mailOf(receiver),
     ...reading,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine, type IdempotencyOptions, type ToolResult } from "../../src/index.ts";
+import type { Engine, IdempotencyOptions, ToolResult } from "../../src/index.ts";
 import { PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { serve, type TestServer } from "../broker/capabilities/fetch/server.ts";
-import { startFleet, type TestFleet } from "./fleet.ts";
+import { createFleetEngine, SCALE, startFleet, type TestFleet } from "./fleet.ts";
 import {
   API_KEY,
   type KeyedAsk,
@@ -13,11 +13,11 @@ import {
   startKeyedServer,
 } from "./keyed-server.ts";
 
-/** A server is gone that was not seen for some ten seconds: a call of this length is still under way then. */
-const LONG_MS = 22_000;
-const SHORT_MS = 2_000;
+/** A server is gone that was not seen for `goneMs`: a call of this length is still under way then. */
+const LONG_MS = 22_000 * SCALE;
+const SHORT_MS = 2_000 * SCALE;
 /** And its sign of life has gone by then. */
-const SILENT_MS = 8_000;
+const SILENT_MS = 8_000 * SCALE;
 const TEST_MS = 120_000;
 const SECRET = "a secret of the ledger";
 
@@ -37,9 +37,9 @@ async function openScene(slots: number, knowsLedger: boolean): Promise<Scene> {
   const world: TestServer = parts.use(await serve((_request, response) => response.end()));
   const ledger: IdempotencyOptions = { url: fleet.url, secret: SECRET };
   await fleet.add({ slots, ...(knowsLedger ? { ledger } : {}) });
-  const settings = { url: fleet.url, fleet: fleet.name, ledger, origin: world.origin };
+  const settings = { url: fleet.url, fleet: fleet.name, ledger, origin: world.origin, scale: SCALE };
   const lost = parts.use(await startKeyedServer(settings));
-  const other = parts.use(await createEngine(keyedOptions(settings)));
+  const other = parts.use(await createFleetEngine(keyedOptions(settings)));
   const told = (words: string) => world.seen.filter(({ url }) => url === `/${words}`).length;
   const owned = parts.move();
   return { fleet, settings, lost, other, told, [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -160,7 +160,7 @@ describe("of a server that was killed", () => {
     async () => {
       await ask(scene.other, short);
       const { tools: _tools, ...options } = keyedOptions(scene.settings);
-      await using stranger = await createEngine(options);
+      await using stranger = await createFleetEngine(options);
       await stranger.register({ name: "tells", description: "Is another.", source: "export default () => 1;" });
       const { error } = await ask(stranger, short);
       expect(error).toMatchObject({ code: "outcome_unknown", details: { hasEnded: true } });

@@ -2,12 +2,12 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CapabilityEvent } from "../../src/broker/capability-event.ts";
-import { createEngine, type Engine, type ToolLocation, type ToolResult } from "../../src/index.ts";
+import type { Engine, ToolLocation, ToolResult } from "../../src/index.ts";
 import type { Recording } from "../../src/engine/replay/recording.ts";
 import { replayCall } from "../../src/engine/replay/replay-call.ts";
 import { HAZARDS, INCREMENT, newPackage, noBinaries } from "../tool/runtimes/native/binaries.ts";
 import { serve, type TestServer } from "../broker/capabilities/fetch/server.ts";
-import { startFleet, type TestFleet } from "./fleet.ts";
+import { createFleetEngine, startFleet, type TestFleet } from "./fleet.ts";
 
 const CONTRACTS = fileURLToPath(new URL("../../fixtures/contracts/", import.meta.url));
 const WASI = fileURLToPath(new URL("../../fixtures/binaries/wasi/increment.wasm", import.meta.url));
@@ -33,7 +33,7 @@ beforeAll(async () => {
   });
   origin = `http://localhost:${web.port}`;
   const fetch = { origins: [], privateOrigins: [origin], methods: ["GET", "POST"] };
-  engine = await createEngine({
+  engine = await createFleetEngine({
     executor: { kind: "queue", url: fleet.url, fleet: fleet.name, secret: SECRET },
     maxLimits: LIMITS,
     limits: LIMITS,
@@ -181,7 +181,12 @@ describe("a tool of each contract runs on worker machines", () => {
     async (_, location, name, args) => {
       const place = typeof location === "string" ? { path: location } : location;
       const found = { ...place, path: path.join(CONTRACTS, String(place.path)) };
-      await using here = await createEngine({ workers: 1, executor: "threads", limits: LIMITS, maxLimits: LIMITS });
+      await using here = await createFleetEngine({
+        workers: 1,
+        executor: "threads",
+        limits: LIMITS,
+        maxLimits: LIMITS,
+      });
       await here.register(found);
       const [only] = here.list();
       const tool = here.get(name) === undefined ? (only?.name ?? name) : name;

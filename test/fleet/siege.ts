@@ -1,11 +1,12 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 import { resolveExecutorOptions } from "../../src/executor/options.ts";
-import { createEngine, defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { type Machine, startMachine } from "../../src/fleet/machine/machine.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
+import { createFleetEngine, TIMINGS } from "./fleet.ts";
 
 /** A line of the log of a server or a machine. */
 export interface Line {
@@ -52,6 +53,7 @@ export function machineIn(
     secret,
     slots: 4,
     workers: 1,
+    timings: TIMINGS,
     executor: { ...resolveExecutorOptions("process"), spare: false },
     logger: { info: log, warn: log },
     ...more,
@@ -82,7 +84,7 @@ export async function startSiege(
     },
   });
   const log = (fields: object, message: string): void => void lines.push({ fields, message });
-  const engine = await createEngine({
+  const engine = await createFleetEngine({
     executor: { kind: "queue", url: redis.url, fleet: FLEET, ...(secret === undefined ? {} : { secret }) },
     logger: { info: log, warn: log },
     capabilities: [capability],

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { createEngine, defineCapability, type Engine, type ExecuteOptions, type ToolResult } from "../../src/index.ts";
+import { defineCapability, type Engine, type ExecuteOptions, type ToolResult } from "../../src/index.ts";
 import type { Dice } from "../load/dice.ts";
+import { createFleetEngine } from "./fleet.ts";
 import { STEADY_KINDS, type SteadyCall, type SteadyKind } from "./steady-calls.ts";
 
 const IN_FLIGHT = 16;
@@ -61,7 +62,7 @@ export class SteadyLoad implements AsyncDisposable {
 
   static async start({ url, fleet, dice, lostMs, isLossy = false }: SteadyOptions): Promise<SteadyLoad> {
     const ledger = new EffectLedger(dice.fork());
-    const engine = await createEngine({
+    const engine = await createFleetEngine({
       executor: { kind: "queue", url, fleet, ...(lostMs === undefined ? {} : { lostMs }) },
       capabilities: [defineCapability(ledger.capability())],
       policy: { rules: [{ tools: ["*"], allow: { ledger: true } }] },

@@ -1,8 +1,8 @@
 /** A whole fleet, its server and its machines, by sentinels and in a cluster: the Redis under it changes, and calls go on. */
 import { describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { createEngine, defineCapability, type Engine } from "../../src/index.ts";
-import { startMachineProcess } from "./fleet.ts";
+import { defineCapability, type Engine } from "../../src/index.ts";
+import { createFleetEngine, startMachineProcess } from "./fleet.ts";
 import { startCluster, startSentinels } from "./topologies.ts";
 
 const FLEET = "test";
@@ -22,7 +22,7 @@ async function serve(url: string): Promise<Served> {
   const started = await Promise.allSettled([1, 2].map(() => startMachineProcess(url, FLEET, { slots: 4, workers: 1 })));
   for (const each of started) if (each.status === "fulfilled") stack.use(each.value);
   const steps: number[] = [];
-  const engine = await createEngine({
+  const engine = await createFleetEngine({
     executor: { kind: "queue", url, fleet: FLEET, lostMs: 60_000 },
     queue: { perTenant: 20, perTool: 10 },
     limits: { wallMs: 100_000, queueMs: 100_000 },

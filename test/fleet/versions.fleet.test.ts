@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { ExecutorEvents, Reply } from "../../src/executor/executor.ts";
+import type { ExecutorEvents, CallReply } from "../../src/executor/executor.ts";
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
 import { ERRORS } from "../../src/base/errors.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
@@ -30,7 +30,7 @@ function newFleet(): string {
 interface Server extends AsyncDisposable {
   readonly executor: QueueExecutor;
   readonly damage: readonly string[];
-  double(n: number): Promise<Reply["outcome"]>;
+  double(n: number): Promise<CallReply["outcome"]>;
 }
 
 function serverOf(fleet: string, protocol: number): Server {
@@ -46,7 +46,7 @@ function serverOf(fleet: string, protocol: number): Server {
     },
   });
   const doubling = script("({ n }) => n * 2");
-  const double = (n: number): Promise<Reply["outcome"]> =>
+  const double = (n: number): Promise<CallReply["outcome"]> =>
     new Promise((resolve) => {
       executor.run({
         run: ++lastRun,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { POLL, startFleet } from "./fleet.ts";
+import type { Engine } from "../../src/index.ts";
+import { createFleetEngine, POLL, startFleet } from "./fleet.ts";
 
 async function waitingJobs(engine: Engine): Promise<number> {
   const [, count] = /^glovebox_fleet_waiting_jobs (\d+)$/m.exec(await engine.metrics()) ?? [];
@@ -10,7 +10,7 @@ async function waitingJobs(engine: Engine): Promise<number> {
 test("each server tells of its own jobs that wait, and of none once they have ended", { timeout: 90_000 }, async () => {
   await using fleet = await startFleet(1, { slots: 1, workers: 1 });
   const serve = (): Promise<Engine> =>
-    createEngine({
+    createFleetEngine({
       executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
       limits: { wallMs: 100_000, queueMs: 100_000 },
       tools: [

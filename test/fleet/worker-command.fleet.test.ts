@@ -208,7 +208,7 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
   });
 });
 
-/** Metrics that a scrape shows, and that the README names, by how they begin. */
+/** Metrics that a scrape shows, and that their page names, by how they begin. */
 function typesIn(scrape: string, start: string): readonly string[] {
   const types = [...scrape.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = "", type = ""]) => `${name} ${type}`);
   return types.filter((one) => one.startsWith(start)).toSorted();

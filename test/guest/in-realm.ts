@@ -13,7 +13,7 @@ export type FakeHost = (method: string, args: never, capability: string) => Host
 export interface RealmUnderTest extends Disposable {
   /**
    * Runs the tool once more in the same realm and gives its output; throws what it failed with. Where the tool waits,
-   * its asks are answered one by one, and its timers fire when there is none left.
+   * its asks are answered one by one, and its timers fire once no call is pending.
    */
   call(input?: unknown, nowMs?: number): unknown;
   readonly emitted: unknown[][];

@@ -74,7 +74,7 @@ test("a module, an instance and a memory that somebody got hold of make no other
   await context.evalClosure(held, [new ivm.ExternalCopy(command().buffer).copyInto()]);
   await context.eval(engines.wasi);
   const text = `return Object.values(held).map(({ constructor }) => constructor.name);`;
-  // What is left belongs to what they inherit from: of these, none makes anything.
+  // The remaining names are inherited: no constructor among them works.
   const left = ["AbstractModuleSource", ...Array.from({ length: 5 }, () => "Object")];
   expect(await context.evalClosure(text, [], { result: { copy: true } })).toEqual(left);
 });

@@ -1,6 +1,6 @@
 import type { Dice } from "./dice.ts";
 
-/** What a hostile or broken client writes to a connection, in parts, before it ends its side of it. */
+/** Parts that a hostile or broken client writes to a connection before it ends its side. */
 export interface BadRequest {
   readonly kind: string;
   readonly parts: readonly Buffer[];
@@ -51,11 +51,11 @@ const ODD_CHUNKS = ["zz\r\n", "-1\r\n", "5\r\nab", "ffffffffffffffff\r\nx", "1;a
 const DRAWS: Readonly<Record<string, Draw>> = {
   noise: (dice) => bytes(dice, dice.between(1, 2_000)),
   "noise as a body": (dice) => post(bytes(dice, dice.between(1, 2_000))),
-  "a first line that is none": (dice) => `${dice.pick(ODD_LINES)}${CRLF}${CRLF}`,
+  "a malformed first line": (dice) => `${dice.pick(ODD_LINES)}${CRLF}${CRLF}`,
   "a huge header": (dice) => head("GET /healthz", `x: ${"h".repeat(dice.between(20_000, 80_000))}${CRLF}`),
   "many headers": (dice) =>
     head("GET /nothing", Array.from({ length: dice.between(2_000, 4_000) }, (_, at) => `h${at}: 1${CRLF}`).join("")),
-  "a header that is none": (dice) =>
+  "a malformed header": (dice) =>
     head("GET /nothing", `${dice.pick(["no colon", "a b: c", ": x", "\u0000: x"])}${CRLF}`),
   "a long address": (dice) => head(`GET /${"a".repeat(dice.between(1_000, 30_000))}`, ""),
   "an odd address": (dice) => head(`GET ${dice.pick(ODD_URLS)}`, ""),
@@ -66,12 +66,12 @@ const DRAWS: Readonly<Record<string, Draw>> = {
     CALL.slice(0, dice.between(0, 30)),
   ],
   "half a head": (dice) => head("POST /v1/execute", JSON_TYPE).slice(0, dice.between(1, 60)),
-  "a length that is none": (dice) =>
+  "a malformed length": (dice) =>
     head("POST /v1/execute", `${JSON_TYPE}content-length: ${dice.pick(ODD_LENGTHS)}${CRLF}`) + CALL,
   "a length and chunks": () =>
     head("POST /v1/execute", `${JSON_TYPE}content-length: 5${CRLF}transfer-encoding: chunked${CRLF}`) +
     `0${CRLF}${CRLF}`,
-  "chunks that are none": (dice) =>
+  "malformed chunks": (dice) =>
     head("POST /v1/execute", `${JSON_TYPE}transfer-encoding: chunked${CRLF}`) + dice.pick(ODD_CHUNKS),
   "an encoding that nobody knows": (dice) =>
     post(CALL, `${JSON_TYPE}content-encoding: ${dice.pick(["gzip", "br", "x"])}${CRLF}transfer-encoding: x${CRLF}`),

@@ -4,7 +4,7 @@ import { residentMb } from "../processes.ts";
 import { runCrowd } from "./crowd.ts";
 import { Program } from "./program.ts";
 
-/** What a connection may cost that is kept open, and one that reads events; in MiB. */
+/** Memory that an idle connection and one that reads events may cost, in MiB. */
 const IDLE_MAX_MB = 0.05;
 const STREAM_MAX_MB = 0.5;
 /** What the good clients beside them may leave in the heap. */

@@ -18,7 +18,7 @@ export interface Crowd {
   readonly deaf: number;
 }
 
-/** What a crowd did to a server. Memory in MiB; the latencies are of good clients beside it, in milliseconds. */
+/** Effects of a crowd on a server. Memory in MiB; the latencies are of good clients beside it, in milliseconds. */
 export interface CrowdReport {
   readonly connections: number;
   readonly mbAlone: number;

@@ -7,7 +7,7 @@ const RSS_MB: Allowance = { absolute: 16, share: 0.1 };
 /** Less than one more, over the whole run. */
 const COUNT: Allowance = { absolute: 0.5, share: 0 };
 
-/** What is watched, and how much of a rise is none. Sizes in MiB. */
+/** Watched values, and the rise of each that counts as noise. Sizes in MiB. */
 export const SERIES = {
   "host heap, after a collection": MB,
   "host memory outside the heap": MB,

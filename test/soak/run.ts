@@ -4,7 +4,7 @@ import { seedOf } from "../load/dice.ts";
 import { runGuarded } from "../load/guarded.ts";
 import { renderReport, type SoakReport } from "./report.ts";
 
-/** What a run may take: a rate far below any that was ever seen, and the pauses for samples. */
+/** Longest duration of a run: a rate far below any measured one, and the pauses for samples. */
 const CALL_MS = 2;
 const SLACK_MS = 360_000;
 /**

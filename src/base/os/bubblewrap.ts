@@ -1,30 +1,149 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, readlinkSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
+import type { Readable } from "node:stream";
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
+const OUTPUT_MAX = 4_096;
+
+/** Folders of the host with libraries. */
+export const LIBRARIES: readonly string[] = [
+  "/usr/lib",
+  "/usr/lib32",
+  "/usr/lib64",
+  "/usr/libx32",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/libx32",
+  "/etc/ld.so.cache",
+];
+/** Folders of the host with programs and their libraries. */
+export const PROGRAMS: readonly string[] = [
+  "/usr",
+  "/bin",
+  "/sbin",
+  ...LIBRARIES.filter((path) => !path.startsWith("/usr/")),
+  "/etc/alternatives",
+];
+export const DEVICES: readonly string[] = ["--proc", "/proc", "--dev", "/dev"];
+/**
+ * Devices for a single process, without memory that belongs to no process: `/dev/zero` gives it to whoever maps it.
+ * Terminals and the folder for shared memory are of no use to it.
+ */
+export const DEVICES_OF_ONE: readonly string[] = [
+  "--proc /proc --size 4096 --tmpfs /dev",
+  ...["null", "full", "random", "urandom"].map((name) => `--dev-bind /dev/${name} /dev/${name}`),
+  "--symlink /proc/self/fd /dev/fd",
+  ...["stdin", "stdout", "stderr"].map((name, at) => `--symlink /proc/self/fd/${at} /dev/${name}`),
+].flatMap((one) => one.split(" "));
 
 /**
- * bubblewrap's arguments for namespaces of its own in everything, and an unknown user without capabilities and no way to
- * gain any. Its first process inside stays the parent of what runs there, which must not be the first itself: no signal
- * ends that. The session is its own because a signal to one's own process group goes to all that are in it, also to those
- * in other namespaces.
+ * Namespaces of its own in everything, and an unknown user without capabilities and without a way to gain any. The first
+ * process inside stays the parent of the program, which must not be the first itself: no signal ends that one. The session
+ * is its own because a signal to a process group reaches all its members, also those in other namespaces.
  */
-export const ISOLATION: readonly string[] =
+const ISOLATION: readonly string[] =
   "--unshare-all --unshare-user --uid 65534 --gid 65534 --cap-drop ALL --hostname glovebox --die-with-parent --new-session".split(
     " ",
   );
 
-/** Where `bwrap` is, by the search path of this process; `null` where it is not installed. */
-export function findBubblewrap(): string | null {
+/** How a sandbox is set up beside what it shows. */
+interface SandboxSetup {
+  /** Descriptors of bubblewrap: its filter of system calls, its reports, and where it waits until the program may begin. */
+  readonly filterFd?: number;
+  readonly statusFd?: number;
+  readonly gateFd?: number;
+  /** Shares the machine's network, where there is no filter either. Default false. */
+  readonly sharesNetwork?: boolean;
+  /** Forbids further namespaces: in those, a process has rights that make more of the kernel reachable. Default false. */
+  readonly forbidsNamespaces?: boolean;
+}
+
+/** bubblewrap's arguments for a sandbox that shows `view`, which ends with `closedIn`. */
+export function bubblewrapArguments(view: readonly string[], setup: SandboxSetup): readonly string[] {
+  const fd = (option: string, value: number | undefined) => (value === undefined ? [] : [option, String(value)]);
+  return [
+    ...ISOLATION,
+    ...(setup.sharesNetwork === true ? ["--share-net"] : []),
+    ...view,
+    ...(setup.forbidsNamespaces === true ? ["--disable-userns"] : []),
+    ...fd("--json-status-fd", setup.statusFd),
+    ...fd("--seccomp", setup.filterFd),
+    ...fd("--block-fd", setup.gateFd),
+  ];
+}
+
+/** Files and folders of the host as far as they exist, read-only. Many systems have `/bin` and the like as links into `/usr`. */
+export function readOnly(paths: readonly string[]): readonly string[] {
+  const show = (path: string) => (isLink(path) ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path]);
+  return paths.filter((path) => existsSync(path)).flatMap(show);
+}
+
+export function isLink(path: string): boolean {
+  return lstatSync(path).isSymbolicLink();
+}
+
+/** A folder in memory, which is gone with the sandbox. */
+export function ownFolder(path: string, maxBytes: number): readonly string[] {
+  return ["--size", String(maxBytes), "--tmpfs", path];
+}
+
+/**
+ * Closes the view: the folders of the system and the empty root become read-only, as no limit holds memory that is written
+ * to there. And where the host runs as root, the kernel's settings below `/proc/sys` are root's to write, also without
+ * capabilities: `core_pattern` names a program that the kernel runs.
+ */
+export function closedIn(folder: string, systemFolders: readonly string[] = ["/proc", "/dev"]): readonly string[] {
+  return [...[...systemFolders, "/"].flatMap((path) => ["--remount-ro", path]), "--chdir", folder];
+}
+
+/** The path of `bwrap` where it is installed on the search path of this process and there is a filter, or why not. */
+export function findBubblewrap(filter: Uint8Array | null): { readonly command: string } | { readonly reason: string } {
+  if (process.platform !== "linux") return { reason: `there is no bubblewrap for ${process.platform}` };
   const folders = (process.env["PATH"] ?? PATH_DEFAULT).split(delimiter).filter(isAbsolute);
-  for (const folder of folders) {
-    const file = join(folder, "bwrap");
-    try {
-      accessSync(file, constants.X_OK);
-      return file;
-    } catch {
-      continue;
-    }
+  const command = folders.map((folder) => join(folder, "bwrap")).find(isExecutable);
+  if (command === undefined) return { reason: "bubblewrap is not installed" };
+  if (filter === null) return { reason: `there is no filter of system calls for ${process.arch}` };
+  return { command };
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
-  return null;
+}
+
+/** Results of trying sandboxes, by command. A failure is tried again, as its cause may have been repaired. */
+export class SandboxProbes<Result extends object> {
+  readonly #results = new Map<string, Promise<Result>>();
+  readonly #works: (result: Result) => boolean;
+
+  constructor(works: (result: Result) => boolean) {
+    this.#works = works;
+  }
+
+  async get(command: string, probe: () => Promise<Result>): Promise<Result> {
+    const probed = this.#results.get(command) ?? probe();
+    this.#results.set(command, probed);
+    const result = await probed;
+    if (!this.#works(result)) this.#results.delete(command);
+    return result;
+  }
+}
+
+/** The end of what a probe writes. */
+export function collectOutput(streams: { readonly stdout: Readable | null; readonly stderr: Readable | null }): {
+  readonly stdout: string;
+  readonly stderr: string;
+} {
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    streams[name]?.setEncoding("utf8").on("data", (text: string) => {
+      output[name] = (output[name] + text).slice(-OUTPUT_MAX);
+    });
+  }
+  return output;
 }

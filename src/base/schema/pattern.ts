@@ -1,5 +1,8 @@
-import { RE2JS } from "re2js";
+import { createRequire } from "node:module";
+import type { RE2JS } from "re2js";
 import type { WorkMeter } from "./work-meter.ts";
+
+const require = createRequire(import.meta.url);
 
 /** A `pattern` that cannot be used; the message says why. */
 export class PatternError extends Error {
@@ -31,8 +34,10 @@ const INSTRUCTIONS_PER_STEP = 16;
  */
 export function compilePattern(pattern: string, meter: WorkMeter): Pattern {
   let compiled: RE2JS;
+  // It is long, and most schemas have no pattern.
+  const { RE2JS: Regexp } = require("re2js") as typeof import("re2js");
   try {
-    compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
+    compiled = Regexp.compile(Regexp.translateRegExp(pattern));
   } catch (error) {
     throw new PatternError(pattern, explain(pattern, error));
   }

@@ -1,11 +1,13 @@
 import { _, Ajv, type Format, type FuncKeywordDefinition, type KeywordCxt, type Options } from "ajv";
-import { Ajv2019 } from "ajv/dist/2019.js";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { createRequire } from "node:module";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import type { JsonSchema } from "../json.ts";
 import { compilePattern } from "./pattern.ts";
 import { uniqueItems } from "./unique-items.ts";
 import type { WorkMeter } from "./work-meter.ts";
+
+/** Few schemas name a later dialect than draft-07: the others are loaded with the first of them. */
+const require = createRequire(import.meta.url);
 
 /** A version of JSON Schema that tools may use. */
 export type Dialect = "draft-07" | "2019-09" | "2020-12";
@@ -61,9 +63,9 @@ function newAjv(dialect: Dialect, options: Options): Ajv {
     case "draft-07":
       return new Ajv(options);
     case "2019-09":
-      return new Ajv2019(options);
+      return new (require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js")).Ajv2019(options);
     case "2020-12":
-      return new Ajv2020(options);
+      return new (require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js")).Ajv2020(options);
   }
 }
 

@@ -1,14 +1,22 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import { findBubblewrap, ISOLATION } from "../../base/os/bubblewrap.ts";
+import {
+  bubblewrapArguments,
+  closedIn,
+  collectOutput,
+  DEVICES,
+  findBubblewrap,
+  PROGRAMS,
+  readOnly,
+  SandboxProbes,
+} from "../../base/os/bubblewrap.ts";
+import { SHELL } from "../../base/os/rlimits.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
-import { systemCallFilter } from "./filter.ts";
-import { closedIn, DEVICES, type Inside, PROGRAMS, readOnly } from "./inside.ts";
+import { commandFilter } from "../../base/os/command-filter.ts";
 import { closeOutlets, makeOutlets, type Outlet } from "./outlet.ts";
 
 const PROBE_MS = 10_000;
-const SAID_MAX = 4_096;
 
 /** Descriptors of bubblewrap, besides the usual three: where it tells what it does, its arguments, its filter, what it waits for, and its lifeline. */
 const STATUS_FD = 3;
@@ -19,11 +27,8 @@ const LIFELINE_FD = 7;
 /** The other end of the first of them: bubblewrap must not end for having nobody left to tell. */
 const HELD_FD = 8;
 
-const PIPES = `--json-status-fd ${STATUS_FD} --seccomp ${FILTER_FD}`.split(" ");
-const GATE = ["--block-fd", String(GATE_FD)];
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/home", LANG: "C.UTF-8" };
 
-const SHELL = "/bin/sh";
 /**
  * Where the machine runs out of memory, what runs inside is what it can do without; and where that makes more and more
  * processes, whoever has to end it must not wait for its turn among them.
@@ -48,6 +53,35 @@ sleep 0.05
 done
 ) &`;
 
+/** What runs in a sandbox, what it sees there, and how much it may do. */
+export interface Inside {
+  /** The program, by its path inside, and its arguments. All that runs inside can read them. */
+  readonly program: readonly [string, ...string[]];
+  /** bubblewrap's arguments, one for each thing that it sees. */
+  readonly walls: readonly string[];
+  /** Commands of a shell outside, for limits of the system's that all inside inherits. */
+  readonly limits: string;
+  /** Whether it may start processes, or only threads. */
+  readonly mayFork: boolean;
+  readonly ceilings: Ceilings;
+  readonly wallMs: number;
+  /** A folder of its own, by its path inside, that is still there to be read once it has ended. */
+  readonly kept: string | null;
+}
+
+/** How much all that runs inside may have together. */
+export interface Ceilings {
+  /** Processes and their threads. */
+  readonly tasks: number;
+  /** Memory without files of the host's. */
+  readonly memoryBytes: number;
+  /** Processor time; `null` where nobody counts it. */
+  readonly cpuMs: number | null;
+  /** Its own folders, by their paths inside, and how many files and folders each of them may hold. */
+  readonly folders: readonly string[];
+  readonly folderEntries: number;
+}
+
 /** What was started: its process outside, and what bubblewrap tells of it. */
 export interface Jailed {
   readonly process: ChildProcess;
@@ -69,23 +103,14 @@ export type Start = (inside: Inside) => Promise<Jailed>;
 /** A sandbox of the operating system that works, or why there is none. */
 export type Jail = { readonly start: Start } | { readonly reason: string };
 
-/** What was seen to work in this process: what has failed may be mended, and is tried again. */
-const known = new Map<string, Promise<Jail>>();
+/** Commands that were tried in this process. */
+const probes = new SandboxProbes<Jail>((jail) => "start" in jail);
 
 /** Finds out whether there can be a sandbox here. Never rejects. */
-export function findJail(): Promise<Jail> {
-  const no = (reason: string): Promise<Jail> => Promise.resolve({ reason });
-  if (process.platform !== "linux") return no(`there is no bubblewrap for ${process.platform}`);
-  const bubblewrap = findBubblewrap();
-  if (bubblewrap === null) return no("bubblewrap is not installed");
-  if (systemCallFilter(process.arch, true) === null)
-    return no(`there is no filter of system calls for ${process.arch}`);
-  const probed = known.get(bubblewrap) ?? probe((inside) => start(bubblewrap, inside));
-  known.set(bubblewrap, probed);
-  void probed.then((jail) => {
-    if ("reason" in jail) known.delete(bubblewrap);
-  });
-  return probed;
+export async function findJail(): Promise<Jail> {
+  const found = findBubblewrap(commandFilter(process.arch, true));
+  if ("reason" in found) return found;
+  return await probes.get(found.command, () => probe((inside) => start(found.command, inside)));
 }
 
 const PROBE: Inside = {
@@ -103,17 +128,12 @@ async function probe(startInside: Start): Promise<Jail> {
   try {
     const jailed = await startInside(PROBE);
     const timer = setTimeout(() => jailed.process.kill("SIGKILL"), PROBE_MS);
-    const said = { stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"] as const) {
-      jailed[name].setEncoding("utf8").on("data", (text: string) => {
-        said[name] = (said[name] + text).slice(-SAID_MAX);
-      });
-    }
+    const output = collectOutput(jailed);
     jailed.stdin.end();
     jailed.status.resume();
     await jailed.closed.finally(() => clearTimeout(timer));
-    if (said.stdout.trim() === "works") return { start: startInside };
-    return { reason: said.stderr.trim().split("\n").at(-1) || "a command that was tried said nothing" };
+    if (output.stdout.trim() === "works") return { start: startInside };
+    return { reason: output.stderr.trim().split("\n").at(-1) || "a command that was tried said nothing" };
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) };
   }
@@ -123,8 +143,13 @@ type Pipes = readonly [Duplex, Duplex, Duplex, gate: Duplex | null, lifeline: Du
 
 async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
   const isGated = inside.kept !== null;
-  const walls = [...ISOLATION, ...inside.walls, ...PIPES, ...(isGated ? GATE : [])];
-  const filter = systemCallFilter(process.arch, inside.mayFork);
+  const walls = bubblewrapArguments(inside.walls, {
+    statusFd: STATUS_FD,
+    filterFd: FILTER_FD,
+    forbidsNamespaces: true,
+    ...(isGated ? { gateFd: GATE_FD } : {}),
+  });
+  const filter = commandFilter(process.arch, inside.mayFork);
   const outlets = await makeOutlets(3);
   const [out, err, status] = outlets as [Outlet, Outlet, Outlet];
   try {

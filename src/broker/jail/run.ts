@@ -2,8 +2,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Inside } from "./inside.ts";
-import type { Jailed, Start } from "./jail.ts";
+import type { Inside, Jailed, Start } from "./jail.ts";
 import { Output } from "./output.ts";
 import { type Excess, isMade, Watch } from "./watch.ts";
 

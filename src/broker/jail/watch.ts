@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import type { Ceilings } from "./inside.ts";
+import type { Ceilings } from "./jail.ts";
 
 const EVERY_MS = 20;
 /** bubblewrap's own process inside, and the program that it starts. */

@@ -3,6 +3,7 @@ import { agentspace } from "../../tool/contracts/agentspace.ts";
 import { type RegistrationRecord, readRecord } from "../../tool/contracts/agentspace-record.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError, toolError } from "../../base/errors.ts";
+import { importOptional } from "../../base/optional-package.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
@@ -11,7 +12,7 @@ import { type Form, writeForm } from "./form.ts";
 import { writeManPage } from "./man-page.ts";
 import { type KeptRecord, type RecordGrants, Records, RECORDS_LAYOUT, type Replace } from "./records.ts";
 import { RegistryError } from "./registry-error.ts";
-import { RecordIndex, type SearchAnswer, type SearchOptions } from "./search.ts";
+import type { RecordIndex, SearchAnswer, SearchOptions } from "./search.ts";
 import { matches, type RecordFilter, shownRecord, type ShownRecord } from "./shown-record.ts";
 
 export interface RegistryOptions {
@@ -150,6 +151,12 @@ export class Registry implements AsyncDisposable {
    */
   search(query: string, options: SearchOptions = {}): Promise<SearchAnswer> {
     this.#requireOpen();
+    return this.#search(query, options);
+  }
+
+  async #search(query: string, options: SearchOptions): Promise<SearchAnswer> {
+    const load = () => import("./search.ts");
+    const { RecordIndex } = await importOptional("the search of AgentSpace's registry", ["minisearch"], load);
     const state = this.#records.state();
     if (this.#index?.state !== state) this.#index = { state, index: new RecordIndex(this.list()) };
     return this.#index.index.search(query, options);

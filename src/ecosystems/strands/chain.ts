@@ -5,7 +5,7 @@ import { SpecError, UnsupportedError } from "./errors.ts";
 import type { ModelProvider } from "./model.ts";
 import { createProvider } from "./providers.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
-import { render } from "./template.ts";
+import { Templates } from "./template.ts";
 import { loadTools } from "./tool-adapter.ts";
 import type { Workflow } from "./workflow.ts";
 
@@ -53,6 +53,7 @@ export async function run_chain(
   if (!PATTERNS.includes(spec.pattern.type)) {
     throw new UnsupportedError(`/pattern/type: pattern '${spec.pattern.type}' is not supported`);
   }
+  const templates = await Templates.load();
   const tools = loadTools(spec, options.registry ?? (await getRegistry()));
   const provider = options.provider ?? createProvider(spec.runtime);
   const place = { folder: options.folder ?? process.cwd(), force: options.force === true };
@@ -69,13 +70,13 @@ export async function run_chain(
     if (prompt === undefined) {
       throw new SpecError(spec.name, [{ pointer: `${pointer}/agent`, message: `there is no agent "${agent}"` }]);
     }
-    const asked = render(input, values(), `${pointer}/input`);
+    const asked = templates.render(input, values(), `${pointer}/input`);
     const answer = await askAgent(prompt, asked, { provider, model: spec.runtime.model_id, tools, maxTurns, signal });
     steps.push({ agent, response: answer.text, turns: answer.turns, calls: answer.calls });
   }
   const rendered = spec.outputs.artifacts.map(({ path, from }, index) => ({
     path,
-    content: render(from, values(), `/outputs/artifacts/${index}/from`),
+    content: templates.render(from, values(), `/outputs/artifacts/${index}/from`),
   }));
   signal?.throwIfAborted();
   for (const { path, content } of rendered) await writeArtifact(path, content, place);

@@ -3,7 +3,7 @@ import path from "node:path";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { readYaml, YamlError } from "../../base/yaml-text.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
-import { describeTemplate } from "./template.ts";
+import { Templates } from "./template.ts";
 import {
   type Agent,
   type Artifact,
@@ -40,7 +40,7 @@ export async function load_spec(file: string): Promise<Workflow> {
     .filter(({ keyword }) => keyword !== "if");
   if (violations.length > 0) throw new SpecError(shown, violations);
   const spec = normalize(value as Written);
-  const problems = [...unknownAgents(spec), ...unreadableTemplates(spec)];
+  const problems = [...unknownAgents(spec), ...unreadableTemplates(spec, await Templates.load())];
   if (problems.length > 0) throw new SpecError(shown, problems);
   return spec;
 }
@@ -97,13 +97,13 @@ function unknownAgents({ agents, pattern }: Workflow): SpecProblem[] {
   });
 }
 
-function unreadableTemplates({ pattern, outputs }: Workflow): SpecProblem[] {
+function unreadableTemplates({ pattern, outputs }: Workflow, reader: Templates): SpecProblem[] {
   const templates = [
     ...pattern.config.steps.map(({ input }, index) => [`/pattern/config/steps/${index}/input`, input] as const),
     ...outputs.artifacts.map(({ from }, index) => [`/outputs/artifacts/${index}/from`, from] as const),
   ];
   return templates.flatMap(([pointer, text]) => {
-    const problem = describeTemplate(text);
+    const problem = reader.describe(text);
     return problem === null ? [] : [{ pointer, message: `${pointer} is no template: ${problem}` }];
   });
 }

@@ -1,5 +1,5 @@
 import { createEngine, type Engine } from "../../engine/engine.ts";
-import { GloveboxError } from "../../base/errors.ts";
+import { type ErrorCode, GloveboxError } from "../../base/errors.ts";
 import type { Logger } from "../../engine/telemetry/log.ts";
 import { referenceTool } from "../reference-tools.ts";
 import { findModules, showPlace, type ToolModule, type ToolPlace } from "./tool-modules.ts";
@@ -28,7 +28,7 @@ export interface RegistryOptions {
   readonly engine?: Engine;
   /**
    * The folder of tools, or several folders and modules; of tools with the same name the last one stays. Default: the
-   * engine's own `calculator`, `echo` and `js_exec`.
+   * engine's own `calculator`, `echo`, `js_exec`, and `python_exec` where Pyodide is installed.
    */
   readonly tools?: ToolPlace | readonly ToolPlace[];
   /** What full paths begin with. Default: `strands_cli.tools`, as in the documents. */
@@ -41,12 +41,14 @@ const PACKAGE = "strands_cli.tools";
 /** Texts of the documents. */
 const NO_SPEC = "Tool module missing TOOL_SPEC, skipping";
 const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
+const SKIPPED: readonly ErrorCode[] = ["load_error", "missing_package"];
 const NOT_LOADED = "Failed to import tool module, skipping";
 const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
 const TAKEN = "Tool name is that of another tool of the engine, skipping";
 
-const OWN_TOOLS = ["calculator", "echo", "js_exec"] as const;
+/** `python_exec` is left out, with a warning, where Pyodide is not installed. */
+const OWN_TOOLS = ["calculator", "echo", "js_exec", "python_exec"] as const;
 const ELSEWHERE = "a tools folder of your own";
 
 /** Of a process: the first call makes it. */
@@ -178,7 +180,7 @@ export class ToolRegistry implements AsyncDisposable {
       const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
       return { id: info.name, module_path, description, import_path: module_path };
     } catch (error) {
-      if (!(error instanceof GloveboxError) || error.code !== "load_error") throw error;
+      if (!(error instanceof GloveboxError) || !SKIPPED.includes(error.code)) throw error;
       const { contract, pointer } = (error.details ?? {}) as { contract?: unknown; pointer?: unknown };
       if (contract !== undefined && contract !== "strands") return { message: NO_SPEC };
       if (pointer === "/TOOL_SPEC" || pointer === "/TOOL_SPEC/name") return { message: BAD_SPEC };

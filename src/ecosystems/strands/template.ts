@@ -1,4 +1,5 @@
-import { Liquid } from "liquidjs";
+import type { Liquid } from "liquidjs";
+import { importOptional } from "../../base/optional-package.ts";
 import { TemplateError } from "./errors.ts";
 
 const TEXT_MAX = 1_000_000;
@@ -8,7 +9,7 @@ const WORK_MAX = 20_000_000;
 const MESSAGE_MAX = 300;
 
 /** Templates see what they are given: no files, no inherited properties, no names that are not there. */
-const liquid = new Liquid({
+const OPTIONS = {
   templates: {},
   strictVariables: true,
   strictFilters: true,
@@ -16,24 +17,40 @@ const liquid = new Liquid({
   parseLimit: TEXT_MAX,
   renderLimit: RENDER_MS,
   memoryLimit: WORK_MAX,
-});
+} as const;
 
-/** What is wrong with a template's text; `null` where nothing is. */
-export function describeTemplate(text: string): string | null {
-  try {
-    liquid.parse(text);
-    return null;
-  } catch (error) {
-    return problemOf(error);
+/** The templates of workflows, in Liquid. */
+export class Templates {
+  readonly #liquid: Liquid;
+
+  private constructor(liquid: Liquid) {
+    this.#liquid = liquid;
   }
-}
 
-/** Fills in a template. Throws a `TemplateError` that names `place`. */
-export function render(text: string, values: { readonly [name: string]: unknown }, place: string): string {
-  try {
-    return String(liquid.parseAndRenderSync(text, values));
-  } catch (error) {
-    throw new TemplateError(`${place} cannot be filled in: ${problemOf(error)}`);
+  /** Rejects with a `GloveboxError`, `missing_package`, where LiquidJS is not installed. */
+  static async load(): Promise<Templates> {
+    const load = () => import("liquidjs");
+    const { Liquid } = await importOptional("a Strands workflow", ["liquidjs"], load);
+    return new Templates(new Liquid(OPTIONS));
+  }
+
+  /** What is wrong with a template's text; `null` where nothing is. */
+  describe(text: string): string | null {
+    try {
+      this.#liquid.parse(text);
+      return null;
+    } catch (error) {
+      return problemOf(error);
+    }
+  }
+
+  /** Fills in a template. Throws a `TemplateError` that names `place`. */
+  render(text: string, values: { readonly [name: string]: unknown }, place: string): string {
+    try {
+      return String(this.#liquid.parseAndRenderSync(text, values));
+    } catch (error) {
+      throw new TemplateError(`${place} cannot be filled in: ${problemOf(error)}`);
+    }
   }
 }
 

@@ -1,12 +1,17 @@
 import type { Engine } from "../../engine/engine.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
-import { type Check, error, info, pass, warning } from "./check.ts";
+import { type Check, error, info, languageOf, pass, warning } from "./check.ts";
 import { sampleArguments } from "./sample.ts";
 import { checkStrandsAnswer } from "./strands.ts";
 
 const LIMITS = { wallMs: 5_000 };
 const MESSAGE_MAX = 300;
+/** How a tool of Amplifier's returns a failure and writes a log, by its language. */
+const ADVICE = {
+  javascript: { failure: "{ success: false, error: { message, type } }", log: "console.info or console.debug" },
+  python: { failure: 'ToolResult(success=False, error={"message": …, "type": …})', log: "print or logging" },
+} as const;
 
 /**
  * Calls a tool with input that fits its schema and with none at all, in an isolate and without any capability, and says
@@ -14,20 +19,22 @@ const MESSAGE_MAX = 300;
  */
 export async function checkBehaviour(
   engine: Engine,
-  { name, inputSchema, contract }: ToolInfo,
+  { name, inputSchema, contract, runtime }: ToolInfo,
 ): Promise<readonly Check[]> {
   const call = (args: Record<string, unknown>) => engine.execute({ name, arguments: args }, { limits: LIMITS });
   const fitting = await call(sampleArguments(inputSchema));
   const empty = await call({});
   return [
-    ...(contract === "amplifier" ? checkLogs(fitting) : []),
+    ...(contract === "amplifier" ? checkLogs(fitting, ADVICE[languageOf(runtime)].log) : []),
     ...(contract === "strands" ? checkStrandsAnswer(fitting) : []),
-    judge(fitting, contract, "input that fits"),
-    judge(empty, contract, "no input"),
+    judge(fitting, { contract, runtime }, "input that fits"),
+    judge(empty, { contract, runtime }, "no input"),
   ];
 }
 
-function judge({ success, error: failure }: ToolResult, contract: ToolInfo["contract"], given: string): Check {
+type Written = Pick<ToolInfo, "contract" | "runtime">;
+
+function judge({ success, error: failure }: ToolResult, written: Written, given: string): Check {
   const about = "execute";
   if (success || failure === null) return pass(about, `given ${given}, answers with a result`);
   const message = `${failure.type}: ${failure.message.slice(0, MESSAGE_MAX)}`;
@@ -41,17 +48,17 @@ function judge({ success, error: failure }: ToolResult, contract: ToolInfo["cont
       return info(about, `given ${given}, asks for what it is not granted here: ${message}`);
     case "tool_error":
       if (!isThrown(failure.details)) return pass(about, `given ${given}, answers with a failure: ${message}`);
-      return judgeThrown(contract, about, `given ${given}, throws: ${message}`);
+      return judgeThrown(written, about, `given ${given}, throws: ${message}`);
     default:
       return error(about, `given ${given}, ends with ${failure.code}: ${message}`);
   }
 }
 
 /** Some contracts have failures returned: in one a tool must not throw, in another it should not. */
-function judgeThrown(contract: ToolInfo["contract"], about: string, thrown: string): Check {
+function judgeThrown({ contract, runtime }: Written, about: string, thrown: string): Check {
   switch (contract) {
     case "amplifier":
-      return error(about, `${thrown}; it must return { success: false, error: { message, type } }`);
+      return error(about, `${thrown}; it must return ${ADVICE[languageOf(runtime)].failure}`);
     case "strands":
       return warning(about, `${thrown}; catch it and return { status: "error", content: [{ text }] }`);
     default:
@@ -64,10 +71,9 @@ function isThrown(details: unknown): boolean {
   return typeof details === "object" && details !== null && Object.hasOwn(details, "stack");
 }
 
-function checkLogs({ success, metadata: { logs, attempts } }: ToolResult): readonly Check[] {
+function checkLogs({ success, metadata: { logs, attempts } }: ToolResult, advice: string): readonly Check[] {
   if (attempts === 0) return [];
-  if (logs.length === 0)
-    return [warning("logs", "there are none; say with console.info or console.debug what is done")];
+  if (logs.length === 0) return [warning("logs", `there are none; say with ${advice} what is done`)];
   const loud = success && logs.some(({ level }) => level === "error");
   return [loud ? warning("logs", "an error is logged though nothing failed") : pass("logs", "are written")];
 }

@@ -1,3 +1,5 @@
+import type { Runtime } from "../../base/protocol/script.ts";
+
 /** What was looked at and found. Only an `error` makes a module invalid. */
 export interface Check {
   readonly level: "pass" | "info" | "warning" | "error";
@@ -20,4 +22,9 @@ export function warning(about: string, message: string): Check {
 
 export function error(about: string, message: string): Check {
   return { level: "error", about, message };
+}
+
+/** The language in which advice is written. */
+export function languageOf(runtime: Runtime): "javascript" | "python" {
+  return runtime === "python" ? "python" : "javascript";
 }

@@ -2,7 +2,7 @@ import { amplifier } from "../../tool/contracts/amplifier.ts";
 import { ContractError } from "../../tool/contracts/contract.ts";
 import type { ModuleReport } from "../../tool/prepare.ts";
 import { eventsIn } from "../amplifier/contributions.ts";
-import { type Check, error, info, pass, warning } from "./check.ts";
+import { type Check, error, info, languageOf, pass, warning } from "./check.ts";
 
 /** What a module of Amplifier's says of itself when it is mounted, as far as it is checked here. */
 interface Described {
@@ -12,8 +12,13 @@ interface Described {
   readonly is_async?: unknown;
 }
 
+const MOUNT = {
+  javascript: "export async function mount(coordinator, config)",
+  python: "async def mount(coordinator, config=None)",
+} as const;
+
 /** Amplifier's checklist, as far as it can be told from how a module mounts itself. */
-export function checkAmplifier({ described, name }: ModuleReport): readonly Check[] {
+export function checkAmplifier({ described, name, runtime }: ModuleReport): readonly Check[] {
   const { parameters, is_async, returned, mounts } = (described ?? {}) as Described;
   const count = typeof parameters === "number" ? parameters : 0;
   return [
@@ -21,9 +26,7 @@ export function checkAmplifier({ described, name }: ModuleReport): readonly Chec
     count >= 2
       ? pass("mount", "takes a coordinator and a config")
       : error("mount", `takes ${count} parameters; it must take two, the coordinator and the config`),
-    is_async === true
-      ? pass("mount", "is async")
-      : error("mount", "is not async; write export async function mount(coordinator, config)"),
+    is_async === true ? pass("mount", "is async") : error("mount", `is not async; write ${MOUNT[languageOf(runtime)]}`),
     ...checkReturned(returned),
     ...checkMounted(described, name, Array.isArray(mounts) && mounts.length > 0),
     checkEvents(described),

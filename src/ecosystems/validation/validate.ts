@@ -95,11 +95,11 @@ async function checkStructure(report: ModuleReport, file: string): Promise<reado
   if (report.contract === "glovebox" && report.defaultExport !== "function") return [error("contract", NO_CONTRACT)];
   if (report.contract === "strands") return checkStrands(report.described);
   if (report.contract !== "amplifier") return [pass("contract", `is written in ${report.contract}`)];
-  return [await checkEntryPoint(file), ...checkAmplifier(report)];
+  return [await checkEntryPoint(file, report.runtime), ...checkAmplifier(report)];
 }
 
-/** Others find a module by the name under which a `package.json` has it. */
-async function checkEntryPoint(given: string): Promise<Check> {
+/** Others find a module by the name in a `package.json`. One in Python may be named by a `pyproject.toml` instead. */
+async function checkEntryPoint(given: string, runtime: ToolInfo["runtime"]): Promise<Check> {
   const [source] = await findSources(given);
   const file = await realpath(source?.path ?? given);
   const folder = path.dirname(file);
@@ -108,6 +108,7 @@ async function checkEntryPoint(given: string): Promise<Check> {
   for (const [module, entry] of await modulesIn(folder)) {
     if (path.resolve(folder, entry.split(":")[0] ?? "") === file) return pass("entry point", `is "${module}"`);
   }
+  if (runtime === "python") return info("entry point", "is not in package.json, so it is found by its path only");
   const line = `"amplifier": { "modules": { "my-tool": "./${path.basename(file)}:mount" } }`;
   return error("entry point", `is missing in package.json; add ${line}`);
 }

@@ -1,7 +1,7 @@
 import { describeFailure, type FailedCall } from "./call-failure.ts";
 import { readMetadata, readOutput } from "./call-output.ts";
 import { toolError } from "../../base/errors.ts";
-import type { Reply } from "../../executor/executor.ts";
+import type { CallReply } from "../../executor/executor.ts";
 import type { Limits } from "../../base/limits.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
 
@@ -16,12 +16,12 @@ export interface EndedCall extends FailedCall {
 }
 
 /** The result of a call that ran: its output in the terms of its tool, without what may be keys of the tool's config. */
-export function concludeCall(reply: Reply, call: EndedCall): ToolResult {
+export function concludeCall(reply: CallReply, call: EndedCall): ToolResult {
   const concluded = conclude(reply, call);
   return call.tool.redactor?.result(concluded) ?? concluded;
 }
 
-function conclude(reply: Reply, call: EndedCall): ToolResult {
+function conclude(reply: CallReply, call: EndedCall): ToolResult {
   const { callId, tool, command, limits, queueMs, attempts } = call;
   try {
     const metadata = readMetadata(reply, callId, tool.info.name, queueMs, attempts);

@@ -1,6 +1,6 @@
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { Reply } from "../../executor/executor.ts";
+import type { CallReply } from "../../executor/executor.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -52,7 +52,7 @@ function describeLoss({ code, message }: Failure, call: FailedCall): ToolError {
 }
 
 /** The processor time of a try. What ended its process could not say what it had used. */
-export function spentBy({ outcome, cpuMs }: Reply, limits: Limits): number {
+export function spentBy({ outcome, cpuMs }: CallReply, limits: Limits): number {
   if (outcome.ok || cpuMs > 0) return cpuMs;
   const { code } = outcome.failure;
   return code === "executor_crashed" || code === "memory_limit" ? limits.cpuMs : cpuMs;

@@ -1,6 +1,6 @@
 import type { Outcome } from "../../tool/contracts/contract.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { Reply } from "../../executor/executor.ts";
+import type { CallReply } from "../../executor/executor.ts";
 import { byteLength, describeExcess } from "../../base/json.ts";
 import type { Limits } from "../../base/limits.ts";
 import { failure, type LogLine, NO_LOGS, type ResultMetadata, type ToolResult } from "../../base/result.ts";
@@ -36,7 +36,7 @@ export function readOutput(
 
 /** What a reply says of how its call went, with what waits and starts before it came to. Throws where it cannot be read. */
 export function readMetadata(
-  reply: Reply,
+  reply: CallReply,
   callId: string,
   tool: string,
   queueMs: number,

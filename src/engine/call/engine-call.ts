@@ -6,7 +6,16 @@ import type { CallSession } from "../../broker/call-session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
 import type { ToolAnswer } from "../../broker/capabilities/capability.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import type { CapabilityCall, CapabilityResponse, Diverged, Executor, Job, Reply } from "../../executor/executor.ts";
+import type {
+  CallReply,
+  CapabilityCall,
+  CapabilityResponse,
+  Diverged,
+  Executor,
+  FleetTerms,
+  Job,
+  JobReplay,
+} from "../../executor/executor.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
@@ -60,7 +69,7 @@ export interface AdmittedCall {
  * One call on its way through the engine: the entry that waits for a slot, the job that an executor runs, and the
  * result that comes of it. Each stage hands it on to the next, and whatever happens it ends once.
  */
-export class EngineCall implements QueueEntry, Job {
+export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** A number of its own for each try: what is still said of an earlier one is not of this. */
   run: number;
   readonly callId: string;
@@ -127,6 +136,14 @@ export class EngineCall implements QueueEntry, Job {
 
   get priority(): number | undefined {
     return this.options.priority;
+  }
+
+  get replay(): JobReplay {
+    return this;
+  }
+
+  get fleet(): FleetTerms {
+    return this;
   }
 
   get stream(): boolean {
@@ -217,7 +234,7 @@ export class EngineCall implements QueueEntry, Job {
   }
 
   /** Takes what came of it; or runs again, where it failed in a way that may pass and its tool asks for retries. */
-  settle(given: Reply): void {
+  settle(given: CallReply): void {
     this.#session?.[Symbol.dispose]();
     if (given.heard !== undefined) this.#session?.journal.endAfter(given.heard);
     const reply = this.#fellBehind(given) ? { ...given, outcome: FELL_BEHIND } : given;
@@ -251,7 +268,7 @@ export class EngineCall implements QueueEntry, Job {
   }
 
   /** Whether the tool came to an end without all the effects that an earlier start of it had. */
-  #fellBehind({ outcome, attempts }: Reply): boolean {
+  #fellBehind({ outcome, attempts }: CallReply): boolean {
     if (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code)) return false;
     return this.#session?.isBehind(attempts) ?? false;
   }

@@ -1,6 +1,6 @@
 import { RecordedSession } from "../../broker/recorded-session.ts";
 import { type CallHost, EngineCall } from "../call/engine-call.ts";
-import { createExecutor } from "../create-executor.ts";
+import { loadExecutor } from "../create-executor.ts";
 import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { resolveOptions } from "../options.ts";
@@ -29,7 +29,8 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   const { executor: options } = resolveOptions({ executor: { kind: "process", spare: false } });
   let lastRun = 0;
   const nextRun = () => ++lastRun;
-  const executor = createExecutor(options, {
+  const createExecutor = await loadExecutor(options);
+  const executor = createExecutor({
     workers: 1,
     prelude: await bundlePrelude(),
     entropyKey: fixedKey(recording.seed),

@@ -1,4 +1,4 @@
-import { trace } from "@opentelemetry/api";
+import { openTelemetry } from "../../base/open-telemetry.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { Logger } from "./log.ts";
 
@@ -52,7 +52,7 @@ function fieldsOf({ callId, parentId, tool, tenant, result }: CallEvent): object
 
 /** By the names under which logs are found from traces. */
 function activeSpan(): object {
-  const span = trace.getActiveSpan()?.spanContext();
+  const span = openTelemetry()?.trace.getActiveSpan()?.spanContext();
   return span === undefined ? NO_SPAN : { trace_id: span.traceId, span_id: span.spanId };
 }
 

@@ -1,4 +1,4 @@
-import { Counter, type Registry } from "prom-client";
+import { Counter, type Registry } from "../../base/prometheus.ts";
 import type { Events } from "./events.ts";
 import type { FleetStats } from "../../executor/fleet-state.ts";
 import { gaugesOf } from "../../base/gauges.ts";

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "../../base/prometheus.ts";
 import { ERRORS } from "../../base/errors.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";

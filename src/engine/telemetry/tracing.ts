@@ -1,14 +1,6 @@
-import {
-  type Attributes,
-  context,
-  type Context,
-  createContextKey,
-  ProxyTracerProvider,
-  type Span,
-  SpanStatusCode,
-  trace,
-  type Tracer,
-} from "@opentelemetry/api";
+import type * as Api from "@opentelemetry/api";
+import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
+import { openTelemetry } from "../../base/open-telemetry.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../../executor/executor.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
@@ -20,7 +12,9 @@ const ASKS_MAX = 256;
 /** A name that somebody made up is cut to this. */
 const NAME_MAX = 128;
 /** The key that OpenTelemetry's SDK and instrumentations look for. */
-const SUPPRESSED = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
+const SUPPRESSED = Symbol.for("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
+/** `SpanStatusCode.ERROR` */
+const ERROR = 2;
 /** How far the clock that never goes back may be off the time of day before it is set again, in milliseconds. */
 const DRIFT_MAX_MS = 5;
 
@@ -50,9 +44,10 @@ export class Tracing {
 
   /** Begins a call's span, below the one that is active. Without a `tool`: one that there is not. */
   begin(callId: string, tool: string, tenant: string, parent: CallTrace | null): CallTrace | null {
-    const tracer = findTracer();
-    if (tracer === null) return null;
-    return new CallTrace({ callId, tool, tenant, parent }, tracer, this.#capabilities, this.#epoch(parent));
+    const api = openTelemetry();
+    const tracer = api === null ? null : findTracer(api);
+    if (api === null || tracer === null) return null;
+    return new CallTrace({ callId, tool, tenant, parent }, api, tracer, this.#capabilities, this.#epoch(parent));
   }
 
   /** A call and those on its behalf have one clock, so that theirs lie within its own. */
@@ -70,6 +65,7 @@ export class Tracing {
  */
 export class CallTrace {
   readonly epochMs: number;
+  readonly #api: typeof Api;
   readonly #tracer: Tracer;
   readonly #capabilities: ReadonlyMap<string, Pick<Capability, "methods">>;
   readonly #startMs: number;
@@ -82,14 +78,17 @@ export class CallTrace {
 
   constructor(
     { callId, tool, tenant, parent }: TracedCall,
+    api: typeof Api,
     tracer: Tracer,
     capabilities: ReadonlyMap<string, Pick<Capability, "methods">>,
     epochMs: number,
   ) {
+    this.#api = api;
     this.#tracer = tracer;
     this.#capabilities = capabilities;
     this.epochMs = epochMs;
     this.#startMs = performance.now();
+    const { context, trace } = api;
     const active = context.active();
     // Without a manager of contexts nothing is active, and the parent is known all the same.
     const above = parent !== null && trace.getSpan(active) === undefined ? parent.#runContext : active;
@@ -111,7 +110,7 @@ export class CallTrace {
     if (this.#run !== null || !this.#span.isRecording()) return;
     this.#noteWait(startMs);
     this.#run = this.#tracer.startSpan("glovebox.run", { startTime: this.#time(startMs) }, this.#context);
-    this.#runContext = trace.setSpan(this.#context, this.#run);
+    this.#runContext = this.#api.trace.setSpan(this.#context, this.#run);
   }
 
   /** Something happened to its run. */
@@ -121,7 +120,7 @@ export class CallTrace {
 
   /** Has something done for the call with its span the active one. */
   within<Value>(run: () => Value): Value {
-    return context.with(this.#context, run);
+    return this.#api.context.with(this.#context, run);
   }
 
   /**
@@ -133,6 +132,7 @@ export class CallTrace {
     isKnown: boolean,
     answer: () => Promise<Response>,
   ): Promise<Response> {
+    const { context, trace } = this.#api;
     const isPlain = isKnown || isContinuation(ask.capability, ask.method) || this.#run === null;
     if (isPlain || ++this.#asked > ASKS_MAX) return context.with(contextFor(ask, this.#runContext), answer);
     const startTime = this.#time(performance.now());
@@ -191,7 +191,7 @@ export class CallTrace {
 }
 
 /** The stand-in that the API has before a provider is registered gives no tracer. */
-function findTracer(): Tracer | null {
+function findTracer({ ProxyTracerProvider, trace }: typeof Api): Tracer | null {
   const provider = trace.getTracerProvider();
   if (!(provider instanceof ProxyTracerProvider)) return provider.getTracer(SCOPE);
   return provider.getDelegateTracer(SCOPE) ?? null;
@@ -217,6 +217,6 @@ function codeOf(answer: CapabilityResponse | Diverged): string | null {
 }
 
 function fail(span: Span, code: string): void {
-  span.setStatus({ code: SpanStatusCode.ERROR });
+  span.setStatus({ code: ERROR });
   span.setAttribute("error.type", code);
 }

@@ -1,7 +1,7 @@
 import type { RunMessage } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
-import type { DispatchedCall } from "./dispatched-call.ts";
+import type { LocalCall } from "./local-call.ts";
 import type { WorkItem } from "./work-item.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
@@ -10,12 +10,12 @@ export class Batch implements WorkItem {
   readonly script: ToolScript;
   readonly tenant: string;
   readonly pace: TurnTimeEstimate;
-  readonly flights: readonly DispatchedCall[];
+  readonly flights: readonly LocalCall[];
   readonly expectedMs: number;
   readonly isLong: boolean;
   readonly isSlow: boolean;
 
-  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate, flights: readonly DispatchedCall[]) {
+  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate, flights: readonly LocalCall[]) {
     this.script = script;
     this.tenant = tenant;
     this.pace = pace;
@@ -51,14 +51,15 @@ export class Batch implements WorkItem {
     const { stream } = first.job;
     const { run, ownIsolate } = first;
     // A call that was answered before starts again alone.
-    const plan = this.size === 1 ? (first.job.plan?.() ?? "") : "";
+    const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const how = { stream, ownIsolate, plan };
     return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }
 
 /** What most calls do without: an operation of the tool, and a seed of their own. */
-function writeMore({ command, seed }: Pick<Job, "command" | "seed">): string {
+function writeMore({ command, replay }: Job): string {
+  const seed = replay?.seed;
   if (seed !== undefined) return `,${JSON.stringify(command ?? null)},${JSON.stringify(seed)}`;
   return command === undefined ? "" : `,${JSON.stringify(command)}`;
 }

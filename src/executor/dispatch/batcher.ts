@@ -1,6 +1,6 @@
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Batch } from "./batch.ts";
-import type { DispatchedCall } from "./dispatched-call.ts";
+import type { LocalCall } from "./local-call.ts";
 import type { WorkerConnection } from "./worker-connection.ts";
 import { ToolQueue } from "./tool-queue.ts";
 import { TurnTimeEstimate } from "./turn-time-estimate.ts";
@@ -25,7 +25,7 @@ export class Batcher {
     this.#onBatch = onBatch;
   }
 
-  add(flight: DispatchedCall): void {
+  add(flight: LocalCall): void {
     const line = this.#line(flight.job.script, flight.job.tenant);
     line.add(flight);
     this.#waiting.add(line);
@@ -33,7 +33,7 @@ export class Batcher {
   }
 
   /** Calls that were sent and are to start again go first. */
-  putBack({ script, tenant }: Batch, flights: readonly DispatchedCall[]): void {
+  putBack({ script, tenant }: Batch, flights: readonly LocalCall[]): void {
     const line = this.#line(script, tenant);
     line.putBack(flights);
     this.#waiting.add(line);
@@ -41,8 +41,8 @@ export class Batcher {
   }
 
   /** Gives up the calls of a tool, in all of its versions, that wait; where a tenant is named, only that one's. */
-  withdraw(tool: string, tenant?: string): DispatchedCall[] {
-    const flights: DispatchedCall[] = [];
+  withdraw(tool: string, tenant?: string): LocalCall[] {
+    const flights: LocalCall[] = [];
     for (const [script, tenants] of this.#lines) {
       if (script.name !== tool) continue;
       for (const line of tenants.values()) {

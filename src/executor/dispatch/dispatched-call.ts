@@ -1,139 +1,74 @@
-import type { DoneMessage, Failure } from "../../base/protocol/messages.ts";
-import type { Job, Reply } from "../executor.ts";
-import type { WorkerConnection } from "./worker-connection.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import type { Job, CallReply } from "../executor.ts";
 
-/** A job between its dispatch and its reply. It is settled once, whatever happens to its workers. */
-export class DispatchedCall {
+/** What a call has used up and written when it ends. */
+type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">;
+
+/** A job between its dispatch and its reply. It settles once, whatever happens to the workers that run it. */
+export abstract class DispatchedCall {
   readonly job: Job;
-  /** The job's number when it was dispatched: a job that is tried again has another one. */
   readonly run: number;
-  lane: WorkerConnection | null = null;
   attempts = 0;
-  /** When it ends whatever happens: for its worker's turn while it waits, and then for its own. */
+  /** When the call ends whatever happens: first its time to wait for a worker, then its time to run. */
   deadlineMs: number;
-  /** Whether it shares its turn with no others: a turn, an isolate or a worker was lost under it. */
-  alone = false;
-  #isolatesLost = 0;
-  #losses = 0;
-  #isLost = false;
-  /** Whether it has asked for something since its last start. */
-  hasAsked = false;
-  /** Log lines of this start, and of all. */
-  #written = 0;
-  #told = 0;
-  #kills = 0;
-  isOver = false;
-  /** The call's clock at its first start, since the epoch: the same again in every further attempt. */
+  /** The call's clock at its first start, since the epoch: the same in every further attempt. */
   nowMs = 0;
-  readonly #adoptedMs: number;
-  /** When it was first sent. */
-  #startMs: number | null = null;
-  /** Hears of the reply before the job does. */
-  onEnd: ((reply: Reply) => void) | null = null;
+  isOver = false;
+  /** Takes the reply before the job does. */
+  onEnd: ((reply: CallReply) => void) | null = null;
+  readonly #dispatchedMs: number;
+  #firstStartMs: number | null = null;
+  /** Log lines handed on so far: each start writes the same ones again. */
+  #logged = 0;
 
   constructor(job: Job, nowMs: number) {
     this.job = job;
     this.run = job.run;
-    this.#adoptedMs = nowMs;
+    this.#dispatchedMs = nowMs;
     this.deadlineMs = nowMs + job.waitMs;
-    // What it was answered elsewhere is answered again, in an order that only a message of its own can hold.
-    this.alone = job.isResumed === true;
   }
 
-  /** It goes to a worker: its own time begins. */
-  start(lane: WorkerConnection, nowMs: number): void {
-    this.lane = lane;
-    this.attempts++;
-    this.#written = 0;
-    this.hasAsked = false;
-    this.deadlineMs = nowMs + this.job.limits.wallMs;
-    if (this.#startMs !== null) return;
-    this.#startMs = nowMs;
-    this.nowMs = this.job.nowMs ?? Date.now();
+  /** The failure with which the call ends at its deadline. */
+  abstract get overdue(): Failure;
+
+  fail(failure: Failure, cpuMs = 0): void {
+    this.settle({ ok: false, failure }, { cpuMs, heapBytes: 0, logs: "", dropped: 0 }, performance.now());
+  }
+
+  protected get hasStarted(): boolean {
+    return this.#firstStartMs !== null;
+  }
+
+  /** Reports the first start; every further one changes nothing. */
+  protected recordStart(nowMs: number): void {
+    if (this.#firstStartMs !== null) return;
+    this.#firstStartMs = nowMs;
     this.job.onStart?.(nowMs, this.nowMs);
   }
 
-  /** It was sent and did not have its turn: that was no attempt, unless it has asked, and it waits again. */
-  takeBack(nowMs: number): void {
-    this.lane = null;
-    // What it was answered is answered again, in an order that only a message of its own can hold.
-    if (this.hasAsked) this.alone = true;
-    else this.attempts--;
-    this.deadlineMs = nowMs + this.job.limits.queueMs;
+  /** Moves the first start to where the executor that ran the call measured it. */
+  protected correctStart(waitedMs: number, latestMs: number): void {
+    if (this.#firstStartMs === null) return;
+    this.#firstStartMs = Math.max(this.#dispatchedMs, Math.min(this.#firstStartMs + waitedMs, latestMs));
   }
 
-  /** Hands on a line as it is written. What earlier starts wrote comes again, and has been told. */
-  log(line: string): void {
-    if (++this.#written <= this.#told) return;
-    this.#told = this.#written;
+  /** Hands on the line with this index, unless an earlier start wrote it. */
+  protected logLine(index: number, line: string): void {
+    if (index < this.#logged) return;
+    this.#logged = index + 1;
     this.job.onLog(line);
   }
 
-  /** Another call ended the isolate that it was in. */
-  loseIsolate(): void {
-    this.#isolatesLost++;
-  }
-
-  /** It lost its executor; answers how often that was nobody's fault that is known. */
-  noteLoss(isInnocent: boolean): number {
-    this.#isLost = true;
-    if (!isInnocent) this.#losses++;
-    return this.#losses;
-  }
-
-  /** Somebody killed its executor during its turn. Once is chance; more often it may be why: what takes too much memory. */
-  noteKilled(): boolean {
-    return ++this.#kills > 1;
-  }
-
-  /** One loss may be bad luck. After the second it shares its isolate with none of the tool's other calls. */
-  get ownIsolate(): boolean {
-    return this.#isolatesLost >= 2;
-  }
-
-  /** It lost its executor: it waits for another, gets all of its time again, and shares no turn any more. */
-  startAgain(nowMs: number): void {
-    this.lane = null;
-    this.alone = true;
-    this.deadlineMs = nowMs + this.job.limits.queueMs;
-  }
-
-  /** Why it ends at its deadline: it may never have run, which is nothing that its tool could mend. */
-  get overdue(): Failure {
-    const { wallMs, queueMs } = this.job.limits;
-    if (this.lane !== null) return { code: "wall_limit", message: `the call took longer than ${wallMs} ms` };
-    const waited = `waited longer than ${queueMs} ms for a worker`;
-    return this.#isLost
-      ? { code: "executor_lost", message: `the call lost its executor and ${waited}` }
-      : { code: "queue_timeout", message: `the call ${waited}` };
-  }
-
-  /** Ends with what the call's only turn came to: `+` and the output's JSON, or a failure. */
-  conclude(outcome: string, failure: Failure | null, cpuMs: number, heapBytes: number, nowMs: number): void {
-    const ended =
-      failure === null ? ({ ok: true, json: outcome.slice(1) } as const) : ({ ok: false, failure } as const);
-    this.#settle(ended, { cpuMs, heapBytes, logs: "", dropped: 0, heard: 0 }, nowMs);
-  }
-
-  finish(done: DoneMessage, failure: Failure | null): void {
-    const ended = failure === null ? ({ ok: true, json: done.payload } as const) : ({ ok: false, failure } as const);
-    this.#settle(ended, done, performance.now());
-  }
-
-  fail(failure: Failure, cpuMs = 0): void {
-    this.#settle({ ok: false, failure }, { cpuMs, heapBytes: 0, logs: "", dropped: 0 }, performance.now());
-  }
-
-  #settle(
-    outcome: Reply["outcome"],
-    { cpuMs, heapBytes, logs, dropped, heard }: Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">,
+  protected settle(
+    outcome: CallReply["outcome"],
+    { cpuMs, heapBytes, logs, dropped, heard }: CallUsage,
     nowMs: number,
   ): void {
     if (this.isOver) return;
     this.isOver = true;
     const { attempts } = this;
-    const startMs = this.#startMs ?? nowMs;
-    const [waitedMs, wallMs] = [startMs - this.#adoptedMs, nowMs - startMs];
+    const startMs = this.#firstStartMs ?? nowMs;
+    const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
     const reply = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard };
     this.onEnd?.(reply);
     this.job.settle(reply);

@@ -7,7 +7,7 @@ import { settleMessage } from "./answer.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
 import type { Job, EmitExecutorEvent } from "../executor.ts";
-import { DispatchedCall } from "./dispatched-call.ts";
+import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
 import { WorkerRegistry } from "./worker-registry.ts";
@@ -36,7 +36,7 @@ export class Dispatcher implements WorkerConnectionListener {
   readonly #nextRun: () => number;
   /** The workers, and what they tell of themselves. */
   readonly roster = new WorkerRegistry();
-  readonly #flights = new Map<number, DispatchedCall>();
+  readonly #flights = new Map<number, LocalCall>();
   readonly #batcher: Batcher;
   readonly #inspector = new Inspector(this.roster.serving);
   readonly #sweep = new DeadlineTimer(() => this.#endOverdue());
@@ -50,11 +50,11 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   run(job: Job): void {
-    this.adopt(new DispatchedCall(job, performance.now()));
+    this.adopt(new LocalCall(job, performance.now()));
   }
 
   /** Takes over a call, a new one or one that another dispatcher gave up. */
-  adopt(flight: DispatchedCall): void {
+  adopt(flight: LocalCall): void {
     if (this.#closed !== null) return flight.fail(this.#closed);
     this.#flights.set(flight.run, flight);
     this.#sweep.keepOn();
@@ -62,8 +62,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** Takes over a call that may have cost another dispatcher its executor: it goes alone, with a new deadline. */
-  adoptSuspect(flight: DispatchedCall): void {
-    flight.noteLoss(false);
+  adoptSuspect(flight: LocalCall): void {
+    flight.recordLoss(false);
     flight.startAgain(performance.now());
     this.adopt(flight);
   }
@@ -85,14 +85,14 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** Takes a call away without settling it: it goes on elsewhere. It must have no lane any more. */
-  release(run: number): DispatchedCall | undefined {
+  release(run: number): LocalCall | undefined {
     const flight = this.#flights.get(run);
     this.#flights.delete(run);
     return flight;
   }
 
   /** Takes away the calls of a tool, or of a tenant's of it, that wait for a worker. */
-  withdraw(tool: string, tenant?: string): DispatchedCall[] {
+  withdraw(tool: string, tenant?: string): LocalCall[] {
     const flights = this.#batcher.withdraw(tool, tenant);
     for (const { run } of flights) this.#flights.delete(run);
     return flights;
@@ -132,7 +132,7 @@ export class Dispatcher implements WorkerConnectionListener {
   restart(run: number, reason: string, isInnocent = false): void {
     const flight = this.#flights.get(run);
     const attempts = flight?.attempts ?? this.#inspector.attempts(run);
-    const losses = flight === undefined ? attempts : flight.noteLoss(isInnocent);
+    const losses = flight === undefined ? attempts : flight.recordLoss(isInnocent);
     const lossesMax = flight === undefined ? INSPECTION_LOSSES_MAX : LOSSES_MAX;
     if (losses >= lossesMax || attempts >= ATTEMPTS_MAX) {
       const message = `the call was started ${attempts} times and lost its executor each time: ${reason}`;
@@ -157,7 +157,7 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#sweep.stop();
   }
 
-  flight(run: number): DispatchedCall | undefined {
+  flight(run: number): LocalCall | undefined {
     return this.#flights.get(run);
   }
 
@@ -198,7 +198,7 @@ export class Dispatcher implements WorkerConnectionListener {
       case "progress":
         return this.#flightOn(lane, message.run)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
-        return this.#flightOn(lane, message.run)?.job.onTimed?.(message.step, message.nowMs);
+        return this.#flightOn(lane, message.run)?.job.replay?.onTimed(message.step, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = lane.load(message.run);
@@ -284,7 +284,7 @@ export class Dispatcher implements WorkerConnectionListener {
     flight.finish(message, failure);
   }
 
-  #flightOn(lane: WorkerConnection, run: number): DispatchedCall | undefined {
+  #flightOn(lane: WorkerConnection, run: number): LocalCall | undefined {
     const flight = this.#flights.get(run);
     return flight?.lane === lane ? flight : undefined;
   }

@@ -1,6 +1,6 @@
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { Batch } from "./batch.ts";
-import type { DispatchedCall } from "./dispatched-call.ts";
+import type { LocalCall } from "./local-call.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
 /** Arguments of all calls of a batch together, in characters. */
@@ -13,7 +13,7 @@ export class ToolQueue {
   readonly script: ToolScript;
   readonly tenant: string;
   readonly pace: TurnTimeEstimate;
-  #flights: DispatchedCall[] = [];
+  #flights: LocalCall[] = [];
   #next = 0;
 
   constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate) {
@@ -22,18 +22,18 @@ export class ToolQueue {
     this.pace = pace;
   }
 
-  add(flight: DispatchedCall): void {
+  add(flight: LocalCall): void {
     this.#flights.push(flight);
   }
 
   /** Puts calls back that were taken and not started. */
-  putBack(flights: readonly DispatchedCall[]): void {
+  putBack(flights: readonly LocalCall[]): void {
     this.#flights = [...flights, ...this.#flights.slice(this.#next)];
     this.#next = 0;
   }
 
   /** Gives up the calls that wait. */
-  clear(): DispatchedCall[] {
+  clear(): LocalCall[] {
     const left = this.#flights.slice(this.#next).filter(({ isOver }) => !isOver);
     this.#flights = [];
     this.#next = 0;
@@ -60,7 +60,7 @@ export class ToolQueue {
   /** The calls that go next, together: only those that are equal in all that their message says once. */
   take(): Batch {
     this.#skip();
-    const flights: DispatchedCall[] = [];
+    const flights: LocalCall[] = [];
     const together = isHardened(this.script) ? this.pace.together : 1;
     let length = 0;
     for (; this.#next < this.#flights.length && flights.length < together; this.#next++) {
@@ -88,7 +88,7 @@ export class ToolQueue {
   }
 }
 
-function mayJoin(flight: DispatchedCall, first: DispatchedCall): boolean {
+function mayJoin(flight: LocalCall, first: LocalCall): boolean {
   if (flight.alone || first.alone || flight.job.stream || first.job.stream) return false;
   return flight.job.limits === first.job.limits;
 }

@@ -10,7 +10,7 @@ import { type Transport, WorkerConnection, type WorkerConnectionListener } from 
 import type { Death } from "./blame.ts";
 import { TurnRecordFile } from "./turn-record-file.ts";
 import { executorFlags } from "./permissions.ts";
-import { withLimits } from "./rlimits.ts";
+import { withExecutorLimits } from "../../base/os/rlimits.ts";
 import { type Sandbox, writeFilter } from "./sandbox.ts";
 
 export interface ChildOptions {
@@ -109,7 +109,7 @@ export class ChildHandle {
     const { filter } = sandbox;
     const filterFd = FIRST_PIPE_FD + workers;
     const node = [process.execPath, ...executorFlags(), childEntry()];
-    const [file = "", ...args] = withLimits(sandbox.wrap(node, filterFd));
+    const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, filterFd));
     const pipes = Array.from({ length: filter === null ? workers : workers + 1 }, () => "pipe" as const);
     using descriptors = new Descriptors(["ignore", "ignore", "pipe", "ipc", this.#mirror?.fd ?? "ignore", ...pipes]);
     return spawn(file, args, { stdio: descriptors.stdio, env: ENVIRONMENT });

@@ -3,7 +3,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Executor, ExecutorStats, Job, Recycling, SandboxMode, EmitExecutorEvent, PoolName } from "../executor.ts";
-import { DispatchedCall } from "../dispatch/dispatched-call.ts";
+import { LocalCall } from "../dispatch/local-call.ts";
 import type { WorkerConnection } from "../dispatch/worker-connection.ts";
 import type { CallOwner } from "../dispatch/work-item.ts";
 import { sumUp } from "../stats.ts";
@@ -61,7 +61,7 @@ export class ProcessExecutor implements Executor {
   }
 
   run(job: Job): void {
-    this.#place(job, () => new DispatchedCall(job, performance.now()));
+    this.#place(job, () => new LocalCall(job, performance.now()));
   }
 
   cancel(run: number, code: ErrorCode, message: string): void {
@@ -159,7 +159,7 @@ export class ProcessExecutor implements Executor {
   }
 
   /** Sends a call where it may run, as a new one or as the one it is already. */
-  #place({ script, tenant }: Job, flight: () => DispatchedCall): void {
+  #place({ script, tenant }: Job, flight: () => LocalCall): void {
     const { name } = script;
     const admission = this.#quarantine.admit(name, tenant);
     switch (admission.kind) {
@@ -206,7 +206,7 @@ export class ProcessExecutor implements Executor {
     const memoryMbOf = (run: number) => roster.subjectOf(Math.abs(run))?.script.memoryMb ?? 0;
     const verdict = judge(death, ward === "quarantine", memoryMbOf);
     const { reason } = verdict;
-    const killed = verdict.killed.filter((run) => dispatcher.flight(run)?.noteKilled() === true);
+    const killed = verdict.killed.filter((run) => dispatcher.flight(run)?.recordKill() === true);
     const [again] = killed;
     // Where nothing else runs it is the call's own doing.
     const isProved = ward === "quarantine" && again !== undefined && killed.length === 1;

@@ -1,31 +1,35 @@
 import { spawn } from "node:child_process";
-import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, sep } from "node:path";
 import type { Writable } from "node:stream";
-import { findBubblewrap, ISOLATION } from "../../base/os/bubblewrap.ts";
+import {
+  bubblewrapArguments,
+  closedIn,
+  collectOutput,
+  findBubblewrap,
+  isLink,
+  readOnly,
+  SandboxProbes,
+} from "../../base/os/bubblewrap.ts";
+import { executorFilter } from "../../base/os/executor-filter.ts";
+import { withExecutorLimits } from "../../base/os/rlimits.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { SandboxMode, SandboxState } from "../executor.ts";
 import { pythonPlace } from "../../tool/runtimes/python/place.ts";
 import { PYTHON_INSIDE, readablePaths } from "./permissions.ts";
-import { withLimits } from "./rlimits.ts";
-import { seccompFilter } from "./seccomp.ts";
 
 const PROBE_MS = 10_000;
 const PROBE_FILTER_FD = 3;
-const OUTPUT_MAX = 4_096;
 
-/** Where systems keep the libraries that Node and isolated-vm are linked to. Nobody's own files are there. */
+/** Folders of the libraries that Node and isolated-vm are linked to. They hold no files of users. */
 const LIBRARIES = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"];
-/** Which library lies where. */
+/** The index of libraries. */
 const LIBRARY_CACHE = "/etc/ld.so.cache";
-/** What Node itself is made of, in the names of the libraries it has loaded: whoever embeds this has others too. */
+/** Node's own libraries among those that this process has loaded: an embedding program loads others too. */
 const LOADED = /\s(\/\S+)\/(?:ld|lib(?:c|m|dl|pthread|atomic|gcc_s|stdc\+\+|node))[-.]\S*$/gm;
 
-/** Node reads its own memory use there. Nothing inside can be written to, also not the empty root around it all. */
-const CLOSED = "--proc /proc --remount-ro /proc --remount-ro / --chdir /";
-
-/** The commands that were seen to work in this process: what has failed may be mended, and is tried again. */
-const known = new Map<string, Promise<SandboxState>>();
+/** Commands that were tried in this process. */
+const probes = new SandboxProbes<SandboxState>(({ kind }) => kind === "bubblewrap");
 
 /**
  * The operating system's walls around executor processes: bubblewrap, where it is installed and works. Node's own
@@ -33,12 +37,11 @@ const known = new Map<string, Promise<SandboxState>>();
  */
 export class Sandbox {
   readonly #mode: SandboxMode;
-  readonly #command: string | null;
+  #command = "";
   #state: SandboxState;
 
   constructor(mode: SandboxMode) {
     this.#mode = mode;
-    this.#command = mode === "off" ? null : findBubblewrap();
     this.#state = { kind: "off", reason: mode === "off" ? "it is turned off" : "it has not been tried yet" };
   }
 
@@ -48,22 +51,29 @@ export class Sandbox {
 
   /** The filter that has to be written to the descriptor named in `wrap`; `null` where there is no sandbox. */
   get filter(): Uint8Array | null {
-    return this.#state.kind === "off" ? null : seccompFilter(process.arch);
+    return this.#state.kind === "off" ? null : executorFilter(process.arch);
   }
 
   /** Finds out whether it works here. Rejects where it is required and does not. */
   async prepare(): Promise<void> {
     if (this.#mode === "off") return;
-    this.#state = await tryOnce(this.#command);
+    const filter = executorFilter(process.arch);
+    const found = findBubblewrap(filter);
+    if ("reason" in found) this.#state = { kind: "off", reason: found.reason };
+    else {
+      const { command } = found;
+      this.#command = command;
+      this.#state = await probes.get(command, () => probe(command, filter));
+    }
     if (this.#mode === "require" && this.#state.kind === "off") {
-      throw new Error(`the sandbox that is required does not work here: ${this.#state.reason}`);
+      throw new Error(`the required sandbox does not work here: ${this.#state.reason}`);
     }
   }
 
   /** A command that runs inside; as it is where there is no sandbox. */
   wrap(command: readonly string[], filterFd: number): readonly string[] {
-    if (this.#state.kind === "off" || this.#command === null) return command;
-    return [this.#command, ...bubblewrapArguments(filterFd), "--", ...command];
+    if (this.#state.kind === "off") return command;
+    return [this.#command, ...bubblewrapArguments(view(), { filterFd }), "--", ...command];
   }
 
   /** What workers inside are told: they see Python elsewhere. */
@@ -75,29 +85,21 @@ export class Sandbox {
 
   /** A command inside that shares the machine's network, so that a debugger can attach: the filter would forbid that. */
   wrapReachable(command: readonly string[]): readonly string[] {
-    if (this.#state.kind === "off" || this.#command === null) return command;
-    return [this.#command, ...ISOLATION, "--share-net", ...mounts(), ...CLOSED.split(" "), "--", ...command];
+    if (this.#state.kind === "off") return command;
+    return [this.#command, ...bubblewrapArguments(view(), { sharesNetwork: true }), "--", ...command];
   }
 }
 
-function tryOnce(command: string | null): Promise<SandboxState> {
-  const off = (reason: string) => Promise.resolve<SandboxState>({ kind: "off", reason });
-  if (process.platform !== "linux") return off(`there is none for ${process.platform}`);
-  if (command === null) return off("bubblewrap is not installed");
-  const filter = seccompFilter(process.arch);
-  if (filter === null) return off(`there is no filter of system calls for ${process.arch}`);
-  const probed = known.get(command) ?? probe(command, filter);
-  known.set(command, probed);
-  void probed.then(({ kind }) => {
-    if (kind === "off") known.delete(command);
-  });
-  return probed;
-}
-
 /** Starts Node as executors are started, to ask nothing but its version. */
-function probe(command: string, filter: Uint8Array): Promise<SandboxState> {
-  const inside = [command, ...bubblewrapArguments(PROBE_FILTER_FD), "--", process.execPath, "--version"];
-  const [file = "", ...args] = withLimits(inside);
+function probe(command: string, filter: Uint8Array | null): Promise<SandboxState> {
+  const inside = [
+    command,
+    ...bubblewrapArguments(view(), { filterFd: PROBE_FILTER_FD }),
+    "--",
+    process.execPath,
+    "--version",
+  ];
+  const [file = "", ...args] = withExecutorLimits(inside);
   return new Promise((resolve) => {
     const child = spawn(file, args, {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
@@ -105,54 +107,45 @@ function probe(command: string, filter: Uint8Array): Promise<SandboxState> {
       timeout: PROBE_MS,
       killSignal: "SIGKILL",
     });
-    const said = { stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"] as const) {
-      child[name]
-        ?.setEncoding("utf8")
-        .on("data", (text: string) => (said[name] = (said[name] + text).slice(-OUTPUT_MAX)));
-    }
+    const output = collectOutput(child);
     writeFilter(child.stdio[PROBE_FILTER_FD], filter);
     child.once("error", (error) => resolve({ kind: "off", reason: error.message }));
     child.once("close", (code, signal) => {
-      if (code === 0 && said.stdout.trim() === process.version) return resolve({ kind: "bubblewrap" });
+      if (code === 0 && output.stdout.trim() === process.version) return resolve({ kind: "bubblewrap" });
       const end = signal === null ? `exit code ${code}` : signal;
-      resolve({ kind: "off", reason: said.stderr.trim().split("\n").at(-1) || `bubblewrap ended with ${end}` });
+      resolve({ kind: "off", reason: output.stderr.trim().split("\n").at(-1) || `bubblewrap ended with ${end}` });
     });
   });
 }
 
 /** Hands the filter over; who ends before reading it says so by ending. */
-export function writeFilter(pipe: unknown, filter: Uint8Array): void {
+export function writeFilter(pipe: unknown, filter: Uint8Array | null): void {
   const writable = pipe as Writable | null | undefined;
   writable?.on("error", () => undefined);
   writable?.end(filter);
 }
 
-function bubblewrapArguments(filterFd: number): string[] {
-  return [...ISOLATION, ...mounts(), ...CLOSED.split(" "), "--seccomp", String(filterFd)];
-}
-
-/** Everything that is there to be seen, and to be read only: Node, its libraries, and what Node itself lets be read. */
-function mounts(): string[] {
+/** The files that are visible inside, all read-only: Node, its libraries, and what Node's own permissions let it read. */
+function view(): readonly string[] {
   const folders = [...LIBRARIES, ...loadedFrom()].filter((folder) => existsSync(folder));
   const shown: string[] = [];
-  const mount: string[] = [];
+  const mounts: string[] = [];
   for (const path of [...folders, process.execPath, ...readablePaths(), LIBRARY_CACHE]) {
     const plain = path.endsWith(sep) ? path.slice(0, -1) : path;
     if (shown.some((above) => `${plain}${sep}`.startsWith(`${above}${sep}`))) continue;
-    if (LIBRARIES.includes(plain) && lstatSync(plain).isSymbolicLink()) {
-      mount.push("--symlink", readlinkSync(plain), plain);
-    } else {
-      mount.push("--ro-bind-try", plain, plain);
+    if (LIBRARIES.includes(plain) && isLink(plain)) mounts.push(...readOnly([plain]));
+    else {
+      mounts.push("--ro-bind-try", plain, plain);
       shown.push(plain);
     }
   }
   const python = pythonPlace();
-  if (python !== null) mount.push("--ro-bind-try", python.cache, PYTHON_INSIDE);
-  return mount;
+  if (python !== null) mounts.push("--ro-bind-try", python.cache, PYTHON_INSIDE);
+  // Node reads its own memory use in `/proc`.
+  return [...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
 }
 
-/** The folders of the libraries that this very Node was started with: not all systems keep them where most do. */
+/** The folders of the libraries that this Node was started with: not all systems have them in the usual places. */
 function loadedFrom(): Set<string> {
   return new Set([...readFileSync("/proc/self/maps", "utf8").matchAll(LOADED)].map(([, folder = ""]) => folder));
 }

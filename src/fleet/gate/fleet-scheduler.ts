@@ -2,14 +2,14 @@ import { valueIn, within } from "../../base/deadline.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { BY_TENANT, BY_TOOL, type Cap, CapBook, type Caps, capsOf, type Claim, type CapEntry } from "./gate-caps.ts";
 import { type ClaimGroup, requestOf } from "./gate-request.ts";
-import { ADMIT, RELEASE, RENEW } from "./gate-script.ts";
+import { type SchedulerScripts, schedulerScripts } from "./gate-script.ts";
 import type { FleetKeys } from "../wire/keys.ts";
+import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { orderKeys, placeOf, type Turn } from "./turn.ts";
 
 /** Claims, or leases, of one run of a script. */
 const CHUNK = 256;
 const REDIS_MS = 2_000;
-const RETRY_MS = 1_000;
 
 /** Where a claim goes in the queue. */
 export interface Place {
@@ -29,6 +29,7 @@ export interface GateAdmission {
 export interface FleetSchedulerOptions extends Caps {
   /** The server's name: no other has it, and it never has another. */
   readonly server: string;
+  readonly timings: FleetTimings;
   /** There may be room for what is held back: all of it is to be handed in again, before what is new. */
   readonly onRoom: () => void;
   /** What waits in the queue is to be given its places anew, for this base: `moveWaiting`. */
@@ -53,6 +54,7 @@ export class FleetScheduler implements AsyncDisposable {
   readonly #options: FleetSchedulerOptions;
   readonly #channel: string;
   readonly #book: CapBook;
+  readonly #scripts: SchedulerScripts;
   /** Leases to end, by their caps; also those of claims that were held, which have none: then only who waits has changed. */
   #ending = new Map<Cap, string[]>();
   #isEnding = false;
@@ -69,6 +71,7 @@ export class FleetScheduler implements AsyncDisposable {
     this.#options = options;
     this.#channel = keys.of("gate", "room", "");
     this.#book = new CapBook(keys, options);
+    this.#scripts = schedulerScripts(options.timings);
     this.#listener = options.perTenant === Infinity && options.perTool === Infinity ? null : this.#listen();
   }
 
@@ -114,7 +117,7 @@ export class FleetScheduler implements AsyncDisposable {
       const byCap = Map.groupBy(leases.slice(at, at + CHUNK), ({ cap }) => cap);
       const args = [...byCap.values()].flatMap((group) => [group.length, ...group.map(({ id }) => id)]);
       const keys = [...orderKeys(this.#keys), ...[...byCap.keys()].map((cap) => cap.leases)];
-      runs.push(RENEW.run(this.#connection.client, keys, [this.#options.server, ...args]));
+      runs.push(this.#scripts.renew.run(this.#connection.client, keys, [this.#options.server, ...args]));
     }
     const renewed = Promise.allSettled(runs).then((results) => {
       this.#isRenewing = false;
@@ -170,7 +173,7 @@ export class FleetScheduler implements AsyncDisposable {
       for (const cap of this.#book.caps()) cap.tries = Infinity;
       this.#tellRoom();
       this.#retryLater();
-    }, RETRY_MS).unref();
+    }, this.#options.timings.retryMs).unref();
   }
 
   #holdAll(entries: readonly CapEntry[]): GateAdmission {
@@ -182,7 +185,7 @@ export class FleetScheduler implements AsyncDisposable {
   async #ask(entries: readonly CapEntry[]): Promise<GateAdmission> {
     const gate = { keys: this.#keys, server: this.#options.server, channel: this.#channel };
     const { groups, keys, args } = requestOf(entries, gate);
-    const asking = ADMIT.run(this.#connection.client, keys, args).catch(() => null);
+    const asking = this.#scripts.admit.run(this.#connection.client, keys, args).catch(() => null);
     const answer = await valueIn(REDIS_MS, asking);
     if (answer === undefined) void this.#undoLate(groups, asking);
     if (!Array.isArray(answer)) return this.#holdAll(entries.filter((entry) => this.#book.has(entry)));
@@ -262,7 +265,7 @@ export class FleetScheduler implements AsyncDisposable {
       const args: (string | number)[] = [this.#options.server, this.#channel];
       for (const [cap, ids] of ending) args.push(cap.limit, cap.waitsSince(), ids.length, ...ids);
       const keys = ending.flatMap(([cap]) => [cap.leases, cap.waits]);
-      await RELEASE.run(this.#connection.client, keys, args).catch(() => undefined);
+      await this.#scripts.release.run(this.#connection.client, keys, args).catch(() => undefined);
     }
     this.#isEnding = false;
   }

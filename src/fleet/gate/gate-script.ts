@@ -1,4 +1,5 @@
 import { Script } from "../../store/redis/script.ts";
+import type { FleetTimings } from "../wire/fleet-timings.ts";
 
 /** By how many rounds one level of priority goes ahead: bounded, so nothing starves. */
 export const LEVEL = 64;
@@ -17,13 +18,6 @@ const MOVING_MS = 60_000;
 /** How long one server has for looking over what waits, before another may. */
 const MOVER_MS = 5_000;
 const ORDER_EXPIRY_MS = 3_600_000;
-/**
- * How long a lease lasts that nobody renews. Machines go on with the calls of a server that is lost until they are certain of that,
- * about 16 s later (`SEEN_MS` of members and `GONE_MS` of owners), and until then those take up their room.
- */
-export const LEASE_MS = 20_000;
-/** How long a server keeps its turn at a cap without asking again. It asks every second. */
-const WAITER_MS = 3_500;
 
 /** One command for many values, in parts: Lua's stack is bounded. */
 const MANY = `
@@ -71,8 +65,8 @@ local function waitersAt(waits, nowMs)
   return waiters
 end
 local function wait(waits, server, since, nowMs)
-  call('HSET', waits, server, string.format('%.0f:%.0f', since, nowMs + ${WAITER_MS}))
-  call('PEXPIRE', waits, ${WAITER_MS})
+  call('HSET', waits, server, string.format('%.0f:%.0f', since, nowMs + waiterMs))
+  call('PEXPIRE', waits, waiterMs)
 end
 `;
 
@@ -84,7 +78,7 @@ end
  * Answers base, whether to move what waits, the time; for each group its first tag, and for each claim its tag, as text, or as a number
  * which caps hold it now.
  */
-export const ADMIT = new Script(`${ORDER}${TELL}${MANY}
+const ADMIT = `${ORDER}${TELL}${MANY}
 local server, channel, capCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local at = 3
 local caps = {}
@@ -108,7 +102,7 @@ local function hasRoom(cap, since)
   return free >= 1
 end
 local function lease(cap, id)
-  cap.added[#cap.added + 1] = nowMs + ${LEASE_MS}
+  cap.added[#cap.added + 1] = nowMs + leaseMs
   cap.added[#cap.added + 1] = server .. ':' .. id
   cap.free = cap.free - 1
 end
@@ -144,7 +138,7 @@ for i = at + 1, #ARGV, width do
 end
 for _, cap in ipairs(caps) do
   many('ZADD', cap.leases, cap.added)
-  if #cap.added > 0 then call('PEXPIRE', cap.leases, ${LEASE_MS}) end
+  if #cap.added > 0 then call('PEXPIRE', cap.leases, leaseMs) end
   if cap.since then wait(cap.waits, server, cap.since, nowMs)
   elseif cap.mine then call('HDEL', cap.waits, server) end
   if cap.mine and cap.free > 0 and #cap.others > 0 and (cap.since or math.huge) > cap.mine then
@@ -167,11 +161,11 @@ end
 answer[1] = text(base)
 keep()
 return answer
-`);
+`;
 
 /** KEYS: for each cap its leases and who waits. ARGV: server, channel; for each cap its limit, since when this server waits
  * there from now on (`now`: as before, or from now on; `none`: no more), how many leases end, and whose. */
-export const RELEASE = new Script(`
+const RELEASE = `
 local call = redis.call
 local clock = call('TIME')
 local nowMs = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
@@ -193,28 +187,28 @@ for i = 1, #KEYS, 2 do
     tell(channel, leases, limit - call('ZCARD', leases), waiters, '')
   end
 end
-`);
+`;
 
 /** KEYS: the order's two, then the leases of each cap. ARGV: server; for each cap how many leases, and whose. Answers the base where
  * this server is to look over what waits. Leases that Redis has lost are there again. */
-export const RENEW = new Script(`${ORDER}${MANY}
+const RENEW = `${ORDER}${MANY}
 local at = 2
 for i = 3, #KEYS do
   local count = tonumber(ARGV[at])
   local kept = {}
   for k = at + 1, at + count do
-    kept[#kept + 1] = nowMs + ${LEASE_MS}
+    kept[#kept + 1] = nowMs + leaseMs
     kept[#kept + 1] = ARGV[1] .. ':' .. ARGV[k]
   end
   many('ZADD', KEYS[i], kept)
-  call('PEXPIRE', KEYS[i], ${LEASE_MS})
+  call('PEXPIRE', KEYS[i], leaseMs)
   at = at + 1 + count
 end
 keep()
 if nowMs - (tonumber(state[3]) or 0) > ${MOVING_MS} or nowMs < (tonumber(state[4]) or 0) then return false end
 call('HSET', KEYS[1], 'mover', nowMs + ${MOVER_MS})
 return text(base)
-`);
+`;
 
 /**
  * KEYS: the order's two. ARGV: for each job that was taken the least that the virtual time has come to. It also goes on by a share of a
@@ -228,3 +222,16 @@ call('HSET', KEYS[1], 'v', text(v))
 call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(v))
 keep()
 `);
+
+/** The scripts of a fleet's order and caps. `leaseMs` and `waiterMs` in them are the timings of these names. */
+export interface SchedulerScripts {
+  readonly admit: Script;
+  readonly release: Script;
+  readonly renew: Script;
+}
+
+export function schedulerScripts({ leaseMs, waiterMs }: FleetTimings): SchedulerScripts {
+  const lifetimes = `local leaseMs, waiterMs = ${Math.ceil(leaseMs)}, ${Math.ceil(waiterMs)}`;
+  const scriptOf = (text: string): Script => new Script(`${lifetimes}${text}`);
+  return { admit: scriptOf(ADMIT), release: scriptOf(RELEASE), renew: scriptOf(RENEW) };
+}

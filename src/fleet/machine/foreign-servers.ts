@@ -1,7 +1,5 @@
 import { countForeignServers, foreignWords, type MemberOptions } from "../wire/members.ts";
 
-const LOOK_MS = 5_000;
-
 /** Looks for servers that a machine cannot understand, which nobody would notice otherwise: their jobs go past it. */
 export class ForeignServers {
   readonly #options: MemberOptions;
@@ -15,7 +13,7 @@ export class ForeignServers {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.#look(), LOOK_MS);
+    this.#timer ??= setInterval(() => void this.#look(), this.#options.timings.foreignMs);
     void this.#look();
   }
 

@@ -1,15 +1,14 @@
 import { Queue } from "bullmq";
 import type { Fleet } from "../wire/fleet.ts";
 
-/** A job whose machine has not said for so long that it still has it is another's to take. */
-export const LOCK_MS = 5_000;
-
 /** Says of jobs that this machine still has them, where nothing long can be before it. */
 export class JobLocks {
   readonly #queue: Queue;
+  readonly #lockMs: number;
 
   constructor(fleet: Fleet, protocol: number) {
-    const { pulse, keys } = fleet;
+    const { pulse, keys, timings } = fleet;
+    this.#lockMs = Math.ceil(timings.lockMs);
     const name = fleet.queueOf(protocol);
     this.#queue = new Queue(name, { connection: pulse.client, prefix: keys.prefix, skipMetasUpdate: true });
     // What is wrong with the connection is seen by whoever needs it.
@@ -18,7 +17,7 @@ export class JobLocks {
 
   /** `tokens`: with which each of them was taken. Answers which are not this machine's any more. Rejects where Redis does not say. */
   extend(ids: readonly string[], tokens: readonly string[]): Promise<readonly string[]> {
-    return this.#queue.backend.extendLocks([...ids], [...tokens], LOCK_MS);
+    return this.#queue.backend.extendLocks([...ids], [...tokens], this.#lockMs);
   }
 
   close(): Promise<void> {

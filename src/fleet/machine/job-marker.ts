@@ -2,9 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
-/** How long one read waits. */
-const BLOCK_S = 2;
-const BLOCK_MS = BLOCK_S * 1_000;
 /** So much later nothing comes of it any more. */
 const LATE_MS = 1_000;
 const PAUSE_MS = 200;
@@ -16,21 +13,24 @@ const PAUSE_MS = 200;
 export class JobMarker implements AsyncDisposable {
   readonly #connection: RedisConnection;
   readonly #key: string;
+  /** How long one read waits. */
+  readonly #blockMs: number;
   #closing: Promise<void> | null = null;
 
   /** A read that waits holds its connection, so that is one of its own. */
-  constructor(connection: RedisConnection, key: string) {
+  constructor(connection: RedisConnection, key: string, blockMs: number) {
     this.#connection = connection.another("marker", { resends: false });
     this.#key = key;
+    this.#blockMs = blockMs;
   }
 
   /** Resolves when there may be a job, and after a while in any case. Never rejects. */
   async wait(): Promise<void> {
-    if (this.#closing !== null || !(await this.#connection.ready(BLOCK_MS))) return;
+    if (this.#closing !== null || !(await this.#connection.ready(this.#blockMs))) return;
     const answer = await answerOf(
       this.#connection,
-      (client) => client.bzpopmin(this.#key, BLOCK_S),
-      BLOCK_MS + LATE_MS,
+      (client) => client.bzpopmin(this.#key, this.#blockMs / 1_000),
+      this.#blockMs + LATE_MS,
     );
     // What is refused is refused at once.
     if (answer === undefined && this.#closing === null) await delay(PAUSE_MS);

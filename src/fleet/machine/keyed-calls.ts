@@ -1,10 +1,9 @@
 import { type OrphanResult, writeOrphan } from "../wire/orphan-result.ts";
 import type { RedisLedger } from "../../store/calls/redis-ledger.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
+import type { FleetTimings } from "../wire/fleet-timings.ts";
 import type { MachineLogger } from "./machine-log.ts";
 
-/** A server that is there so long after a call's end has heard of it. */
-const HEARD_MS = 8_000;
 /** Calls that are kept, and what all of their ends may come to. */
 const KEPT_MAX = 100_000;
 const ENDS_MAX_BYTES = 64 * 1024 * 1024;
@@ -41,11 +40,14 @@ export class KeyedCalls {
   readonly #logger: MachineLogger | undefined;
   /** Those that have ended stand in the order of their ends. */
   readonly #kept = new Map<KeptCall, Kept>();
+  /** A server that is there so long after a call's end has heard of it. */
+  readonly #acknowledgedMs: number;
   #endsBytes = 0;
 
-  constructor(ledger: RedisLedger, logger: MachineLogger | undefined) {
+  constructor(ledger: RedisLedger, logger: MachineLogger | undefined, { acknowledgedMs }: FleetTimings) {
     this.#ledger = ledger;
     this.#logger = logger;
+    this.#acknowledgedMs = acknowledgedMs;
   }
 
   /** Servers that are to be watched. */
@@ -94,7 +96,8 @@ export class KeyedCalls {
     const missing = new Set(servers.filter((server) => !there.has(server)));
     for (const [call, kept] of this.#kept) {
       if (missing.has(kept.server)) void this.#carry(kept);
-      else if (there.has(kept.server) && kept.end !== null && nowMs - kept.end.ms > HEARD_MS) this.#forget(call);
+      else if (there.has(kept.server) && kept.end !== null && nowMs - kept.end.ms > this.#acknowledgedMs)
+        this.#forget(call);
     }
   }
 

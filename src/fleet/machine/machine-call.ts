@@ -1,5 +1,12 @@
 import { ERRORS } from "../../base/errors.ts";
-import type { CapabilityResponse, Diverged, CapabilityCall, Job, Reply } from "../../executor/executor.ts";
+import type {
+  CallReply,
+  CapabilityCall,
+  CapabilityResponse,
+  Diverged,
+  Job,
+  JobReplay,
+} from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
@@ -44,7 +51,7 @@ interface OpenAsk {
 }
 
 /** A call of a server as this machine's executor takes it: what it asks, its server answers. */
-export class MachineCall implements Job {
+export class MachineCall implements Job, JobReplay {
   /** Its number here. */
   readonly run: number;
   readonly script: ToolScript;
@@ -96,6 +103,10 @@ export class MachineCall implements Job {
 
   get nowMs(): number {
     return this.data.nowMs;
+  }
+
+  get replay(): JobReplay {
+    return this;
   }
 
   get stream(): boolean {
@@ -179,7 +190,7 @@ export class MachineCall implements Job {
     this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
   }
 
-  settle(reply: Reply): void {
+  settle(reply: CallReply): void {
     if (this.isOver) return;
     // What still waits is in the reply as well, unless it was cut off.
     if (reply.logs === "") this.#lines?.sendRest();
@@ -209,7 +220,7 @@ export class MachineCall implements Job {
   }
 
   /** What others may be told of it: nothing where only its server could know which of its effects there were. */
-  #endOf(reply: Reply): CallEnd | null {
+  #endOf(reply: CallReply): CallEnd | null {
     if (this.kept === null) return null;
     const { outcome } = reply;
     const { hasAsked } = this.#heard;

@@ -10,8 +10,6 @@ import type { Puller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-/** How long a server may take to say what has to be known of a job that another machine had begun. */
-const RESUME_MS = 10_000;
 const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not get the tool's code" };
 
 /** What a job needs of its machine. */
@@ -22,6 +20,8 @@ export interface JobHost {
   /** Where the machine knows the ledger. */
   readonly keyed: KeyedCalls | undefined;
   nextRun(): number;
+  /** Time in which a server must say what has to be known of a job that another machine had begun. */
+  readonly answerMs: number;
   /** One object for the same limits: only calls that have the same may go together. */
   limits(limits: FleetLimits): FleetLimits;
   send(server: string, message: MachineMessage): void;
@@ -188,7 +188,7 @@ export class MachineJob implements MachineCallHost {
   }
 
   async #leave(): Promise<ReadonlyMap<number, Resumption>> {
-    const calls = (await valueIn(RESUME_MS, this.#resumed.promise)) ?? [];
+    const calls = (await valueIn(this.#host.answerMs, this.#resumed.promise)) ?? [];
     return new Map(calls.map((call) => [call.run, call]));
   }
 

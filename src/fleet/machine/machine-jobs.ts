@@ -17,12 +17,9 @@ import type { Puller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-/** A job whose server cannot be seen is looked at again so often, and so many times, before it is dropped. */
-const UNSEEN_MS = 1_000;
+/** How often the server of a new job is looked for before the job is dropped. */
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
-/** How often asks that have no answer are looked at. */
-const ASKS_MS = 2_000;
 const SERVERS_MAX = 10_000;
 /** The fleet's order hears of jobs that are taken within so long together. */
 const TURNS_MS = 5;
@@ -57,12 +54,13 @@ export class MachineJobs {
   /** What servers speak, as their jobs have said. */
   readonly #protocols = new BoundedCache<number>(SERVERS_MAX);
   readonly #idle = new Set<() => void>();
-  readonly #repeating = setInterval(() => this.#repeatAsks(), ASKS_MS);
+  readonly #repeating: NodeJS.Timeout;
   #turns: Turn[] = [];
   #isDraining = false;
 
   constructor(host: JobsHost) {
     this.#host = host;
+    this.#repeating = setInterval(() => this.#repeatAsks(), host.fleet.timings.repeatMs);
     this.#owners = new ServerMonitor(host.fleet.members, {
       watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
       onLook: (servers, there) => host.keyed?.look(servers, there),
@@ -115,6 +113,7 @@ export class MachineJobs {
       { bull, token, data, puller },
       {
         ...this.#host,
+        answerMs: this.#host.fleet.timings.answerMs,
         send: (server, message) => this.#host.send(server, message),
         note: (server, message) => this.#host.note(server, message),
         limits: (limits) => this.#limits.getOrMake(JSON.stringify(limits), () => limits),
@@ -184,7 +183,7 @@ export class MachineJobs {
       if (isThere === true) return true;
       // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
       if (this.#owners.isGone(server)) return false;
-      await delay(UNSEEN_MS);
+      await delay(this.#host.fleet.timings.lookMs);
     }
     if (isThere === false) this.#owners.noteGone(server);
     return isThere;

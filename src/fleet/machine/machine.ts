@@ -10,7 +10,7 @@ import { MessageOutbox } from "../wire/mailbox.ts";
 import { Heartbeat } from "../wire/members.ts";
 import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../wire/messages.ts";
 import { readServerMessage } from "../wire/read-message.ts";
-import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
+import { openTextStore, readBucketCredentials, requireSigner } from "../texts/open-store.ts";
 import { TextReader } from "../texts/texts.ts";
 import type { RedisLedgerOptions } from "../../store/calls/ledger.ts";
 import { RedisLedger } from "../../store/calls/redis-ledger.ts";
@@ -67,6 +67,7 @@ export interface Machine extends AsyncDisposable {
  * cannot be used; with a `TypeError` where an option is wrong.
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
+  await requireSigner(options.store);
   return FleetMachine.start(options, await bundlePrelude());
 }
 
@@ -93,7 +94,7 @@ class FleetMachine implements Machine {
     executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor,
   ) {
     const fleet = new Fleet(options, "machine");
-    const { connection, bulk, keys, seal, payloads, id } = fleet;
+    const { connection, bulk, keys, seal, payloads, id, timings } = fleet;
     this.#fleet = fleet;
     this.#slots = new Slots(options.slots);
     this.#metrics = new MachineMetrics(() => this.stats(), options.registry);
@@ -114,6 +115,7 @@ class FleetMachine implements Machine {
     this.#inbox = new Inbox({
       ...mail,
       protocols,
+      timings,
       read: readServerMessage,
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.note(why),
@@ -130,9 +132,10 @@ class FleetMachine implements Machine {
       texts: new TextReader({ connection: bulk, keys, seal, store }),
       send: (server, message) => this.#outbox.send(server, message),
       onForget: (key) => this.#executor.forget(key),
+      answerMs: timings.answerMs,
     });
     const { ledger, logger } = options;
-    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger);
+    this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger, timings);
     this.#jobs = new MachineJobs({
       fleet,
       executor: this.#executor,

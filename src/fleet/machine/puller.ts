@@ -5,13 +5,11 @@ import type { Fleet } from "../wire/fleet.ts";
 import { QueueKeeper } from "../wire/queue-keeper.ts";
 import { answerOf } from "../../store/redis/reply.ts";
 import { packedOf } from "./job-data.ts";
-import { JobLocks, LOCK_MS } from "./job-locks.ts";
+import { JobLocks } from "./job-locks.ts";
 import { JobMarker } from "./job-marker.ts";
 import { JobWorker } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
-const RENEW_MS = 1_500;
-const STALLED_MS = 2_000;
 /** How often a job may be taken up from a lost machine; its server gives up on it before. */
 const STALLED_MAX = 100;
 const PAUSE_MS = 200;
@@ -43,6 +41,7 @@ export class Puller {
 
   constructor(options: PullerOptions) {
     const { fleet, protocol } = options;
+    const { timings } = fleet;
     this.#options = options;
     // BullMQ's own loop has a fixed number of places; ours come back while calls wait for their server.
     this.#worker = new JobWorker(fleet.queueOf(protocol), null, {
@@ -50,8 +49,8 @@ export class Puller {
       prefix: fleet.keys.prefix,
       name: fleet.id,
       autorun: false,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_MS,
+      lockDuration: Math.ceil(timings.lockMs),
+      stalledInterval: timings.stalledMs,
       maxStalledCount: STALLED_MAX,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
@@ -59,9 +58,9 @@ export class Puller {
     // What is wrong with the connection is seen by whoever needs it.
     this.#worker.on("error", () => undefined);
     this.#locks = new JobLocks(fleet, protocol);
-    this.#marker = new JobMarker(fleet.connection, this.#worker.toKey("marker"));
+    this.#marker = new JobMarker(fleet.connection, this.#worker.toKey("marker"), timings.blockMs);
     this.#keeper = new QueueKeeper(fleet, protocol);
-    this.#renewing = setInterval(() => this.#renew(), RENEW_MS);
+    this.#renewing = setInterval(() => this.#renew(), timings.lockRenewMs);
   }
 
   start(): void {

@@ -1,14 +1,8 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
+import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { type MemberOptions, readServers } from "../wire/members.ts";
 
-const LOOK_MS = 1_000;
-/** A server is gone that is missing for so long, while Redis answers: it may only have lost its connection. */
-const GONE_MS = 10_000;
-/** What was seen so lately is there. */
-const FRESH_MS = 3_000;
 const SERVERS_MAX = 10_000;
-/** How long one is known to be gone. */
-const GONE_FOR_MS = 60_000;
 
 /** What is done about servers. */
 export interface ServerMonitorHost {
@@ -22,6 +16,7 @@ export interface ServerMonitorHost {
 /** The servers whose calls a machine runs. */
 export class ServerMonitor {
   readonly #options: MemberOptions;
+  readonly #timings: FleetTimings;
   readonly #host: ServerMonitorHost;
   readonly #seenMs = new BoundedCache<number>(SERVERS_MAX);
   readonly #goneUntilMs = new BoundedCache<number>(SERVERS_MAX);
@@ -30,8 +25,9 @@ export class ServerMonitor {
 
   constructor(options: MemberOptions, host: ServerMonitorHost) {
     this.#options = options;
+    this.#timings = options.timings;
     this.#host = host;
-    this.#timer = setInterval(() => void this.#look(), LOOK_MS);
+    this.#timer = setInterval(() => void this.#look(), this.#timings.lookMs);
   }
 
   close(): void {
@@ -44,13 +40,13 @@ export class ServerMonitor {
   }
 
   noteGone(server: string): void {
-    this.#goneUntilMs.set(server, performance.now() + GONE_FOR_MS);
+    this.#goneUntilMs.set(server, performance.now() + this.#timings.goneForMs);
   }
 
   /** Whether a server is there whose job has come. `null` where nobody can say. */
   async isThere(server: string): Promise<boolean | null> {
     const seenMs = this.#seenMs.get(server);
-    if (seenMs !== undefined && performance.now() - seenMs < FRESH_MS) return true;
+    if (seenMs !== undefined && performance.now() - seenMs < this.#timings.freshMs) return true;
     const there = await readServers(this.#options, [server]);
     if (there === null) return null;
     if (there.has(server)) this.#note(server);
@@ -62,15 +58,15 @@ export class ServerMonitor {
     const there = await readServers(this.#options, servers);
     const nowMs = performance.now();
     // While Redis was away nobody could be seen, so that time counts for nobody.
-    const blindMs = nowMs - this.#lookedMs > 2 * LOOK_MS ? nowMs - this.#lookedMs : 0;
+    const blindMs = nowMs - this.#lookedMs > 2 * this.#timings.lookMs ? nowMs - this.#lookedMs : 0;
     if (there === null) return;
     this.#lookedMs = nowMs;
     this.#host.onLook(servers, there);
     for (const server of servers) {
       if (there.has(server)) this.#note(server);
       // One that was never seen is missed from now on, and is not fresh.
-      else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs - FRESH_MS) + blindMs);
-      if (nowMs - (this.#seenMs.get(server) ?? nowMs) < GONE_MS) continue;
+      else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs - this.#timings.freshMs) + blindMs);
+      if (nowMs - (this.#seenMs.get(server) ?? nowMs) < this.#timings.goneMs) continue;
       this.#seenMs.delete(server);
       this.noteGone(server);
       this.#host.onGone(server);

@@ -6,7 +6,6 @@ import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
 
 /** Tools that are kept ready. */
 const SCRIPTS_MAX = 1_024;
-const ANSWER_MS = 10_000;
 /** How often a text is fetched that its server has published again: Redis may lose it more than once. */
 const TRIES_MAX = 4;
 
@@ -14,6 +13,8 @@ export interface ToolScriptsOptions {
   readonly texts: TextReader;
   /** Says something to a server. */
   readonly send: (server: string, message: MachineMessage) => void;
+  /** Time in which a server must say what is needed of a tool. */
+  readonly answerMs: number;
   /** A tool is not used any more. */
   readonly onForget: (key: string) => void;
 }
@@ -118,7 +119,7 @@ export class ToolScripts {
     const timer = setTimeout(() => {
       end();
       reject(new Error("the server did not answer in time"));
-    }, ANSWER_MS);
+    }, this.#options.answerMs);
     const answer: Need["answer"] = (message) => {
       end();
       resolve(message);

@@ -4,7 +4,8 @@ import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts
 import { readLines } from "../wire/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, Diverged, Job, Reply } from "../../executor/executor.ts";
+import type { CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
+import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** A worker lets through what is just too much, so that its tool is told. */
@@ -13,56 +14,36 @@ const ARGS_MORE = 1024 * 1024;
 /** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
 const LATE_MS = 2_000;
 
-/** A call between its dispatch and its reply, wherever in the fleet it is. It is settled once. */
-export class FleetCall {
-  readonly job: Job;
-  readonly run: number;
-  /** The call's clock at its start, since the epoch: the same wherever and however often it starts. */
-  readonly nowMs: number;
+/** A call that a machine of the fleet runs. */
+export class FleetCall extends DispatchedCall {
   readonly isInspection: boolean;
-  readonly #sinceMs: number;
-  deadlineMs: number;
-  /** What brings it to a machine, once it is sent. */
+  /** The message that carries it to a machine, once it is sent. */
   carrier: FleetJob | null = null;
-  /** Starts on machines that it has left, and all so far. */
+  /** Starts on machines that it has left. */
   #before = 0;
-  #attempts = 0;
   #losses = 0;
   #asked = 0;
-  /** What this start was answered, by step. */
+  /** Responses of this start, by step. */
   #answers: Map<number, Promise<CapabilityResponse | Diverged>> | null = null;
   #answering = 0;
-  /** Log lines that were told: each start writes the same ones. */
-  #told = 0;
-  #startMs: number | null = null;
-  isOver = false;
 
   constructor(job: Job, nowMs: number, isInspection = false) {
-    this.job = job;
-    this.run = job.run;
+    super(job, nowMs);
     this.isInspection = isInspection;
-    this.nowMs = job.nowMs ?? Date.now();
-    this.#sinceMs = nowMs;
-    this.deadlineMs = nowMs + job.waitMs;
+    this.nowMs = job.replay?.nowMs ?? Date.now();
   }
 
   /** Only of one that is sent for the first time: of another nobody but its server knows what it has done. */
   get ticket(): LedgerClaim | undefined {
-    return this.#losses === 0 ? this.job.ticket : undefined;
-  }
-
-  get attempts(): number {
-    return this.#attempts;
+    return this.#losses === 0 ? this.job.fleet?.ticket : undefined;
   }
 
   /** A machine has it: its own time begins, and that for which it may wait there. */
   take(nowMs: number): void {
-    this.#before = this.#attempts;
-    this.#attempts++;
+    this.#before = this.attempts;
+    this.attempts++;
     this.giveTime(nowMs);
-    if (this.#startMs !== null) return;
-    this.#startMs = nowMs;
-    this.job.onStart?.(nowMs, this.nowMs);
+    this.recordStart(nowMs);
   }
 
   /** A machine has it, from now on as far as anybody knows. */
@@ -79,12 +60,12 @@ export class FleetCall {
 
   /** What another machine has to know of it. */
   get resumption(): Resumption {
-    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.plan?.() ?? "" };
+    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.replay?.plan() ?? "" };
   }
 
   /** Its machine lost the executor that ran it, and starts it again there. */
   restart(attempts: number): void {
-    this.#attempts = this.#before + attempts + 1;
+    this.attempts = this.#before + attempts + 1;
     this.job.onRestart?.(this.#before + attempts);
   }
 
@@ -100,7 +81,7 @@ export class FleetCall {
     const known = this.#answers.get(step);
     if (known !== undefined) return known;
     this.#asked = Math.max(this.#asked, step);
-    this.#attempts = Math.max(this.#attempts, attempt);
+    this.attempts = Math.max(this.attempts, attempt);
     const more = heard === undefined ? {} : { heard };
     const answer = this.job.ask({ step, attempt, nowMs, ...more, capability, method, args });
     this.#answers.set(step, answer);
@@ -109,11 +90,7 @@ export class FleetCall {
 
   /** Lines from that with this number on. What earlier starts wrote comes again, and has been told. */
   log(at: number, lines: readonly string[]): void {
-    for (const [nth, line] of lines.entries()) {
-      if (at + nth < this.#told) continue;
-      this.#told = at + nth + 1;
-      this.job.onLog(line);
-    }
+    for (const [nth, line] of lines.entries()) this.logLine(at + nth, line);
   }
 
   progress(payload: string): void {
@@ -126,7 +103,6 @@ export class FleetCall {
     return step > capabilityCalls + CONTINUATIONS_MAX + ONE_MORE || args.length > 2 * capabilityBytes + ARGS_MORE;
   }
 
-  /** Why it ends at its deadline. */
   get overdue(): Failure {
     const { queueMs } = this.job.limits;
     const waited = `waited longer than ${queueMs} ms for a worker machine`;
@@ -145,28 +121,9 @@ export class FleetCall {
     const { cpuMs, heapBytes, logs, dropped, heard, waitedMs, wallMs } = reply;
     // What it wrote last may have waited on its machine.
     if (this.job.stream) this.log(0, readLines(logs));
-    this.#attempts = this.#before + reply.attempts;
+    this.attempts = this.#before + reply.attempts;
     // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
-    if (this.#startMs !== null) {
-      this.#startMs = Math.max(this.#sinceMs, Math.min(this.#startMs + waitedMs, nowMs - wallMs));
-    }
-    this.#settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
-  }
-
-  fail(failure: Failure): void {
-    const nothing = { cpuMs: 0, heapBytes: 0, logs: "", dropped: 0, heard: undefined };
-    this.#settle({ ok: false, failure }, nothing, performance.now());
-  }
-
-  #settle(
-    outcome: Reply["outcome"],
-    used: Pick<Reply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">,
-    nowMs: number,
-  ): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    const startMs = this.#startMs ?? nowMs;
-    const [waitedMs, wallMs] = [startMs - this.#sinceMs, nowMs - startMs];
-    this.job.settle({ outcome, ...used, waitedMs, wallMs, attempts: this.#attempts });
+    this.correctStart(waitedMs, nowMs - wallMs);
+    this.settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
   }
 }

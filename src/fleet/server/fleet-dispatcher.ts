@@ -102,7 +102,7 @@ export class FleetDispatcher {
       case "progress":
         return call.progress(message.payload);
       case "timed":
-        return call.job.onTimed?.(message.step, message.nowMs);
+        return call.job.replay?.onTimed(message.step, message.nowMs);
       case "restart":
         this.#tellRestart(call, call.attempts);
         return call.restart(message.attempts);

@@ -28,7 +28,7 @@ export function inspectionJob(run: number, script: ToolScript, resolve: (inspect
     args: "null",
     limits: LIMITS,
     // Calls without a tenant are of the same one, and a server that starts is not to wait for all of them.
-    priority: LEVELS,
+    fleet: { priority: LEVELS },
     waitMs: LIMITS.queueMs,
     stream: false,
     ask: (): Promise<Diverged> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),

@@ -2,7 +2,6 @@ import { type MemberOptions, readMachines } from "../wire/members.ts";
 import type { MachineInfo } from "../wire/messages.ts";
 import type { MachineState } from "../../executor/fleet-state.ts";
 
-const LOOK_MS = 1_000;
 /** A machine is gone that is missing so often in a row: once may be a Redis that has just started again. */
 const MISSED_MAX = 2;
 
@@ -35,7 +34,7 @@ export class MachineDirectory {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.look(), LOOK_MS);
+    this.#timer ??= setInterval(() => void this.look(), this.#options.timings.lookMs);
   }
 
   close(): void {

@@ -2,9 +2,6 @@ import { answerOf } from "../../store/redis/reply.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
-/** A job of which nothing was heard for so long is looked for, and again after as long. */
-const SILENT_MS = 3_000;
-const LOOK_EVERY_MS = 1_000;
 const JOBS_MAX = 1_000;
 
 /**
@@ -33,11 +30,12 @@ export class MissingJobs {
   }
 
   look(jobs: Iterable<FleetJob>, nowMs: number): void {
-    if (nowMs - this.#lookedMs < LOOK_EVERY_MS) return;
+    const { lookMs, silentMs } = this.#fleet.timings;
+    if (nowMs - this.#lookedMs < lookMs) return;
     this.#lookedMs = nowMs;
     const silent: FleetJob[] = [];
     for (const job of jobs) {
-      if (nowMs - job.seenMs >= SILENT_MS && silent.length < JOBS_MAX) silent.push(job);
+      if (nowMs - job.seenMs >= silentMs && silent.length < JOBS_MAX) silent.push(job);
     }
     if (silent.length > 0 && !this.#isLooking) void this.#find(silent);
   }

@@ -4,6 +4,7 @@ import { valueIn, within } from "../../base/deadline.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import { Fleet } from "../wire/fleet.ts";
 import { DamageReport } from "../wire/damage.ts";
+import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { FleetScheduler } from "../gate/fleet-scheduler.ts";
 import { Inbox } from "../wire/inbox.ts";
 import { MessageOutbox } from "../wire/mailbox.ts";
@@ -33,7 +34,6 @@ import { Sender } from "./sender.ts";
 /** How long a server waits for its fleet to have a machine when it starts. */
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
-const RENEW_MS = 2_000;
 const EVENTS_MAX = 100;
 const CLOSE_MS = 2_000;
 
@@ -44,6 +44,7 @@ export interface QueueOptions extends ResolvedFleetOptions {
   /** Caps of the whole fleet; `Infinity` for none. */
   readonly perTool: number;
   readonly perTenant: number;
+  readonly timings?: FleetTimings;
   /** Which version of the fleet's protocol to speak. Default: the newest. */
   readonly protocol?: number;
 }
@@ -77,7 +78,7 @@ export class QueueExecutor implements Executor {
     const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, tell } = options;
     this.#options = options;
     this.#fleet = new Fleet(options, "server");
-    const { connection, bulk, keys, seal, payloads, id } = this.#fleet;
+    const { connection, bulk, keys, seal, payloads, id, timings } = this.#fleet;
     this.#queue = new Queue(this.#fleet.queueOf(protocol), {
       connection: connection.client,
       prefix: keys.prefix,
@@ -89,6 +90,7 @@ export class QueueExecutor implements Executor {
     this.#queue.on("error", () => undefined);
     this.#gate = new FleetScheduler(connection, keys, {
       server: id,
+      timings,
       perTool,
       perTenant,
       onRoom: () => this.#sender.tryHeld(),
@@ -101,6 +103,7 @@ export class QueueExecutor implements Executor {
     this.#inbox = new Inbox({
       ...mail,
       protocols: [protocol],
+      timings,
       read: readMachineMessage,
       onMessage: (from, message) => this.#onMessage(from, message),
       onDamage: (why) => damage.note(why),
@@ -156,7 +159,7 @@ export class QueueExecutor implements Executor {
     this.#inbox.start();
     this.#roll.start();
     this.#keeper.start();
-    this.#renewing = setInterval(() => void this.#gate.renew(), RENEW_MS);
+    this.#renewing = setInterval(() => void this.#gate.renew(), this.#fleet.timings.leaseRenewMs);
     const untilMs = performance.now() + MACHINE_MS;
     while (this.#closed === null && this.#roll.serving.length === 0) {
       await this.#roll.look();

@@ -162,7 +162,8 @@ export class Sender {
   }
 
   #claim(call: FleetCall): Claim {
-    const { tenant, script, priority = 0 } = call.job;
+    const { tenant, script, fleet } = call.job;
+    const priority = fleet?.priority ?? 0;
     const cost = costOf(this.pace(call));
     // A tool can be registered though all of its room is taken: else no server could start while a fleet is busy.
     return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
@@ -245,8 +246,8 @@ export class Sender {
 }
 
 /** Whether another call waits for it. */
-function isAwaited({ job: { parent } }: FleetCall): boolean {
-  return parent !== undefined && parent !== null;
+function isAwaited({ job: { fleet } }: FleetCall): boolean {
+  return fleet?.parent !== undefined && fleet.parent !== null;
 }
 
 function limitsOf(limits: FleetLimits): FleetLimits {

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { AwsV4Signer } from "aws4fetch";
 import { TextFailure } from "./text-failure.ts";
 import { collect, fileNameOf, type TextPlace } from "./text-place.ts";
 
@@ -106,7 +105,8 @@ export class Bucket implements TextPlace {
     }
   }
 
-  #sign(method: Method, key: string, stored: string): Promise<{ readonly url: URL; readonly headers: Headers }> {
+  async #sign(method: Method, key: string, stored: string): Promise<{ readonly url: URL; readonly headers: Headers }> {
+    const { AwsV4Signer } = await import("aws4fetch");
     const { url, region, credentials } = this.#options;
     const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     const signer = new AwsV4Signer({

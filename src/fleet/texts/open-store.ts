@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
+import { importOptional } from "../../base/optional-package.ts";
 import { Bucket, type BucketCredentials } from "./bucket.ts";
 import { Folder } from "./folder.ts";
 import type { TextPlace } from "./text-place.ts";
@@ -18,6 +19,12 @@ const RETRY_DEFAULT_MS = 200;
 const REGION_DEFAULT = "us-east-1";
 const BUCKET = /^\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/\w[\w.-]*)*$/;
 const REGION = /^[a-z0-9-]{1,64}$/;
+
+/** Rejects with a `GloveboxError`, `missing_package`, where a bucket is named and what signs its requests is not installed. */
+export async function requireSigner(store: string | undefined): Promise<void> {
+  if (store?.startsWith("s3+") === true)
+    await importOptional("executor.store", ["aws4fetch"], () => import("aws4fetch"));
+}
 
 /**
  * Opens where texts go that are too large for Redis:

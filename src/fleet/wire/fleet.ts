@@ -7,11 +7,14 @@ import { FleetKeys } from "./keys.ts";
 import type { MemberKind, MemberOptions } from "./members.ts";
 import { queueName } from "./messages.ts";
 import { Payloads } from "./payloads.ts";
+import { checkTimings, FLEET_TIMINGS, type FleetTimings } from "./fleet-timings.ts";
 
 export interface FleetOptions {
   readonly url: string;
   readonly fleet: string;
   readonly secret?: string | undefined;
+  /** The same on all members of a fleet. Default: `FLEET_TIMINGS`. */
+  readonly timings?: FleetTimings | undefined;
 }
 
 /** A member's connections to its fleet, and what it needs to read and write there. */
@@ -26,12 +29,14 @@ export class Fleet {
   readonly keys: FleetKeys;
   readonly seal: Seal;
   readonly payloads: Payloads;
+  readonly timings: FleetTimings;
   readonly #name: string;
 
   /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is none. */
-  constructor({ url, fleet, secret }: FleetOptions, kind: MemberKind) {
+  constructor({ url, fleet, secret, timings = FLEET_TIMINGS }: FleetOptions, kind: MemberKind) {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
     this.#name = fleet;
+    this.timings = checkTimings(timings);
     this.keys = new FleetKeys(fleet);
     this.seal = Seal.of(secret);
     this.connection = RedisConnection.open(url, `glovebox:${this.id}`, { key: this.keys.prefix });
@@ -47,7 +52,7 @@ export class Fleet {
 
   /** What saying and seeing who is there needs. */
   get members(): MemberOptions {
-    return { connection: this.pulse, keys: this.keys, seal: this.seal };
+    return { connection: this.pulse, keys: this.keys, seal: this.seal, timings: this.timings };
   }
 
   /** BullMQ's queue for a version of the protocol. Members with other secrets have another, as they could not read what comes. */

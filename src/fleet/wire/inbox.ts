@@ -8,10 +8,10 @@ import type { MailOptions } from "./mailbox.ts";
 import type { Envelope } from "./messages.ts";
 import { Numbers } from "./numbers.ts";
 import { readEnvelope } from "./read-message.ts";
+import type { FleetTimings } from "./fleet-timings.ts";
 
 /** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
 const READS_MAX = 8;
-const BLOCK_MS = 2_000;
 /** So often it has to be certain that all is read that had come. */
 const READ_MS = 1_000;
 const PAUSE_MS = 200;
@@ -23,6 +23,7 @@ const SENDERS_MAX = 10_000;
 
 export interface InboxOptions<Message> extends MailOptions {
   readonly protocols: readonly number[];
+  readonly timings: FleetTimings;
   /** Throws a `ProtocolError` where what somebody has said is none of the messages that come here. */
   readonly read: (message: unknown) => Message;
   /** Takes what somebody has said, in its order. What it throws is told as damage, and the next is read. */
@@ -101,7 +102,7 @@ export class Inbox<Message> {
   /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
   async #entries(askedMs: number): Promise<Taken> {
     const { client } = this.#reader;
-    const { keys, id } = this.#options;
+    const { keys, id, timings } = this.#options;
     const box = keys.of("mail", id);
     if (this.#isTaking) {
       const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
@@ -110,7 +111,15 @@ export class Inbox<Message> {
       if (this.#isTaking) return { entries: there, areAll: isWhole(there) };
       this.#readMs = askedMs;
     }
-    const read: unknown = await client.xread("COUNT", 1, "BLOCK", BLOCK_MS, "STREAMS", box, this.#last);
+    const read: unknown = await client.xread(
+      "COUNT",
+      1,
+      "BLOCK",
+      Math.ceil(timings.blockMs),
+      "STREAMS",
+      box,
+      this.#last,
+    );
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     const next = Array.isArray(stream) ? entriesOf(stream[1]) : [];
     this.#reads += next.length;

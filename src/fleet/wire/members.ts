@@ -5,10 +5,8 @@ import type { FleetKeys } from "./keys.ts";
 import { isMember } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";
 import { readInfo } from "./read-info.ts";
+import type { FleetTimings } from "./fleet-timings.ts";
 
-/** How often a member says that it is there, and how long that holds. */
-const BEAT_MS = 1_000;
-const SEEN_MS = 5_000;
 const LEFT_MS = 60_000;
 /** No member's clock is so far ahead of another's. */
 const AHEAD_MS = 3_600_000;
@@ -19,7 +17,12 @@ const PAGE = 256;
 
 export type MemberKind = "server" | "machine";
 
-export interface MemberOptions {
+export interface MemberOptions extends MemberAccess {
+  readonly timings: FleetTimings;
+}
+
+/** What reading heartbeats needs. */
+export interface MemberAccess {
   readonly connection: RedisConnection;
   readonly keys: FleetKeys;
   readonly seal: Seal;
@@ -42,20 +45,20 @@ export class Heartbeat {
 
   /** Resolves when the fleet knows it, or Redis has not answered for a while. */
   start(): Promise<void> {
-    this.#timer = setInterval(() => void this.say(), BEAT_MS);
+    this.#timer = setInterval(() => void this.say(), this.#options.timings.beatMs);
     return this.say();
   }
 
   /** Says it now, because something has changed. */
   async say(): Promise<void> {
-    const { connection, keys, seal } = this.#options;
+    const { connection, keys, seal, timings } = this.#options;
     const key = keys.of(this.#kind, this.#id);
     const list = keys.of(`${this.#kind}s`);
     const nowMs = Date.now();
     await answerOf(connection, (client) =>
       client
         .pipeline()
-        .set(key, seal.close(this.#info(), key), "PX", SEEN_MS)
+        .set(key, seal.close(this.#info(), key), "PX", Math.ceil(timings.seenMs))
         .zadd(list, nowMs, this.#id)
         .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
         .zremrangebyscore(list, nowMs + AHEAD_MS, "+inf")
@@ -81,7 +84,7 @@ export interface Machines {
 }
 
 /** The machines that are there now, by their ids; `null` where Redis does not say. */
-export async function readMachines(options: MemberOptions): Promise<Machines | null> {
+export async function readMachines(options: MemberAccess): Promise<Machines | null> {
   return readAll(options, async () => {
     const machines = new Map<string, MachineInfo>();
     const ids = await listOf(options, "machine");
@@ -96,7 +99,7 @@ export async function readMachines(options: MemberOptions): Promise<Machines | n
 }
 
 /** Which of these servers are there; `null` where Redis does not say. */
-export async function readServers(options: MemberOptions, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
+export async function readServers(options: MemberAccess, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
   return readAll(options, async () => {
     const there = new Set<string>();
     await heard(options, "server", ids, (id, text) => {
@@ -107,7 +110,7 @@ export async function readServers(options: MemberOptions, ids: readonly string[]
 }
 
 /** How many servers are there that cannot be read; `null` where Redis does not say. */
-export async function countForeignServers(options: MemberOptions): Promise<number | null> {
+export async function countForeignServers(options: MemberAccess): Promise<number | null> {
   return readAll(options, async () => {
     let foreign = 0;
     await heard(options, "server", await listOf(options, "server"), (_id, text) => {
@@ -124,14 +127,14 @@ export function foreignWords(count: number, kind: MemberKind): string {
 }
 
 /** Those that have said last that they are there. */
-async function listOf({ connection, keys }: MemberOptions, kind: MemberKind): Promise<readonly string[]> {
+async function listOf({ connection, keys }: MemberAccess, kind: MemberKind): Promise<readonly string[]> {
   const ids = await connection.client.zrange(keys.of(`${kind}s`), 0, `${MEMBERS_MAX - 1}`, "REV");
   return ids.filter(isMember);
 }
 
 /** Tells what those say who are there: `null` where that cannot be opened. */
 async function heard(
-  { connection, keys, seal }: MemberOptions,
+  { connection, keys, seal }: MemberAccess,
   kind: MemberKind,
   ids: readonly string[],
   tell: (id: string, text: string | null) => void,
@@ -158,6 +161,6 @@ function opened(sealed: string, key: string, seal: Seal): string | null {
   }
 }
 
-async function readAll<T>({ connection }: MemberOptions, read: () => Promise<T>): Promise<T | null> {
+async function readAll<T>({ connection }: MemberAccess, read: () => Promise<T>): Promise<T | null> {
   return (await answerOf(connection, read)) ?? null;
 }

@@ -82,7 +82,7 @@ export interface Resumption {
   readonly plan: string;
 }
 
-/** How a call ended on its machine: an executor's `Reply`, whose starts are the machine's own. */
+/** How a call ended on its machine: an executor's `CallReply`, whose starts are the machine's own. */
 export interface FleetReply {
   readonly ok: boolean;
   /** The output's JSON, or a `Failure`'s. */

@@ -1,5 +1,5 @@
 import { isObject } from "../../base/json.ts";
-import type { Reply } from "../../executor/executor.ts";
+import type { CallReply } from "../../executor/executor.ts";
 
 /**
  * How a call ended whose server was lost, as its machine leaves it for another server: that one has the tool, and makes a
@@ -10,7 +10,7 @@ export interface OrphanResult {
   /** The mark of its tool: of another one nobody knows how to read the reply. */
   readonly tool: string;
   readonly outputBytes: number;
-  readonly reply: Reply;
+  readonly reply: CallReply;
 }
 
 export function writeOrphan(left: OrphanResult): string {

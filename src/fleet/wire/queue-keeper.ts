@@ -5,7 +5,6 @@ import type { Fleet } from "./fleet.ts";
 const PARTS = ["active", "events", "id", "marker", "meta", "pc", "prioritized", "stalled", "wait"] as const;
 /** How long they stay when there is no member of the fleet any more. */
 const TTL_MS = 3_600_000;
-const KEEP_MS = 10_000;
 
 /** Keeps a fleet's queue for as long as it has a member, so that nothing of it is left in Redis for good. */
 export class QueueKeeper {
@@ -19,7 +18,7 @@ export class QueueKeeper {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.#keep(), KEEP_MS);
+    this.#timer ??= setInterval(() => void this.#keep(), this.#fleet.timings.keepMs);
     void this.#keep();
   }
 

@@ -17,8 +17,7 @@ export const amplifierAdapter: Adapter = {
       returned: kindOf(returned),
       ...(kindOf(returned) === "tool" ? { returned_tool: describeTool(returned) } : {}),
       contributors: coordination.contributors,
-      parameters: parametersOf(exports["mount"]),
-      is_async: isAsync(exports["mount"]),
+      ...signatureOf(exports["mount"]),
     };
     // It is read before the module has its end, which may change what it was.
     const text = JSON.stringify(described);
@@ -106,8 +105,17 @@ function kindOf(returned: unknown): "tool" | "cleanup" | "null" | "other" {
   return methodOf(returned, "execute") === undefined ? "other" : "tool";
 }
 
-function isAsync(value: unknown): boolean {
-  return typeof value === "function" && /^async\b/.test(sourceOf(value));
+/** How `mount` is written. One that stands for a function of Python has its signature as a property. */
+export interface MountSignature {
+  readonly parameters: number;
+  readonly is_async: boolean;
+}
+
+function signatureOf(mount: unknown): MountSignature {
+  if (typeof mount !== "function") return { parameters: 0, is_async: false };
+  const { parameters, is_async } = (Reflect.get(mount, "signature") ?? {}) as Partial<MountSignature>;
+  if (typeof parameters === "number" && typeof is_async === "boolean") return { parameters, is_async };
+  return { parameters: parametersOf(mount), is_async: /^async\b/.test(sourceOf(mount)) };
 }
 
 /** By V8, and not by a method that the module may have given it. */
@@ -116,8 +124,7 @@ function sourceOf(value: object): string {
 }
 
 /** Also those with a default, which a function's `length` leaves out. */
-function parametersOf(value: unknown): number {
-  if (typeof value !== "function") return 0;
+function parametersOf(value: { readonly length: number }): number {
   const text = sourceOf(value);
   const list = text.slice(text.indexOf("(") + 1);
   let depth = 0;

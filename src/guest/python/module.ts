@@ -1,5 +1,7 @@
 /** What a Python module exports, in the terms of JavaScript: the contracts' adapters take it for a module of theirs. */
 
+import type { MountSignature } from "../contracts/amplifier.ts";
+
 /** Names that mean something to a contract, as Python describes them. */
 export type Described = readonly Export[];
 
@@ -8,7 +10,7 @@ export type Export =
   | { readonly kind: "function"; readonly name: string; readonly context: ContextPlace }
   | { readonly kind: "class"; readonly name: string; readonly methods: readonly Method[] }
   /** Amplifier's: what it mounts is told to the coordinator. */
-  | { readonly kind: "mount"; readonly name: string };
+  | { readonly kind: "mount"; readonly name: string; readonly signature: MountSignature };
 
 export interface Method {
   readonly name: string;
@@ -52,7 +54,9 @@ function exportOf(one: Export, invoke: Invoke): unknown {
     case "class":
       return classOf(name, one.methods, invoke);
     case "mount":
-      return (coordinator: Coordinator, config: unknown) => mount(coordinator, config, invoke);
+      return Object.assign((coordinator: Coordinator, config: unknown) => mount(coordinator, config, invoke), {
+        signature: one.signature,
+      });
     default:
       return one satisfies never;
   }
@@ -91,7 +95,7 @@ interface MountReport {
   readonly contributors: readonly { readonly channel: string; readonly name: string; readonly values: unknown }[];
   /** Functions for the end. */
   readonly cleanups: readonly number[];
-  readonly returned: MountedTool | { readonly cleanup: number } | null;
+  readonly returned: MountedTool | { readonly cleanup: number } | { readonly other: string } | null;
 }
 
 interface MountedTool {
@@ -116,6 +120,7 @@ async function mount(coordinator: Coordinator, config: unknown, invoke: Invoke):
     coordinator.register_cleanup(() => invoke({ kind: "object", object: cleanup, method: null }, []));
   const { returned } = report;
   if (returned === null) return null;
+  if ("other" in returned) return { type: returned.other };
   return "cleanup" in returned
     ? () => invoke({ kind: "object", object: returned.cleanup, method: null }, [])
     : toolOf(returned);

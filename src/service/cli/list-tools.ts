@@ -11,7 +11,10 @@ interface Options extends Sources {
 export function listToolsCommand(): Command {
   return new Command("list-tools")
     .description("list the native tools that workflows may have")
-    .option("--tools <dir>", "folder of native tools (default: the configuration's, else calculator, echo and js_exec)")
+    .option(
+      "--tools <dir>",
+      "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
+    )
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
     .option("--json", "all that is known of them, as JSON")
     .action(listTools);

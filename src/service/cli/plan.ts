@@ -14,7 +14,10 @@ export function planCommand(): Command {
   return new Command("plan")
     .description("show what a workflow will do, without doing it")
     .argument("<file>", "the workflow's YAML file")
-    .option("--tools <dir>", "folder of native tools (default: the configuration's, else calculator, echo and js_exec)")
+    .option(
+      "--tools <dir>",
+      "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
+    )
     .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
     .option("--json", "as JSON")
     .action(plan);

@@ -5,11 +5,14 @@ import type { Engine } from "../../engine/engine.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Progress, ToolResult } from "../../base/result.ts";
 import { isObject } from "../../base/json.ts";
+import type { Config } from "../config/schema.ts";
+import { authorLine } from "./author-line.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
 import { printJson, say } from "./output.ts";
 import { runWorkflow } from "./run-workflow.ts";
+import { sampleTools } from "./samples.ts";
 
 interface Options {
   readonly input?: string;
@@ -25,6 +28,8 @@ interface Options {
 interface Opened extends AsyncDisposable {
   readonly engine: Engine;
   readonly name: string;
+  /** Files and folders in which the tool's module may lie. */
+  readonly places: readonly string[];
 }
 
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
@@ -70,7 +75,7 @@ async function run(tool: string, options: Options): Promise<void> {
 async function runTool(tool: string, input: string, options: Options): Promise<void> {
   const args = await readInput(input);
   await using opened = await open(tool, options);
-  const { engine, name } = opened;
+  const { engine, name, places } = opened;
   const result = await engine.execute(
     { name, arguments: args },
     {
@@ -81,6 +86,8 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   );
   const { recording, ...metadata } = result.metadata;
   report({ ...result, metadata }, options.result === true);
+  const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
+  if (line !== null) say(line);
   // What was refused never ran, and has no recording.
   if (options.record === undefined || recording === undefined) return;
   // It holds what the tool was given and what it was answered: nobody else's business.
@@ -115,13 +122,23 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 
 async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const isPath = tools === undefined && (/[\\/]|\.(?:[jt]s|mjs|zip|tar\.gz|tgz)$/.test(tool) || tool === ".");
-  const engine = await openEngine({ tools: isPath ? tool : tools }, await readConfig(config), ENGINE);
+  const values = await readConfig(config);
+  const source = isPath ? tool : tools;
+  const engine = await openEngine({ tools: source }, values, ENGINE);
   const names = engine.list().map(({ name }) => name);
   const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
-  if (name !== undefined) return { engine, name, [Symbol.asyncDispose]: () => engine.close() };
+  if (name !== undefined)
+    return { engine, name, places: placesOf(source, values), [Symbol.asyncDispose]: () => engine.close() };
   await engine.close();
   const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
   throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
+}
+
+function placesOf(source: string | undefined, { tools }: Config): readonly string[] {
+  if (source !== undefined) return [source];
+  const samples = sampleTools();
+  const named = tools?.map((tool) => (typeof tool === "string" ? tool : tool.path));
+  return named ?? (samples === undefined ? [] : [samples]);
 }
 
 async function notAmong(names: readonly string[], tool: string): Promise<string> {

@@ -4,6 +4,7 @@ import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS } from "../config/e
 import type { Config } from "../config/schema.ts";
 import type { MachineOptions } from "../../fleet/machine/machine.ts";
 import { FLEET_DEFAULT, resolveOptions, WORKERS_DEFAULT } from "../../engine/options.ts";
+import { importOptional } from "../../base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
 import { forgetKeys } from "./service-keys.ts";
@@ -50,7 +51,8 @@ async function work({ config }: Options, command: Command): Promise<void> {
   forgetKeys(process.env, values);
   const { pino } = await import("pino");
   const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
-  const { startMachine } = await import("../../fleet/machine/machine.ts");
+  const load = () => import("../../fleet/machine/machine.ts");
+  const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(() => orUsage(startMachine({ ...machine, logger })), service);
 }
 

@@ -1,4 +1,3 @@
-import { readConfiguration } from "./configuration.ts";
 import type { Config } from "./schema.ts";
 
 export { ConfigError } from "./config-error.ts";
@@ -8,5 +7,6 @@ export { ConfigError } from "./config-error.ts";
  * where it is not one; what its values mean, `createEngine` checks.
  */
 export async function loadConfig(file: string): Promise<Config> {
+  const { readConfiguration } = await import("./configuration.ts");
   return (await readConfiguration(file)).values;
 }

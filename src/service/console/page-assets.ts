@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { build } from "esbuild";
 import { ERRORS } from "../../base/errors.ts";
 
 export type Encoding = "br" | "gzip" | "identity";
@@ -59,6 +58,7 @@ async function makePage(): Promise<Page> {
 }
 
 async function bundle(file: string): Promise<Uint8Array> {
+  const { build } = await import("esbuild");
   const result = await build({
     entryPoints: [fileURLToPath(new URL(file, FOLDER))],
     write: false,

@@ -1,4 +1,4 @@
-import { fastify, type FastifyError, type FastifyInstance } from "fastify";
+import type { FastifyError, FastifyInstance } from "fastify";
 import { describeExcess } from "../../base/json.ts";
 import { sendError, sendExpectation, sendNotFound, sendOverBudget } from "./answers.ts";
 import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
@@ -7,7 +7,7 @@ import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
-import { refuseNameless } from "./nameless.ts";
+import { requireOneHost } from "./sites.ts";
 import { limitPipelining } from "./pipelining.ts";
 import { SILENCE_MS } from "./unread.ts";
 
@@ -27,11 +27,12 @@ export interface AppOptions {
 }
 
 /** An app without routes: who is let in, how requests are read, for how long, and what is answered where there is nothing. */
-export function createApp(
+export async function createApp(
   bodyBytes: number,
   access: Access,
   { limits = CONNECTION_LIMITS, bodiesBytes = BODIES_BYTES_DEFAULT, traffic }: AppOptions = {},
-): FastifyInstance {
+): Promise<FastifyInstance> {
+  const { fastify } = await import("fastify");
   const { headersMs, requestMs, keepAliveMs, unreadMs, maxConnections } = limits;
   const app = fastify({
     bodyLimit: bodyBytes,
@@ -79,7 +80,7 @@ export function createApp(
   });
   addDrain(app);
   limitPipelining(app);
-  refuseNameless(app);
+  requireOneHost(app);
   addAccess(app, access);
   limitBodies(app, bodiesBytes, bodyBytes);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));

@@ -98,7 +98,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const { batchCalls, processMetrics = true } = options;
   const limits = { ...CONNECTION_LIMITS, ...options.connections };
   const bodiesBytes = Math.max(options.bodiesBytes ?? BODIES_BYTES_DEFAULT, bodyBytes);
-  const app = createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
+  const app = await createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
   const endings: (() => void)[] = [];
   const onDrain = (end: () => void): void => void endings.push(end);
   const door = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };

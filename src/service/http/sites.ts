@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import ipaddr from "ipaddr.js";
+import { sendRefusal } from "./answers.ts";
 
 /** By which names clients find a server, and whose pages may use it. */
 export interface SiteOptions {
@@ -99,6 +100,29 @@ export class Sites {
     if (origin === undefined || origin === this.#ownOrigin) return true;
     return origin === `http://${host.toLowerCase()}` || origin === `https://${host.toLowerCase()}`;
   }
+}
+
+/**
+ * Refuses requests without a `Host` header, unless they are of HTTP/1.0, and those with more than one (RFC 9112, section
+ * 3.2): a proxy and this server could take them for requests to different hosts. Node would refuse the first without a
+ * body, and keep the first of several.
+ */
+export function requireOneHost(app: FastifyInstance): void {
+  app.addHook("onRequest", ({ raw }, reply, next) => {
+    const hosts = countHosts(raw.rawHeaders);
+    if (hosts === 1 || (hosts === 0 && raw.httpVersion === "1.0")) return next();
+    const problem = hosts === 0 ? "the request has no Host header" : "the request has more than one Host header";
+    sendRefusal(reply.header("connection", "close"), "invalid_arguments", problem);
+  });
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  return hosts;
 }
 
 /** Whether only this machine reaches an address, or a name that stands for one. */

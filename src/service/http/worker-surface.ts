@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { fastify, type FastifyError, type FastifyInstance } from "fastify";
+import type { FastifyError, FastifyInstance } from "fastify";
 import { Registry } from "prom-client";
 import type { Machine } from "../../fleet/machine/machine.ts";
 import type { MachineStats } from "../../fleet/machine/machine-stats.ts";
@@ -8,7 +8,7 @@ import { sendError, sendJson, sendNotFound } from "./answers.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
-import { refuseNameless } from "./nameless.ts";
+import { requireOneHost } from "./sites.ts";
 import { withProcessMetrics } from "./process-metrics.ts";
 
 /** Those who watch a machine are few, and say little. */
@@ -35,7 +35,7 @@ export interface WorkerDoor extends AsyncDisposable {
  * here, and nothing of what tools are given or say, so nobody is asked for a key. Rejects where it cannot listen.
  */
 export async function openWorkerDoor(watched: WatchedMachine, host: string, port: number): Promise<WorkerDoor> {
-  const app = createDoor();
+  const app = await createDoor();
   addProbes(app, watched);
   await app.ready();
   try {
@@ -54,7 +54,8 @@ export async function openWorkerDoor(watched: WatchedMachine, host: string, port
   return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, [Symbol.asyncDispose]: close };
 }
 
-function createDoor(): FastifyInstance {
+async function createDoor(): Promise<FastifyInstance> {
+  const { fastify } = await import("fastify");
   const app = fastify({
     bodyLimit: BODY_BYTES,
     connectionTimeout: KEEP_ALIVE_MS,
@@ -67,7 +68,7 @@ function createDoor(): FastifyInstance {
     frameworkErrors: (error, _request, reply) => void sendError(reply, error, BODY_BYTES),
   });
   limitConnections(app.server, CONNECTIONS_MAX, () => undefined);
-  refuseNameless(app);
+  requireOneHost(app);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, BODY_BYTES));
   return app;

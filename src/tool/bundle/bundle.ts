@@ -1,6 +1,7 @@
 import { readFile, realpath, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
 import path from "node:path";
-import { build, stop, type BuildOptions, type BuildResult, type Message, type OutputFile } from "esbuild";
+import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import type { Runtime } from "../../base/protocol/script.ts";
 import { bundleError, isSyntaxError } from "./error.ts";
@@ -111,9 +112,16 @@ function looksTyped(contents: string): boolean {
   return contents.length <= MAX_GUESSED && isAlone(contents) && TYPES.test(contents);
 }
 
+const require = createRequire(import.meta.url);
+
+/** Loaded when it is first used, and without a wait: a build is under way as soon as it is asked for. */
+function esbuild(): typeof import("esbuild") {
+  return require("esbuild") as typeof import("esbuild");
+}
+
 /** Ends the bundler's process. The next bundle starts it again. */
 export async function stopBundler(): Promise<void> {
-  await stop();
+  await esbuild().stop();
 }
 
 async function bundleFile(
@@ -200,6 +208,7 @@ async function buildOnce(
   name: string,
   definitions: Definitions,
 ): Promise<BuildResult> {
+  const { build } = esbuild();
   const absWorkingDir = path.parse(process.cwd()).root;
   const define = { ...OPTIONS.define, ...definitions };
   if (stdin === undefined) {
@@ -248,7 +257,7 @@ let running = 0;
 async function endGeneration(ended: number): Promise<void> {
   if (ended !== generation) return;
   generation++;
-  await stop();
+  await esbuild().stop();
 }
 
 async function withRetries(name: string, deadlineMs: number, work: () => Promise<BuildResult>): Promise<BuildResult> {

@@ -10,7 +10,6 @@ import type { Wheels } from "../runtimes/python/wheels.ts";
 import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
-import { bundlePythonFile, bundlePythonPackage, bundlePythonText } from "./python.ts";
 import { bundleWasmFile, bundleWasmText } from "./wasm.ts";
 import type { ToolDefinition } from "../definition.ts";
 
@@ -24,7 +23,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "javascript":
       return bundleModule({ kind: "text", text: source, name });
     case "python":
-      return bundlePythonText(source, name);
+      return (await import("./python.ts")).bundlePythonText(source, name);
     case "wasi":
       return bundleWasmText(source, name);
     case "native":
@@ -42,7 +41,7 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
     case "javascript":
       return bundleModule({ kind: "file", path: file, name });
     case "python":
-      return bundlePythonFile(file, name);
+      return (await import("./python.ts")).bundlePythonFile(file, name);
     case "wasi":
       return bundleWasmFile(file, name, true);
     case "native":
@@ -58,7 +57,7 @@ export async function bundlePackage(
   layout: PackageLayout,
   name: string,
   options: ResolvedPackageOptions,
-  wheels: Wheels,
+  wheels: () => Promise<Wheels>,
 ): Promise<Bundle> {
   switch (layout.kind) {
     case "module": {
@@ -66,7 +65,7 @@ export async function bundlePackage(
       return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
     }
     case "python":
-      return bundlePythonPackage(folder, layout.entry, wheels);
+      return (await import("./python.ts")).bundlePythonPackage(folder, layout.entry, await wheels());
     case "wasi":
       return bundleWasmFile(path.join(folder, layout.entry), name, false);
     case "native":

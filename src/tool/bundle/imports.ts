@@ -1,4 +1,4 @@
-import { transform, type Loader, type Message } from "esbuild";
+import type { Loader, Message } from "esbuild";
 
 /** The language level of bundles: what the isolates' V8 knows anyway is left as it is. */
 export const TARGET = "es2024";
@@ -38,6 +38,7 @@ export async function checkImports(
   isOwn: boolean,
 ): Promise<readonly Message[]> {
   if (!MAY_IMPORT.test(contents)) return [];
+  const { transform } = await import("esbuild");
   const { code, warnings } = await transform(contents, {
     loader,
     sourcefile,

@@ -2,7 +2,7 @@ import { isObject } from "../../base/json.ts";
 import type { Contract, Outcome, ToolAnnotations } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
 import { lost, NO_COMMANDS } from "./losses.ts";
-import { objectSchema, type ObjectSchema } from "./object-schema.ts";
+import { objectSchema, type ObjectSchema, withoutBooleanSchemas } from "./object-schema.ts";
 import { Reader } from "./reader.ts";
 import { failureTexts, outputOf, textOf } from "./text-form.ts";
 
@@ -85,8 +85,8 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
       name,
       ...(annotations?.title === undefined ? {} : { title: annotations.title }),
       description,
-      inputSchema: objectSchema(inputSchema),
-      ...(isObject(outputSchema) ? { outputSchema } : {}),
+      inputSchema: withoutBooleanSchemas(objectSchema(inputSchema)),
+      ...(isObject(outputSchema) ? { outputSchema: withoutBooleanSchemas(outputSchema) } : {}),
       ...writeHints(annotations),
       ...(Object.keys(meta).length === 0 ? {} : { _meta: { [TOOL_META]: meta } }),
     };

@@ -1,4 +1,3 @@
-import { build } from "esbuild";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Prelude } from "../../base/protocol/prelude.ts";
@@ -43,6 +42,7 @@ async function bundleFiles(files: { readonly [name: string]: string }): Promise<
   const paths = Object.entries(files).map(([name, file]) => {
     return [name, fileURLToPath(new URL(`../../guest/${file}.${extension}`, import.meta.url))] as const;
   });
+  const { build } = await import("esbuild");
   const result = await build({
     entryPoints: Object.fromEntries(paths),
     // Nothing is written there, but several bundles need names.

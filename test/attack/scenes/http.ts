@@ -172,7 +172,7 @@ export const SCENES: readonly Scene[] = [
     },
   },
   {
-    name: "requests that are none, smuggled or split",
+    name: "requests that are malformed, smuggled or split",
     act: async (stage, harm) => {
       const requests = [
         "GET\r\n\r\n",

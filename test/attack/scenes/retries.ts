@@ -16,7 +16,7 @@ async function retry(stage: Stage, harm: string[], source: string, wanted: unkno
   if (next?.output !== "clean") harm.push(`the next call: ${wordsOf(next)}`);
 }
 
-/** What is left behind speaks only once its run has failed. */
+/** Code left behind runs only after its run has failed. */
 const FAIL = "try { await host.vault.fails(1); } finally { over = true; }";
 const tool = (body: string) =>
   `export default async ({ look }, context) => { const { host } = context; if (look) return 'clean'; let over = false; const late = (line) => { if (over) console.log('late ' + line); }; ${body} };`;

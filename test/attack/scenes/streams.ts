@@ -86,7 +86,7 @@ export const SCENES: readonly Scene[] = [
       const { result } = await stream(stage, body, (line) => void seen.push(line));
       if (result?.output !== "said") harm.push(wordsOf(result));
       if (seen.length !== 2 * forged.length) harm.push(`${seen.length} lines`);
-      if (!seen.every(({ level }) => level === "log" || level === "error")) harm.push("a level that is none");
+      if (!seen.every(({ level }) => level === "log" || level === "error")) harm.push("an unknown level");
     },
   },
 ];

@@ -20,7 +20,7 @@ describe("progress that a worker sends", () => {
     '[1,"2",null]',
     "[1,null,7]",
     `[1,null,"${"x".repeat(1_001)}"]`,
-  ])("is refused where it is none: %s", (payload) => {
+  ])("is refused where it is malformed: %s", (payload) => {
     expect(() => readProgress(payload)).toThrow(ProtocolError);
   });
 });

@@ -120,7 +120,7 @@ describe("messages on the wire", () => {
     );
   });
 
-  test("are refused with a ProtocolError where they are none, and nothing else is thrown", () => {
+  test("are refused with a ProtocolError where they are malformed, and nothing else is thrown", () => {
     fc.assert(
       fc.property(
         fc.oneof(

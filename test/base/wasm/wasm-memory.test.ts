@@ -57,7 +57,7 @@ function growthOf(bytes: Uint8Array<ArrayBuffer>): { readonly pages: number; rea
   return { pages, entries };
 }
 
-/** What is wrong with a module, or nothing. */
+/** The defect of a module, or nothing. */
 function refusalOf(bytes: Uint8Array, maxPages = 64): string | null {
   try {
     limitMemory(bytes, maxPages);

@@ -13,7 +13,7 @@ const README = readFileSync(join(HERE, "README.md"), "utf8");
 /** The first block of code in a language, behind a headline. */
 function block(headline: string, language: string): string {
   const section = README.slice(README.indexOf(`\n## ${headline}\n`));
-  return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "s").exec(section)?.[1] ?? "";
+  return new RegExp(`\`\`\`${language}[^\\n]*\\n(.*?)\`\`\``, "s").exec(section)?.[1] ?? "";
 }
 
 test("the guide has all of the document's sections [D78]", () => {

@@ -208,7 +208,7 @@ describe("the registry", () => {
 
   test("has the engine's own tools where nobody says otherwise", async () => {
     await using registry = await getRegistry({ engine });
-    expect(registry.list_all().map(({ id }) => id)).toEqual(["calculator", "echo", "js_exec"]);
+    expect(registry.list_all().map(({ id }) => id)).toEqual(["calculator", "echo", "js_exec", "python_exec"]);
     expect(registry.warnings).toEqual([]);
   });
 

@@ -336,7 +336,7 @@ test("over MCP, a call is below the span that its _meta names", async () => {
 });
 
 test("a server that is started as the sample says writes its last spans before it ends", async () => {
-  const [preload, main] = ["../../fixtures/deploy/tracing.js", "../../src/surfaces/cli/main.ts"].map((file) =>
+  const [preload, main] = ["../../../fixtures/deploy/tracing.js", "../../../src/service/cli/main.ts"].map((file) =>
     fileURLToPath(new URL(file, import.meta.url)),
   );
   const flags = ["--no-node-snapshot", "--no-warnings", "--import", `${preload}`, `${main}`];

@@ -7,13 +7,13 @@ import { dispatch, job, nextTurn, sendOff, TOOL, tool } from "./workers.ts";
 test.each([
   ["no message at all", "nonsense\n"],
   ["a result whose failure is no JSON", "d\t1\t0\t1\t1\t0\t0\t\t{{{\n"],
-  ["a result whose failure has a code that is none", 'd\t1\t0\t1\t1\t0\t0\t\t{"code":"free_money","message":"x"}\n'],
-  ["an outcome that is none", "e\t1\t1\t1\tnonsense\t\n"],
+  ["a result whose failure has an unknown code", 'd\t1\t0\t1\t1\t0\t0\t\t{"code":"free_money","message":"x"}\n'],
+  ["a malformed outcome", "e\t1\t1\t1\tnonsense\t\n"],
   ["an outcome that is a failure of an unknown code", 'e\t1\t1\t1\t-{"code":"free_money","message":"x"}\t\n'],
   ["more outcomes than there were calls", "e\t1\t1\t1\t+1\t+1\t\n"],
   ["a loss without a reason", "x\t1\tnope\n"],
   ["an ask whose names are no strings", "a\t1\t1\t1\t0\t{}\t[]\tnull\n"],
-  ["statistics that are none", "t\t{}\n"],
+  ["malformed statistics", "t\t{}\n"],
   ["statistics of kinds that nobody knows", 't\t{"active":0,"warm":0,"blank":0,"starts":{"x":1},"heapBytes":{}}\n'],
 ])("a worker that sends %s is given up, and its call is still there to run again", async (_what, line) => {
   const { dispatcher, lane, broken, say } = dispatch();

@@ -2,13 +2,13 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DispatchedCall } from "../../../src/executor/dispatch/dispatched-call.ts";
+import { LocalCall } from "../../../src/executor/dispatch/local-call.ts";
 import { ToolQueue } from "../../../src/executor/dispatch/tool-queue.ts";
 import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estimate.ts";
 import { job, tool } from "./workers.ts";
 
-function flight(run: number): DispatchedCall {
-  return new DispatchedCall(job(run, script), 0);
+function flight(run: number): LocalCall {
+  return new LocalCall(job(run, script), 0);
 }
 
 const script = tool("t");
@@ -42,7 +42,7 @@ test("calls leave in the order in which they came, however they are added, taken
 
 test("a line that is never empty does not hold on to the calls that have left it", async () => {
   const line = new ToolQueue(script, "", new TurnTimeEstimate());
-  let first: WeakRef<DispatchedCall> | undefined;
+  let first: WeakRef<LocalCall> | undefined;
   line.add(flight(0));
   for (let run = 1; run < 5_000; run++) {
     const next = flight(run);

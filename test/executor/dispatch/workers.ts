@@ -1,5 +1,5 @@
 import { Dispatcher } from "../../../src/executor/dispatch/dispatcher.ts";
-import type { Job, Reply } from "../../../src/executor/executor.ts";
+import type { Job, CallReply } from "../../../src/executor/executor.ts";
 import { type Transport, WorkerConnection } from "../../../src/executor/dispatch/worker-connection.ts";
 import { DEFAULT_LIMITS } from "../../../src/base/limits.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
@@ -76,7 +76,7 @@ export function tool(name: string): ToolScript {
 export const TOOL = tool("t");
 
 export function job(run: number, script: ToolScript, waitMs = DEFAULT_LIMITS.queueMs) {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const { promise, resolve } = Promise.withResolvers<CallReply>();
   return {
     reply: promise,
     settle: resolve,
@@ -90,7 +90,7 @@ export function job(run: number, script: ToolScript, waitMs = DEFAULT_LIMITS.que
     stream: false,
     ask: () => Promise.resolve({ kind: "value", nowMs: 0, json: "1" }),
     onLog: () => undefined,
-  } satisfies Job & { reply: Promise<Reply> };
+  } satisfies Job & { reply: Promise<CallReply> };
 }
 
 /** Lets what is sent at the end of this turn of the event loop be sent. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { KeyedCall } from "../../../src/store/calls/ledger.ts";
 import { RedisLedger } from "../../../src/store/calls/redis-ledger.ts";
 import { KeyedCalls } from "../../../src/fleet/machine/keyed-calls.ts";
+import { FLEET_TIMINGS } from "../../../src/fleet/wire/fleet-timings.ts";
 import type { LedgerClaim } from "../../../src/base/ledger-claim.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 
@@ -29,7 +30,7 @@ async function open(secret: string | undefined = SECRET) {
     return new RedisLedger({ kind: "redis", url: redis.url, fleet, secret: own, ...room });
   };
   const [lost, other] = [ledger(), ledger()];
-  const keyed = new KeyedCalls(ledger(secret), undefined);
+  const keyed = new KeyedCalls(ledger(secret), undefined, FLEET_TIMINGS);
   onTestFinished(async () => void (await Promise.all([lost.close(), other.close(), keyed.close()])));
   await lost.claim(CALL, NEVER, 1);
   const ticket = lost.ticketOf(CALL, { mark: "m", isConfidential: true });

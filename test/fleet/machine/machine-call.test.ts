@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CapabilityCall, Reply } from "../../../src/executor/executor.ts";
+import type { CapabilityCall, CallReply } from "../../../src/executor/executor.ts";
 import type { FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
 import type { CallEnd, KeptCall } from "../../../src/fleet/machine/keyed-calls.ts";
 import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
@@ -36,7 +36,7 @@ const asked = (step: number): CapabilityCall => ({
   args: "{}",
 });
 
-function reply(outcome: Reply["outcome"], attempts = 1): Reply {
+function reply(outcome: CallReply["outcome"], attempts = 1): CallReply {
   return { outcome, cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts, logs: "", dropped: 0 };
 }
 

@@ -1,7 +1,8 @@
-/** A server in a process of its own, at the fleet `test` of the Redis that its argument names: its calls never end. It says a line when they are under way. */
-import { createEngine } from "../../../src/index.ts";
+/** A server in a process of its own, at the fleet `test` of the Redis that its first argument names, with timings scaled by its second: its calls never end. It says a line when they are under way. */
+import { createFleetEngine } from "../fleet.ts";
 
-const engine = await createEngine({ executor: { kind: "queue", url: process.argv[2] ?? "", fleet: "test" } });
+const [url = "", scale] = process.argv.slice(2);
+const engine = await createFleetEngine({ executor: { kind: "queue", url, fleet: "test" } }, Number(scale));
 await engine.register({
   name: "busy",
   description: "never ends",

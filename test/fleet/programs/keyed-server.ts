@@ -1,9 +1,10 @@
 /** A server of a fleet: each line that it is given is a call with a key, and it says in a line that one waits, and in another one how it ended. */
 import { createInterface } from "node:readline";
-import { createEngine } from "../../../src/index.ts";
+import { createFleetEngine } from "../fleet.ts";
 import { type KeyedAsk, keyedOptions, type KeyedSaying, type KeyedSettings } from "../keyed-server.ts";
 
-const engine = await createEngine(keyedOptions(JSON.parse(process.argv[2] ?? "{}") as KeyedSettings));
+const settings = JSON.parse(process.argv[2] ?? "{}") as KeyedSettings;
+const engine = await createFleetEngine(keyedOptions(settings), settings.scale);
 process.stdout.write("ready\n");
 createInterface(process.stdin).on("line", (line) => {
   const { tool, key, ms = 0 } = JSON.parse(line) as KeyedAsk;

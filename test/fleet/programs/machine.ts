@@ -1,5 +1,6 @@
 /** A worker machine in a process of its own: its options are its argument, and it says a line when it is ready. */
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
+import { scaled } from "../../../src/fleet/wire/fleet-timings.ts";
 import { startMachine } from "../../../src/fleet/machine/machine.ts";
 import { resolveOptions } from "../../../src/engine/options.ts";
 
@@ -12,6 +13,7 @@ const {
   isLogged = false,
   drainMs = 10_000,
   ledger,
+  scale,
 } = JSON.parse(process.argv[2] ?? "{}");
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
@@ -23,6 +25,7 @@ const machine = await startMachine({
   secret,
   slots,
   workers,
+  timings: scaled(scale),
   ledger: idempotency.kind === "redis" ? idempotency : undefined,
   executor: resolveExecutorOptions("process"),
   logger: { info: log, warn: log },

@@ -24,7 +24,7 @@ test("changing the data after the call does not change the hash", async () => {
   expect(new Uint8Array(await hash)).toEqual(new Uint8Array(await crypto.subtle.digest("SHA-256", new Uint8Array(3))));
 });
 
-test("digest rejects unknown algorithms, data that is none, and too much of it", async () => {
+test("digest rejects unknown algorithms, values that are not data, and too much data", async () => {
   await expect(subtle.digest("MD5", new Uint8Array())).rejects.toMatchObject({ name: "NotSupportedError" });
   await expect(subtle.digest("SHA-256", "text" as never)).rejects.toBeInstanceOf(TypeError);
   const large = new Uint8Array(16 * 1024 * 1024 + 1);

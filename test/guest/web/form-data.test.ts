@@ -78,7 +78,7 @@ test("multipart is read as others write it", async () => {
   ]);
 });
 
-test("what looks like a name inside a file's name is none", async () => {
+test("text that looks like a field name inside a file's name is not a field name", async () => {
   const body = '--a\r\nContent-Disposition: form-data; filename="x; name=y"; name="z"\r\n\r\n1\r\n--a--';
   const found = await inTool(
     `const type = "multipart/form-data; boundary=a";

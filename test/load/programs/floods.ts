@@ -40,12 +40,12 @@ function ask({ parts }: BadRequest): Promise<string | null> {
   });
 }
 
-/** What is wrong with what a server said: heads and bodies of answers, one after the other. */
+/** Defects in a server's output: heads and bodies of answers, one after the other. */
 function judge(said: string): string | null {
   let rest = said;
   while (rest !== "") {
     const [, status = "", headers = ""] = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n/.exec(rest) ?? [];
-    if (status === "") return "an answer that is none";
+    if (status === "") return "a malformed answer";
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
     if (!REFUSED.test(status)) return `status ${status}`;
     const headLength = rest.indexOf("\r\n\r\n") + 4;

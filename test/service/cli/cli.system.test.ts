@@ -227,11 +227,39 @@ describe("glovebox run", () => {
   test("ends with 1 where the tool fails, and sends no control characters to the terminal", async () => {
     const code = "throw new RangeError('\\u001b[31mred\\u009b')";
     const ended = await glovebox(["run", "run-script", "--input", JSON.stringify({ code })]);
-    expect(ended).toEqual({
-      code: 1,
-      stdout: "",
-      stderr: "glovebox: tool_error: RangeError: \\u001b[31mred\\u009b\n",
-    });
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    const [first, ...others] = ended.stderr.trimEnd().split("\n");
+    expect(first).toBe("glovebox: tool_error: RangeError: \\u001b[31mred\\u009b");
+    // The line of the sample that runs the code.
+    if (others.length > 0)
+      expect(others.join("\n")).toMatch(/^  at fixtures\/tools\/run-script\.ts:\d+:\d+\n  \d+ \| .+$/);
+  });
+
+  test("shows the author's line of an error, and no line of a file that is not the tool's", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-line-"));
+    const spec = (name: string): string => `export const spec = { name: "${name}", description: "Throws." };\n`;
+    try {
+      writeFileSync(
+        join(folder, "typed.ts"),
+        `${spec("typed")}export default (): never => {\n  throw new RangeError("high");\n};`,
+      );
+      writeFileSync(join(folder, "secret.txt"), "a secret line");
+      const lie = `throw Object.assign(new Error("x"), { stack: 'Error: x\\n    at f (../secret.txt:1:1)' });`;
+      writeFileSync(join(folder, "lie.js"), `${spec("lie")}export default () => { ${lie} };`);
+      const typed = await glovebox(["run", join(folder, "typed.ts"), "--input", "{}"]);
+      expect(typed).toEqual({
+        code: 1,
+        stdout: "",
+        stderr:
+          "glovebox: tool_error: RangeError: high\n" +
+          `  at ${join(folder, "typed.ts")}:3:9\n  3 |   throw new RangeError("high");\n`,
+      });
+      const named = await glovebox(["run", "typed", "--tools", folder, "--input", "{}"]);
+      expect(named.stderr).toBe(typed.stderr);
+      expect((await glovebox(["run", join(folder, "lie.js"), "--input", "{}"])).stderr).not.toContain("secret");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test.each([

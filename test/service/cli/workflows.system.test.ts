@@ -178,7 +178,7 @@ describe("the commands about workflows", () => {
   });
 
   test("list-tools prints the engine's own tools where nobody names others [D76]", async () => {
-    expect((await glovebox("list-tools")).stdout).toBe("calculator\necho\njs_exec\n");
+    expect((await glovebox("list-tools")).stdout).toBe("calculator\necho\njs_exec\npython_exec\n");
   });
 
   test("list-supported prints what workflows may ask for [D75]", async () => {

@@ -122,6 +122,28 @@ describe("a call from the page", () => {
     pass.resolve();
   });
 
+  test("is run by Ctrl+Enter, which never cancels it: Ctrl+. does", async () => {
+    pass = Promise.withResolvers();
+    await using visited = await visit(browser, `${server.url}/#/tools/talk`);
+    const { page, requests } = visited;
+    const calls = (): number => requests.filter((url) => url.endsWith("/v1/execute")).length;
+    await page.getByRole("button", { name: "Run" }).focus();
+    for (let press = 0; press < 3; press++) await page.keyboard.press("Control+Enter");
+    await page.getByText("second line").waitFor();
+    await page.keyboard.press("Control+Enter");
+    expect(await page.getByRole("button", { name: "Cancel" }).isVisible()).toBe(true);
+    pass.resolve();
+    await part(page, "Result").getByText("a text").waitFor();
+    expect(calls()).toBe(1);
+    pass = Promise.withResolvers();
+    await page.keyboard.press("Control+Enter");
+    await part(page, "Running").getByText("second line").waitFor();
+    await page.keyboard.press("Control+.");
+    await page.locator("main").getByText("You cancelled the call.").waitFor();
+    expect(calls()).toBe(2);
+    pass.resolve();
+  });
+
   test("that fails says why, what to do, and where", async () => {
     await using visited = await visit(browser, `${server.url}/#/tools/throw`);
     const { page } = visited;

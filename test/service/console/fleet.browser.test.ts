@@ -16,7 +16,7 @@ let server: Server;
 let connection: RedisConnection;
 
 beforeAll(async () => {
-  [browser, fleet] = await Promise.all([launch(), startFleet(1)]);
+  [browser, fleet] = await Promise.all([launch(), startFleet(1, { scale: 1 })]);
   server = await serve([], { executor: { kind: "queue", url: fleet.url, fleet: fleet.name } });
   connection = RedisConnection.open(fleet.url, "forger");
   await forge();

@@ -11,7 +11,7 @@ import { serveCommand } from "../../../src/service/cli/serve.ts";
 import { workerCommand } from "../../../src/service/cli/worker.ts";
 
 export const DEPLOY = fileURLToPath(new URL("../../../fixtures/deploy", import.meta.url));
-const README = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+const METRICS = readFileSync(new URL("../../../docs/reference/metrics.md", import.meta.url), "utf8");
 export const SECRET = "0123456789abcdef0123456789abcdef";
 
 export const read = (name: string): string => readFileSync(join(DEPLOY, name), "utf8");
@@ -35,11 +35,9 @@ export interface Metric {
   readonly type: string;
 }
 
-/** What only servers and worker machines of a fleet show, by the README. */
+/** The metrics that only servers and worker machines of a fleet show, by their page. */
 export const fleetMetrics: readonly Metric[] = [
-  ...(README.split("<!-- fleet-metrics -->")[1]?.split("<!-- /fleet-metrics -->")[0] ?? "").matchAll(
-    /^\| `(\w+)` +\| (\w+)/gm,
-  ),
+  ...(METRICS.split("## Server of a fleet")[1] ?? "").matchAll(/^\| `(\w+)` +\| (\w+)/gm),
 ].map(([, name = "", type = ""]) => ({ name, type }));
 
 /** The names under which a metric can be asked for. */

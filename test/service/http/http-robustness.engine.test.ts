@@ -263,15 +263,18 @@ describe("a server", () => {
     ["another protocol", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
     ["a version that there is not", "GET / HTTP/9.9\r\n\r\n"],
     ["a method that there is not", "FETCH / HTTP/1.1\r\nHost: localhost\r\n\r\n"],
-    ["a length that is none", "POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"],
+    ["a malformed length", "POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"],
     ["two lengths", "POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
     [
       "a length and chunks",
       "POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ],
+    ["no host", "GET /healthz HTTP/1.1\r\n\r\n"],
+    ["two hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: example.com\r\n\r\n"],
+    ["the same host twice", "GET /healthz HTTP/1.0\r\nHost: localhost\r\nHOST: localhost\r\n\r\n"],
     ["a header without a name", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n: b\r\n\r\n"],
     ["a header with a line of its own", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\n\0c\r\n\r\n"],
-    ["chunks that are none", `${head("POST /v1/execute", "Transfer-Encoding: chunked")}nonsense\r\n`],
+    ["malformed chunks", `${head("POST /v1/execute", "Transfer-Encoding: chunked")}nonsense\r\n`],
   ])("answers 400 to %s, and ends the connection", async (_, bytes) => {
     const wire = open().write(bytes);
     expectRefusal(await wire.reply(), 400, "invalid_arguments");

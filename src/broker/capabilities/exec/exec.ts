@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
-import { closedIn, DEVICES, type Inside, ownFolder, PROGRAMS, readOnly } from "../../jail/inside.ts";
-import { findJail, type Jail } from "../../jail/jail.ts";
+import { closedIn, DEVICES, ownFolder, PROGRAMS, readOnly } from "../../../base/os/bubblewrap.ts";
+import { limitCommands, SHELL } from "../../../base/os/rlimits.ts";
+import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
 import { type Ended, runInside } from "../../jail/run.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
 import { EXEC_LIMITS, type ExecGrant, execGrants, type ExecMount, mergeExecGrants } from "./grants.ts";
@@ -120,21 +121,15 @@ interface Command {
 const { addressBytes, fileBytes, folderBytes, folderEntries, memoryBytes, processes } = EXEC_LIMITS;
 /** Folders of the command's own, in memory, which are gone with it. */
 const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
-const SHELL = "/bin/sh";
-/**
- * Shells disagree on the letter that limits processes, and on the length of the blocks that limit files, 512 or 1024 bytes.
- * What cannot be set is done without: the number of processes, where the host runs as root, is for the watch alone.
- */
-const LIMITED = `{ ulimit -c 0; ulimit -t "$2"; ulimit -f ${fileBytes / 1024}; ulimit -v ${addressBytes / 1024}
-ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null
-exec ${SHELL} -c -- "$1"`;
 
 /** A command as a sandbox runs it: all of the host's programs are there to be read, and folders of its own. */
 export function commandInside({ command, wallMs, mounts }: Command): Inside {
   const given = [...mounts].flatMap(([name, { path, mode }]) => [mode === "rw" ? "--bind" : "--ro-bind", path, name]);
   const own = OWN.flatMap((path) => ownFolder(path, folderBytes));
+  // Where the host runs as root the system does not limit the number of processes: the watch does.
+  const limits = limitCommands({ cpuSeconds: Math.ceil(wallMs / 1000), fileBytes, addressBytes, processes });
   return {
-    program: [SHELL, "-c", LIMITED, SHELL, command, String(Math.ceil(wallMs / 1000))],
+    program: [SHELL, "-c", `${limits}\nexec ${SHELL} -c -- "$1"`, SHELL, command],
     walls: [...readOnly(PROGRAMS), ...DEVICES, ...own, ...given, ...closedIn("/home")],
     limits: "",
     mayFork: true,

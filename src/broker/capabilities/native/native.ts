@@ -3,8 +3,9 @@ import { open } from "node:fs/promises";
 import { constants as SYSTEM } from "node:os";
 import { join } from "node:path";
 import PQueue from "p-queue";
-import { closedIn, DEVICES_OF_ONE, type Inside, LIBRARIES, ownFolder, readOnly } from "../../jail/inside.ts";
-import { findJail, type Jail } from "../../jail/jail.ts";
+import { closedIn, DEVICES_OF_ONE, LIBRARIES, ownFolder, readOnly } from "../../../base/os/bubblewrap.ts";
+import { limitCommands } from "../../../base/os/rlimits.ts";
+import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
 import { type Ended, runForFolder } from "../../jail/run.ts";
 import {
   type CallBinary,
@@ -180,10 +181,9 @@ const PROGRAM = "/tool/binary";
 const FOLDER = "/call";
 const OUTPUT = "output.json";
 
-const KIB = 1024;
-const MIB = 1024 * KIB;
+const MIB = 1024 * 1024;
 /** The main thread's stack is no part of what the system takes for data. */
-const STACK_KIB = 64 * KIB;
+const STACK_BYTES = 64 * MIB;
 const { addressBytes, folderBytes, folderEntries, openFiles, spareBytes, threads } = NATIVE_LIMITS;
 
 /**
@@ -208,34 +208,20 @@ function binaryInside(
       ...temporary,
       ...closedIn(FOLDER),
     ],
-    limits: limited(limits.cpuMs, memoryBytes),
+    // The watch ends a binary that has used up its processor time or its memory, and says so. These limits hold where it is late.
+    limits: limitCommands({
+      cpuSeconds: Math.ceil(limits.cpuMs / 1_000) + 1,
+      fileBytes: folderBytes,
+      openFiles,
+      dataBytes: memoryBytes + spareBytes,
+      addressBytes: memoryBytes + addressBytes,
+      stackBytes: STACK_BYTES,
+    }),
     mayFork: false,
     ceilings: { tasks: threads, memoryBytes, cpuMs: limits.cpuMs, folders: [FOLDER], folderEntries },
     wallMs: limits.wallMs,
     kept: FOLDER,
   };
-}
-
-/**
- * The watch ends what has used its processor time or its memory, as it can say so. These hold where it comes too late. A file's
- * length is given in blocks of 512 bytes or of 1024, as shells disagree.
- */
-function limited(cpuMs: number, memoryBytes: number): string {
-  const seconds = Math.ceil(cpuMs / 1_000) + 1;
-  const dataKib = Math.ceil((memoryBytes + spareBytes) / KIB);
-  const addressKib = Math.ceil((memoryBytes + addressBytes) / KIB);
-  const all = [
-    "-c 0",
-    `-t ${seconds}`,
-    `-f ${folderBytes / KIB}`,
-    `-n ${openFiles}`,
-    `-d ${dataKib}`,
-    `-v ${addressKib}`,
-  ];
-  // Threads are given as much as the soft limit of stacks says, so that stays where it can.
-  const stack = `ulimit -Hs ${STACK_KIB} || ulimit -s ${STACK_KIB}; `;
-  // What cannot be set is lower already.
-  return `{ ${all.map((one) => `ulimit ${one}; `).join("")}${stack}} 2>/dev/null`;
 }
 
 /** What lies where a binary was to write its answer. */

@@ -26,7 +26,8 @@ export class ToolView {
     { class: "notice warn", hidden: true },
     "This tool is in quarantine: it ended an executor, and runs in a process of its own until enough calls went well. Calls may be refused.",
   );
-  readonly #run = h("button", { type: "submit", class: "primary" }, "Run");
+  readonly #run = h("button", { type: "submit", class: "primary", click: (event) => this.#onButton(event) }, "Run");
+  readonly #shortcut = h("kbd", {}, "Enter");
   #running: AbortController | null = null;
 
   constructor(tool: ToolInfo) {
@@ -63,25 +64,43 @@ export class ToolView {
       { class: "muted keys", "aria-hidden": "true" },
       h("kbd", {}, "Ctrl"),
       " ",
-      h("kbd", {}, "Enter"),
+      this.#shortcut,
     );
-    this.#run.setAttribute("aria-keyshortcuts", "Control+Enter");
+    this.#setRunning(null);
     const submit = (event: Event): void => {
       event.preventDefault();
       void this.#submit();
     };
-    const onKey = (event: Event): void => {
-      if (!(event instanceof KeyboardEvent) || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-      submit(event);
-    };
     const form = h(
       "form",
-      { submit, keydown: onKey, novalidate: true, class: "stack" },
+      { submit, keydown: (event) => this.#onKey(event), novalidate: true, class: "stack" },
       this.#form.element,
       this.#options.element,
       h("div", { class: "row actions" }, this.#run, keys, copy, copied),
     );
     return card("Try it", form);
+  }
+
+  /** Ctrl+Enter runs and never cancels; Ctrl+. cancels. */
+  #onKey(event: Event): void {
+    if (!(event instanceof KeyboardEvent) || !(event.ctrlKey || event.metaKey)) return;
+    if (event.key === "Enter") void this.#submit();
+    else if (event.key === "." && this.#running !== null) this.#running.abort();
+    else return;
+    event.preventDefault();
+  }
+
+  #onButton(event: Event): void {
+    if (this.#running === null) return;
+    event.preventDefault();
+    this.#running.abort();
+  }
+
+  #setRunning(running: AbortController | null): void {
+    this.#running = running;
+    fill(this.#run, running === null ? "Run" : "Cancel");
+    fill(this.#shortcut, running === null ? "Enter" : ".");
+    this.#run.setAttribute("aria-keyshortcuts", running === null ? "Control+Enter" : "Control+.");
   }
 
   async #copy(copied: HTMLElement): Promise<void> {
@@ -99,12 +118,11 @@ export class ToolView {
   }
 
   async #submit(): Promise<void> {
-    if (this.#running !== null) return this.#running.abort();
+    if (this.#running !== null) return;
     const body = this.#body();
     if (body === null) return announce("The arguments are not complete");
     const running = new AbortController();
-    this.#running = running;
-    fill(this.#run, "Cancel");
+    this.#setRunning(running);
     this.#result.start();
     announce(`${this.#tool.name} runs`);
     this.#result.element.scrollIntoView({ block: "nearest" });
@@ -116,8 +134,7 @@ export class ToolView {
       this.#result.fail(message);
       announce(message);
     }
-    this.#running = null;
-    fill(this.#run, "Run");
+    this.#setRunning(null);
   }
 
   #end(args: Json, result: ToolResult): void {

@@ -1,4 +1,4 @@
-import { build, type Plugin } from "esbuild";
+import type { Plugin } from "esbuild";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -38,6 +38,7 @@ return ${PYODIDE_NAME};
 }
 
 async function bundle(globalName: string, resolveDir: string, lines: readonly string[]): Promise<string> {
+  const { build } = await import("esbuild");
   const result = await build({
     stdin: { contents: lines.join("\n"), resolveDir },
     write: false,

@@ -5,6 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { GloveboxError } from "../../../base/errors.ts";
+import { missingPackage } from "../../../base/optional-package.ts";
 import { bundlePrelude } from "../prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
@@ -20,13 +21,11 @@ let building: Promise<void> | null = null;
 /** The image that was found to be whole. */
 let known: string | null = null;
 
-/** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`. */
+/** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`, `missing_package`. */
 export async function preparePython(): Promise<void> {
   const found = pythonPlace();
   const pyodide = findPyodide();
-  if (pyodide === null) {
-    throw new GloveboxError("load_error", "Python is not installed; install the npm package pyodide beside this one");
-  }
+  if (pyodide === null) throw missingPackage("Python", ["pyodide"]);
   if (found === null) throw notReady("neither the user's cache folder nor the temporary one can be written to");
   if (known === found.image && existsSync(path.join(found.image, IMAGE))) return;
   building ??= provideImage(pyodide, found).finally(() => (building = null));

@@ -24,7 +24,7 @@ export const LABELS: { readonly [encoding: string]: readonly string[] } = {
   ],
 };
 
-/** What is no label, or none of an encoding that can be decoded. */
+/** Unknown labels, and labels of encodings that cannot be decoded. */
 export const NO_LABELS = [
   "",
   " ",

@@ -1,4 +1,4 @@
-/** URLs by the URL Standard: the input, its base where it has one, and the URL written out; `null` where it is none. */
+/** URLs by the URL Standard: the input, its base where it has one, and the URL written out; `null` where it is not a URL. */
 export type UrlCase = readonly [input: string, base: string | null, href: string | null];
 
 const SPECIAL = [

@@ -29,8 +29,18 @@ def describe(module):
     if callable(names.get("execute")):
         return found + [{"kind": "function", "name": "default", "context": _positional_context(names["execute"], 1)}]
     if callable(names.get("mount")) or mountable(module) is not None:
-        return found + [{"kind": "mount", "name": "mount"}]
+        return found + [{"kind": "mount", "name": "mount", "signature": _mount_signature(names.get("mount"))}]
     return found
+
+
+def _mount_signature(own):
+    """How a module's `mount` is written. Where a class is mounted without one, that is as it should be."""
+    if not callable(own):
+        return {"parameters": 2, "is_async": True}
+    positional = [one for one in _parameters(own) if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    rest = any(one.kind == one.VAR_POSITIONAL for one in _parameters(own))
+    count = max(len(positional), 2) if rest else len(positional)
+    return {"parameters": count, "is_async": inspect.iscoroutinefunction(own)}
 
 
 def mountable(module):
@@ -146,7 +156,7 @@ def _returned(returned, number):
         return None
     if _has(returned, "execute"):
         return _tool(returned, number)
-    return {"cleanup": number(returned)} if callable(returned) else None
+    return {"cleanup": number(returned)} if callable(returned) else {"other": type(returned).__name__}
 
 
 def _tool(tool, number):

@@ -1,0 +1,171 @@
+import { readConfiguration } from "../../src/service/config/configuration.ts";
+import { effectiveValues, MACHINE_DEFAULTS } from "../../src/service/config/effective.ts";
+import { type Setting, SETTINGS } from "../../src/service/config/names.ts";
+import { CONFIG_SCHEMA, type Part } from "../../src/service/config/schema.ts";
+import { type Member, membersOf, readMembers } from "./declarations.ts";
+import { code, page, sentence, table } from "./markdown.ts";
+
+/** The types whose doc comments describe the settings below a path. */
+const TYPES: Readonly<Record<string, readonly string[]>> = {
+  "": ["Config", "EngineOptions"],
+  assets: ["ServedAssets", "AssetOptions"],
+  executor: ["ExecutorOptions"],
+  "executor.recycle": ["Recycling"],
+  fetch: ["FetchOptions"],
+  idempotency: ["IdempotencyOptions"],
+  kv: ["KvOptions"],
+  limits: ["Limits"],
+  maxLimits: ["Limits"],
+  packages: ["PackageOptions"],
+  policy: ["Policy"],
+  queue: ["QueueOptions"],
+};
+
+/** Lists and maps whose entries have members of their own. */
+const ENTRIES: readonly Entries[] = [
+  { name: "tools[]", types: ["ToolLocation", "ToolDefinition"], about: "A place of tools: a path, or an object." },
+  { name: "keys[]", types: ["KeyGrant"], about: "A key, with exactly one of `hash`, `env` and `file`." },
+  { name: "keys[].quota", types: ["KeyQuota"], about: "A key's quota." },
+  { name: "secrets.*", types: [], about: "A secret by its name, with exactly one of `value`, `env` and `file`." },
+  {
+    name: "policy.rules[]",
+    types: ["PolicyRule"],
+    about: "A rule applies to the calls that each of its lists matches.",
+  },
+];
+
+interface Entries {
+  readonly name: string;
+  readonly types: readonly string[];
+  readonly about: string;
+}
+
+/** Members that no type documents. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  assets: "Packages of AgentSpace that clients upload and download.",
+  executor: "Where isolates run, and how. A text stands for `executor.kind`.",
+  fetch: "How requests of tools find and await their servers.",
+  idempotency: "How results of calls with an idempotency key are kept.",
+  kv: "Where the `kv` capability keeps its values.",
+  machine: "What `glovebox worker` does with this configuration. Servers may share the file.",
+  packages: "Where packages of tools may come from, and what they may depend on.",
+  queue: "How many calls may wait and run.",
+  "policy.rules": "What is allowed to which calls. What no rule allows is denied.",
+  "executor.recycle": "When a process makes room for a fresh one. Its calls end first.",
+  "executor.recycle.ageMs": "Age of the process in milliseconds.",
+  "executor.recycle.calls": "Calls that the process has run.",
+  "keys[].hash": "The key's hash, as `glovebox keys new` prints it.",
+  "keys[].env": "The environment variable that holds the key.",
+  "keys[].file": "The file that holds the key.",
+  "keys[].quota": "What the key may use within a time.",
+  "secrets.*.value": "The secret itself.",
+  "secrets.*.env": "The environment variable that holds the secret.",
+  "secrets.*.file": "The file that holds the secret.",
+  "secrets.*.origins": "The origins to which requests may carry the secret.",
+  "policy.rules[].tools": "Names of tools; each may end in `*`. Default: all.",
+  "policy.rules[].tags": "Tags of tools. Default: all.",
+  "policy.rules[].tenants": "Names of tenants. Default: all.",
+  "policy.rules[].allow": "Capabilities and their bounds.",
+  "tools[].isolation": "How much of the isolate is new for each call: `instance`, `context`, `isolate` or `shared`.",
+  "tools[].limits": "Limits of these tools.",
+  "tools[].capabilities": "Capabilities that these tools ask for.",
+  "tools[].tags": "Tags of these tools. The modules' own tags are ignored.",
+  "tools[].config": "What these tools get as `config`.",
+};
+
+/** Defaults that depend on the machine. */
+const DEPENDENT: Readonly<Record<string, string>> = {
+  workers: "processors, at most 4, and one more",
+  "machine.slots": `${MACHINE_DEFAULTS.slotsPerWorker} for each of \`workers\``,
+};
+
+export async function configPage(): Promise<string> {
+  const defaults = await readDefaults();
+  const rows = SETTINGS.map((setting) => settingRow(setting, defaults));
+  return page("Configuration", [
+    "`glovebox.config.yaml` (or `.yml`, `.json`) in the working directory, or `--config FILE`. Paths in it start from its folder. A flag goes before an environment variable, and that before the file. `glovebox config print` shows the values in force and their sources, `glovebox config check` finds mistakes.",
+    "An editor checks the file with the schema [config.schema.json](config.schema.json).",
+    "## Settings",
+    table(["setting", "type", "default", "what it does", "environment variable"], rows),
+    "Environment variables hold numbers and texts as they are, lists with commas or as JSON, objects as JSON. `GLOVEBOX_CONFIG` names the file, `GLOVEBOX_KEY` holds a single administrator's key, `GLOVEBOX_FLEET_SECRET` the fleet's secret.",
+    ...ENTRIES.flatMap(describeEntries),
+  ]);
+}
+
+/** The schema of the configuration, for editors. An executor may be its kind alone. */
+export function configSchema(): string {
+  const { executor, ...properties } = CONFIG_SCHEMA.properties ?? {};
+  const either = { anyOf: [executor?.properties?.["kind"], executor] };
+  const schema = {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "Glovebox configuration",
+    ...CONFIG_SCHEMA,
+    properties: { ...properties, executor: either },
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+async function readDefaults(): Promise<ReadonlyMap<string, string>> {
+  const values = effectiveValues(await readConfiguration(undefined));
+  const here = `${process.cwd()}/`;
+  return new Map(values.map(({ setting, value }) => [setting, code(String(value).replace(here, ""))] as const));
+}
+
+function settingRow({ path, variable, part }: Setting, defaults: ReadonlyMap<string, string>): readonly string[] {
+  const name = path.join(".");
+  const { meaning, standard } = describe(name, part, documented(name));
+  const value = DEPENDENT[name] ?? defaults.get(name) ?? standard;
+  return [code(name), typeOf(part), value, meaning, code(variable)];
+}
+
+function describeEntries({ name, types, about }: Entries): readonly string[] {
+  const entries = Object.entries(partAt(name).properties ?? {});
+  const members = types.flatMap(membersOf);
+  const rows = entries.map(([member, part]) => {
+    const { meaning, standard } = describe(
+      `${name}.${member}`,
+      part,
+      members.find((one) => one.name === member),
+    );
+    return [code(member), typeOf(part), standard, meaning];
+  });
+  return [`## ${code(name)}`, about, table(["member", "type", "default", "what it does"], rows)];
+}
+
+/** The part of the schema that a name such as `keys[].quota` or `secrets.*` means. */
+function partAt(name: string): Part {
+  return name.split(".").reduce<Part>((part, step) => {
+    if (step === "*") return part["additionalProperties"] as Part;
+    const found = part.properties?.[step.replace("[]", "")];
+    if (found === undefined) throw new Error(`the configuration's schema has no ${name}`);
+    if (!step.endsWith("[]")) return found;
+    const items = found["items"] as Part & { readonly anyOf?: readonly Part[] };
+    return items.anyOf?.find(({ properties }) => properties !== undefined) ?? items;
+  }, CONFIG_SCHEMA);
+}
+
+/** The documented member of a setting's type. */
+function documented(name: string): Member | undefined {
+  const [around, last] = [name.split(".").slice(0, -1).join("."), name.split(".").at(-1)];
+  if (around === "machine") {
+    const machine = membersOf("Config").find((one) => one.name === "machine");
+    return readMembers(machine?.type ?? "").find((one) => one.name === last);
+  }
+  return (TYPES[around] ?? []).flatMap(membersOf).find((one) => one.name === last && one.doc !== "");
+}
+
+/** What a setting does, and its default where its documentation names one. */
+function describe(name: string, part: Part, member: Member | undefined) {
+  const doc = part.description ?? MEANINGS[name] ?? member?.doc ?? "";
+  const [, standard = ""] = /(?:^|\. |: )[Dd]efault:? ([^.]+)\.?/.exec(member?.doc ?? MEANINGS[name] ?? "") ?? [];
+  const meaning = doc.replace(/(?<=^|\. |: )[Dd]efault:? [^.]+\.?/, "").replace(/: *$/, ".");
+  if (meaning.trim() === "") throw new Error(`docs/generate/config.ts has no text for the setting ${name}`);
+  return { meaning: sentence(meaning), standard: standard.trim() };
+}
+
+function typeOf({ type, enum: choices, ...part }: Part): string {
+  if (choices !== undefined) return choices.map((choice) => code(String(choice))).join(", ");
+  if (Array.isArray(type)) return type.join(" or ");
+  if (type === undefined) return part["anyOf"] === undefined ? "any" : "text or object";
+  return type === "array" ? "list" : type === "string" ? "text" : type;
+}

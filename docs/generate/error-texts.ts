@@ -1,0 +1,228 @@
+import type { ErrorCode } from "../../src/base/errors.ts";
+
+/** What the page of a code says beside the table's entry. */
+export interface ErrorText {
+  readonly meaning: string;
+  readonly causes: readonly string[];
+  /** Message and details of a typical error. */
+  readonly message: string;
+  readonly details?: unknown;
+}
+
+const VIOLATION = { pointer: "/a", keyword: "type", message: '/a must be number, but got string "one"' };
+
+export const ERROR_TEXTS = {
+  tool_not_found: {
+    meaning: "The engine has no tool of this name. Nothing ran.",
+    causes: [
+      "The model or the caller misspelled the name.",
+      "The tool was unregistered, or its file is gone.",
+      "The caller's key may not see the tool.",
+    ],
+    message: 'there is no tool "greeet"',
+  },
+  invalid_arguments: {
+    meaning:
+      "The call or its arguments do not fit. Nothing ran. The error lists every violation, so that a model can correct its call.",
+    causes: [
+      "An argument has the wrong type, is missing, or is not in the tool's `inputSchema`.",
+      "An option of the call, such as `tenant` or `limits`, has the wrong type.",
+      "The same idempotency key came with other arguments.",
+    ],
+    message: '/a must be number, but got string "one"',
+    details: { violations: [VIOLATION] },
+  },
+  input_too_large: {
+    meaning: "The arguments or the request's body exceed their limit. Nothing ran.",
+    causes: [
+      "The arguments as JSON exceed `limits.inputBytes`.",
+      "The body exceeds `bodyBytes`.",
+      "A binary gets its arguments on the command line, where the system allows 128 KiB.",
+    ],
+    message: "the arguments have 1048590 bytes of JSON, the limit is 1048576",
+  },
+  unauthorized: {
+    meaning: "The request has no key, or one that the server does not know.",
+    causes: ["The header `Authorization: Bearer KEY` is missing.", "The key was removed or replaced at a reload."],
+    message: "a key is needed: Authorization: Bearer KEY",
+  },
+  forbidden: {
+    meaning: "The key is known, but it may not do this.",
+    causes: [
+      "The key does not have the role of the route.",
+      "The key may not call this tool, or not for this tenant.",
+      "The request came from a page whose origin is not in `origins`.",
+    ],
+    message: 'the key does not have the role "admin", which this needs',
+  },
+  blocked: {
+    meaning: "A listener of `tool:pre` refused the call. Nothing ran.",
+    causes: ["The host program called `block(reason)`: its own rule applies, an approval is missing, for example."],
+    message: "outside business hours",
+  },
+  queue_full: {
+    meaning: "As many calls wait as may wait. The engine refuses this one at once.",
+    causes: [
+      "Calls arrive faster than the workers run them.",
+      "One slow tool occupies all slots: `queue.perTool` bounds its share.",
+    ],
+    message: "10000 calls wait already",
+    details: { retryAfterMs: 120 },
+  },
+  queue_timeout: {
+    meaning: "The call waited for its start longer than its limit. Nothing ran.",
+    causes: [
+      "The engine is overloaded.",
+      "`limits.queueMs` is shorter than the usual wait.",
+      "A fleet has no machine with a free slot.",
+    ],
+    message: "The call waited 30000 ms for a slot",
+  },
+  rate_limited: {
+    meaning: "The caller is faster than it may be, or has used its quota.",
+    causes: [
+      "The key's `rate` or `quota` is used up.",
+      "Too many wrong keys came from one address.",
+      "A capability's `rateLimit` is used up.",
+    ],
+    message: "the key calls faster than it may; there is more in 400 ms",
+    details: { retryAfterMs: 400 },
+  },
+  cancelled: {
+    meaning: "The caller gave the call up. The tool was stopped; effects that it had already are not undone.",
+    causes: [
+      "The call's `AbortSignal` was aborted.",
+      "The HTTP client closed its connection.",
+      "An MCP client sent a cancellation.",
+    ],
+    message: "the call was cancelled while it ran",
+  },
+  tool_error: {
+    meaning: "The tool threw an exception or returned its contract's error.",
+    causes: ["A bug in the tool.", "The tool refuses its input in its own words."],
+    message: "No message provided",
+    details: { stack: "Error: No message provided\n    at default (greet.ts:4:31)" },
+  },
+  load_error: {
+    meaning: "The tool's module cannot be bundled or evaluated, so the tool cannot be registered or run.",
+    causes: [
+      "A syntax error, or an import that does not resolve.",
+      "The module imports a module of Node, such as `node:fs`.",
+      "A package lacks a file that its contract demands.",
+      "The runtime is missing: Python needs the package `pyodide`.",
+    ],
+    message: 'tool "greet" greet.ts:1:15: imports "node:fs", which tools do not have',
+  },
+  cpu_limit: {
+    meaning: "The call used more processor time than it may. It was stopped.",
+    causes: ["An endless loop.", "More work than `limits.cpuMs` allows.", "A pattern that backtracks for a long time."],
+    message: "the call used more than 2000 ms of processor time",
+  },
+  wall_limit: {
+    meaning: "The call did not end within its time. It was stopped.",
+    causes: ["The tool waits for something slow.", "A promise that never settles."],
+    message: "the call took longer than 30000 ms",
+  },
+  memory_limit: {
+    meaning: "The tool's isolate reached its heap limit, or V8 ran out of memory. The call was stopped.",
+    causes: ["The tool holds too much at once.", "`limits.memoryMb` is too small for the tool's packages."],
+    message: "the call needed more memory than its isolate may have",
+  },
+  output_too_large: {
+    meaning: "The tool's output as JSON exceeds `limits.outputBytes`. The output is dropped.",
+    causes: ["The tool returns whole files or tables. `outputChars` cuts long texts instead."],
+    message: "the output has 2097152 bytes of JSON, the limit is 1048576",
+  },
+  invalid_output: {
+    meaning: "The tool's output is not JSON, or does not fit its `outputSchema`. The output is dropped.",
+    causes: ["The output has a cycle, a function or a `BigInt`.", "The tool's `outputSchema` and its code disagree."],
+    message: "the tool's output does not fit its outputSchema",
+    details: { violations: [VIOLATION] },
+  },
+  capability_denied: {
+    meaning: "The tool used a capability that it was not granted, and did not catch the exception.",
+    causes: [
+      "The tool did not ask for the capability.",
+      "No rule of the policy allows it to this tool and tenant.",
+      "A request went to an origin outside the grant, or to a private address.",
+    ],
+    message: "GET https://evil.example/ was not granted",
+    details: {
+      capability: "fetch",
+      asked: "GET https://evil.example/",
+      granted: { origins: ["https://api.example.com"] },
+      remedy: 'add "https://evil.example", in the tool\'s capabilities and in allow of a policy rule',
+    },
+  },
+  capability_failed: {
+    meaning: "A granted capability failed, and the tool did not catch the exception.",
+    causes: ["The origin did not answer.", "A file does not exist.", "The handler of a custom capability threw."],
+    message: "https://api.example.com could not be reached",
+  },
+  capability_limit: {
+    meaning: "The call used its capabilities too often or for too much.",
+    causes: [
+      "More calls than `limits.capabilityCalls`, or more data than `limits.capabilityBytes`.",
+      "A bound of the grant itself: `maxRequests`, `maxBytes`, `rateLimit`.",
+    ],
+    message: "the call may ask the host 100 times",
+  },
+  in_progress: {
+    meaning: "Another process runs the call with this idempotency key, and this process cannot wait for it.",
+    causes: ["A client repeated a request that still runs."],
+    message: "another process still runs the call with this idempotencyKey",
+    details: { retryAfterMs: 1000 },
+  },
+  outcome_unknown: {
+    meaning: "A call with this idempotency key began, and its result is not known. Effects may have happened.",
+    causes: [
+      "The process that ran the call was killed before the call ended.",
+      "The result was too large to be stored.",
+    ],
+    message:
+      "the process that ran the call with this idempotencyKey ended before the call did, which may have had effects",
+  },
+  store_failed: {
+    meaning:
+      "The store of idempotency keys does not work, so the engine cannot promise to run the call once. Nothing ran.",
+    causes: ["The disk is full or the file is not writable.", "Redis does not answer."],
+    message: "calls with an idempotencyKey cannot be told apart: Redis does not answer",
+  },
+  executor_crashed: {
+    meaning: "The call ended the process that ran it. Other calls of that process start again by themselves.",
+    causes: ["The tool aborted V8.", "A binary or a native bug killed the process during the call's turn."],
+    message: "its executor process ended",
+  },
+  executor_lost: {
+    meaning:
+      "The process or machine that ran the call is lost, through no fault of the call, and the call could not start again.",
+    causes: [
+      "A worker machine or Redis was lost for longer than `executor.lostMs`.",
+      "The call had effects, and its second run asked for something else.",
+      "No executor process starts: `sandbox: require` without bubblewrap, for example.",
+    ],
+    message: "its executor process ended; 2 of its capability calls had been carried out",
+    details: { effects: 2 },
+  },
+  tool_quarantined: {
+    meaning:
+      "The tool ended several executor processes, so the engine refuses this tenant's calls of it for a while. Nothing ran.",
+    causes: ["The tool crashes or exhausts its executor again and again."],
+    message: 'tool "greet" has ended too many executors',
+    details: { retryAfterMs: 30000 },
+  },
+  missing_package: {
+    meaning: "The configuration needs an optional package that is not installed. Nothing ran.",
+    causes: [
+      "`executor: { kind: \"queue\" }` or a Redis store, without `bullmq` or `ioredis`.",
+      "A Python tool, without `pyodide`.",
+    ],
+    message: 'executor "queue" needs the packages bullmq and ioredis, which are not installed',
+    details: { command: "npm install bullmq@^6.7 ioredis@^6" },
+  },
+  engine_closed: {
+    meaning: "The engine closes or is closed. Calls that had not ended were stopped.",
+    causes: ["The server got SIGTERM.", "The host program called `engine.close()`."],
+    message: "the engine takes no more calls",
+  },
+} as const satisfies Record<ErrorCode, ErrorText>;

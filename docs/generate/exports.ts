@@ -1,0 +1,73 @@
+import manifest from "../../package.json" with { type: "json" };
+import { code, page, table } from "./markdown.ts";
+
+const ENTRIES: Readonly<Record<string, string>> = {
+  ".": "The engine: tools, calls, policy, capabilities, recordings.",
+  "./contracts": "Contracts of tools and models, and the functions that translate between them.",
+  "./server": "The HTTP server around an engine.",
+  "./mcp": "A server of the Model Context Protocol around an engine.",
+  "./testing": "What authors test tools with: conformance, faults, mocks.",
+  "./amplifier": "Amplifier: mount plans, hooks, tool results.",
+  "./agentspace": "AgentSpace: a registry of packages, search, man pages, forms.",
+  "./strands": "Strands: discovery, the capability checker, workflows.",
+  "./xaibo": "Xaibo: tool providers, the function-calling loop.",
+};
+
+/** What each package that not everybody needs is for. */
+const OPTIONAL: Readonly<Record<string, string>> = {
+  "@fastify/multipart": "Uploads of AgentSpace packages.",
+  "@modelcontextprotocol/server": "MCP: `glovebox/mcp`, `glovebox mcp`, `/mcp`.",
+  "@opentelemetry/api": "Traces.",
+  aws4fetch: "Code of a fleet's tools in an S3 bucket.",
+  bullmq: "Fleets.",
+  ioredis: "Fleets, and `kv` and idempotency in Redis.",
+  pyodide: "Tools in Python.",
+};
+
+interface Manifest {
+  readonly engines: { readonly node: string };
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+const MANIFEST: Manifest = manifest as object as Manifest;
+
+export async function exportsPage(): Promise<string> {
+  const { engines, exports, optionalDependencies = {}, peerDependencies = {} } = MANIFEST;
+  const entries = Object.keys(exports).filter((entry) => entry in ENTRIES);
+  const unknown = Object.keys(exports).filter((entry) => !(entry in ENTRIES) && entry !== "./package.json");
+  if (unknown.length > 0) throw new Error(`docs/generate/exports.ts has no text for ${unknown.join(", ")}`);
+  const values = await Promise.all(entries.map(valuesOf));
+  const rows = entries.map((entry, at) => [
+    code(entry.replace(".", "glovebox")),
+    ENTRIES[entry] ?? "",
+    (values[at] ?? []).map(code).join(", "),
+  ]);
+  const optional = [
+    ...Object.entries(peerDependencies).map(([name, range]) => optionalRow(name, range, "you install it")),
+    ...Object.entries(optionalDependencies).map(([name, range]) =>
+      optionalRow(name, range, "npm installs it, except with `--omit=optional`"),
+    ),
+  ];
+  return page("Package entries and peers", [
+    `Glovebox is ESM only and needs Node ${engines.node.replace(">=", "")} or later. Anything that no entry exports may change in any version.`,
+    table(["entry", "what it has", "values"], rows),
+    "## Optional packages",
+    "Glovebox loads these when a program first needs them. Where one is missing, the error names the command that installs it.",
+    table(["package", "version", "needed for", "how it comes"], optional),
+  ]);
+}
+
+async function valuesOf(entry: string): Promise<readonly string[]> {
+  const target = MANIFEST.exports[entry];
+  if (typeof target === "string" || target === undefined) return [];
+  const source = target.default.replace("./dist/", "../../src/").replace(/js$/, "ts");
+  return Object.keys((await import(source)) as object).toSorted();
+}
+
+function optionalRow(name: string, range: string, how: string): readonly string[] {
+  const use = OPTIONAL[name];
+  if (use === undefined) throw new Error(`docs/generate/exports.ts has no text for the package ${name}`);
+  return [code(name), code(range), use, how];
+}

@@ -1,0 +1,26 @@
+import { cliPage } from "./cli.ts";
+import { configPage, configSchema } from "./config.ts";
+import { errorPages } from "./errors.ts";
+import { eventsPage } from "./events.ts";
+import { exportsPage } from "./exports.ts";
+import { httpPage } from "./http.ts";
+import { limitsPage } from "./limits.ts";
+import { metricsPage } from "./metrics.ts";
+
+/** The command that writes the pages. */
+export const COMMAND = "npm run docs";
+
+/** The generated pages, by their paths below `docs/reference`. */
+export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ...errorPages(),
+    ["cli.md", cliPage()],
+    ["config.md", await configPage()],
+    ["config.schema.json", configSchema()],
+    ["events.md", eventsPage()],
+    ["exports.md", await exportsPage()],
+    ["http.md", await httpPage()],
+    ["limits.md", limitsPage()],
+    ["metrics.md", await metricsPage()],
+  ]);
+}

@@ -1,0 +1,16 @@
+export const spec = {
+  name: "convert_length",
+  description: "Converts a length between metres and feet.",
+  inputSchema: {
+    type: "object",
+    properties: { value: { type: "number" }, to: { enum: ["m", "ft"] } },
+    required: ["value", "to"],
+  },
+};
+
+const FEET = 3.28084;
+
+export default ({ value, to }: { value: number; to: "m" | "ft" }) => {
+  const converted = to === "ft" ? value * FEET : value / FEET;
+  return { value: Math.round(converted * 10) / 10, unit: to };
+};

@@ -1,0 +1,9 @@
+export const spec = {
+  name: "mountain_height",
+  description: "Looks up the height of a mountain in metres.",
+  inputSchema: { type: "object", properties: { mountain: { type: "string" } }, required: ["mountain"] },
+};
+
+const HEIGHTS: Record<string, number> = { Everest: 8849, Zugspitze: 2962 };
+
+export default ({ mountain }: { mountain: string }) => ({ height: HEIGHTS[mountain] ?? null });

@@ -1,0 +1,9 @@
+export const spec = {
+  name: "spin",
+  description: "Never ends.",
+  limits: { cpuMs: 100 },
+};
+
+export default () => {
+  for (;;);
+};

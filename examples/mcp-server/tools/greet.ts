@@ -1,0 +1,11 @@
+export const spec = {
+  name: "greet",
+  description: "Greets somebody.",
+  inputSchema: {
+    type: "object",
+    properties: { name: { type: "string", minLength: 1 } },
+    required: ["name"],
+  },
+};
+
+export default ({ name }: { name: string }) => ({ text: `Hello, ${name}!` });

@@ -1,0 +1,42 @@
+import { GloveboxError } from "./errors.ts";
+
+/** Optional peer dependencies, with the versions that fit: as in `package.json`. */
+const VERSIONS = {
+  aws4fetch: "^1.0.20",
+  bullmq: "^6.7.0",
+  ioredis: "^6.0.0",
+  liquidjs: "^10.30.1",
+  minisearch: "^7.2.0",
+  pyodide: "^314.0.7",
+} as const;
+
+export type OptionalPackage = keyof typeof VERSIONS;
+
+/**
+ * Imports modules that need optional peer dependencies. `feature` is what needs them. Rejects with a `GloveboxError`, `missing_package`,
+ * where one of them is not installed.
+ */
+export async function importOptional<Module>(
+  feature: string,
+  packages: readonly OptionalPackage[],
+  load: () => Promise<Module>,
+): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    throw packages.some((name) => isMissing(error, name)) ? missingPackage(feature, packages) : error;
+  }
+}
+
+export function missingPackage(feature: string, packages: readonly OptionalPackage[]): GloveboxError {
+  const [needs, are] = packages.length === 1 ? ["package", "is"] : ["packages", "are"];
+  const command = `npm install ${packages.map((name) => `${name}@${VERSIONS[name]}`).join(" ")}`;
+  const message = `${feature} needs the ${needs} ${packages.join(" and ")}, which ${are} not installed; run: ${command}`;
+  return new GloveboxError("missing_package", message, { packages, command });
+}
+
+function isMissing(error: unknown, name: OptionalPackage): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  const { code, message } = error;
+  return (code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND") && message.includes(`'${name}'`);
+}
