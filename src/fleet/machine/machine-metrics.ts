@@ -29,7 +29,7 @@ export class MachineMetrics {
     this.#calls = counter("machine_calls_total", "Calls that came with them.");
   }
 
-  noteJob(calls: number): void {
+  recordJob(calls: number): void {
     this.#jobs.inc();
     this.#calls.inc(calls);
   }

@@ -71,7 +71,7 @@ export class FleetCall extends DispatchedCall {
   }
 
   /**
-   * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
+   * What its machine asks. A message may be lost, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {

@@ -1,9 +1,9 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { importOptional } from "../../base/optional-package.ts";
-import { Bucket, type BucketCredentials } from "./bucket.ts";
-import { Folder } from "./folder.ts";
-import type { TextPlace } from "./text-store.ts";
+import { BucketStore, type BucketCredentials } from "./bucket.ts";
+import { FolderStore } from "./folder.ts";
+import type { TextStore } from "./text-store.ts";
 
 export interface StoreOptions {
   /** Only a bucket needs them. */
@@ -34,18 +34,18 @@ export async function requireSigner(store: string | undefined): Promise<void> {
  *
  * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
  */
-export function openTextStore(store: string, options: StoreOptions = {}): TextPlace {
+export function openTextStore(store: string, options: StoreOptions = {}): TextStore {
   const { waitMs = WAIT_DEFAULT_MS, retryMs = RETRY_DEFAULT_MS, credentials } = options;
-  if (isAbsolute(store)) return new Folder(store, waitMs);
+  if (isAbsolute(store)) return new FolderStore(store, waitMs);
   const url = URL.parse(store);
   switch (url?.protocol) {
     case "file:":
-      return new Folder(folderOf(url), waitMs);
+      return new FolderStore(folderOf(url), waitMs);
     case "s3+https:":
     case "s3+http:":
       if (credentials === undefined)
         throw wrong("is a bucket, and needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment");
-      return new Bucket({ ...placeOf(url), credentials, requestMs: waitMs, retryMs });
+      return new BucketStore({ ...placeOf(url), credentials, requestMs: waitMs, retryMs });
     default:
       throw wrong("is neither a folder's absolute path nor a file:, s3+https: or s3+http: URL");
   }

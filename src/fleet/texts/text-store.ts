@@ -22,7 +22,7 @@ export class TextFailure extends Error {
 }
 
 /** Somewhere that servers and machines both reach. What it gives is believed by nobody before it has been verified. */
-export interface TextPlace {
+export interface TextStore {
   /** Whether it has something under this key, which will then stay for a while longer. */
   keep(key: string): Promise<boolean>;
   /** Puts it there, in the stead of what there may be. */

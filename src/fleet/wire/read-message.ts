@@ -26,15 +26,15 @@ import { isTextRef } from "../texts/packing.ts";
  * peer of another version or that is broken, must not be able to end a process. Checked by hand, because each call crosses here twice.
  */
 
-/** A letter; its messages are read one by one. Throws a `ProtocolError`. */
+/** An envelope; its messages are read one by one. Throws a `ProtocolError`. */
 export function readEnvelope(text: string, protocols: readonly number[]): Envelope<unknown> {
-  const letter = readText(text, "a letter");
-  if (!isObject(letter)) throw new ProtocolError("a letter that is none");
-  const { v, from, seq, messages } = letter;
+  const envelope = readText(text, "an envelope");
+  if (!isObject(envelope)) throw new ProtocolError("an invalid envelope");
+  const { v, from, seq, messages } = envelope;
   if (!isCount(v) || !protocols.includes(v)) {
-    throw new ProtocolError(`a letter of protocol ${briefly(v)}, and this one understands ${protocols.join(", ")}`);
+    throw new ProtocolError(`an envelope of protocol ${briefly(v)}; this member understands ${protocols.join(", ")}`);
   }
-  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("a letter that is none");
+  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("an invalid envelope");
   return { v, from, seq, messages };
 }
 
