@@ -45,7 +45,8 @@ export async function readJob(
   protocols: readonly number[],
 ): Promise<JobData & { readonly turn: JobTurn }> {
   const packed = packedOf(bull);
-  if (packed === null || !(bull.attemptsStarted >= 1)) throw new ProtocolError("it is not one of a server of ours");
+  if (packed === null || !(bull.attemptsStarted >= 1))
+    throw new ProtocolError("it was not written by a server of this fleet");
   const text = await payloads.unpack(packed, bull.id ?? "");
   return { ...readJobData(text, protocols), turn: readJobTurn((bull.data as { readonly turn?: unknown }).turn) };
 }

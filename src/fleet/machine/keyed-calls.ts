@@ -135,7 +135,7 @@ export class KeyedCalls {
     if (what === undefined) return;
     this.#ledger.leave(kept.ticket, writeOrphan(what.left)).then(
       (isLeft) => {
-        if (isLeft) this.#logger?.info({ callId: what.left.callId }, "the end of a lost server's call is kept");
+        if (isLeft) this.#logger?.info({ callId: what.left.callId }, "result of a lost server's call stored");
       },
       (error: unknown) => this.#warn(error),
     );
@@ -158,7 +158,7 @@ export class KeyedCalls {
 
   #warn(error: unknown): void {
     const why = error instanceof Error ? error.message : "it cannot be told why";
-    this.#logger?.warn({ why }, "the end of a lost server's call could not be kept");
+    this.#logger?.warn({ why }, "result of a lost server's call could not be stored");
   }
 }
 

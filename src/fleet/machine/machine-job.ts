@@ -10,7 +10,7 @@ import type { JobPuller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not get the tool's code" };
+const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not fetch the tool's code" };
 
 /** What a job needs of its machine. */
 export interface JobHost {

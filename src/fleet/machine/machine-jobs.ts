@@ -211,7 +211,7 @@ export class MachineJobs {
   }
 
   #onGone(server: string): void {
-    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled that nobody else may ask for");
+    this.#host.logger?.warn({ server }, "server lost: its calls without a key are cancelled");
     this.#host.keyed?.onGone(server);
     for (const job of this.#jobs.values()) if (job.server === server) job.orphan();
   }

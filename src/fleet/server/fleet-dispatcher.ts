@@ -218,7 +218,7 @@ export class FleetDispatcher {
     } catch (error) {
       call.fail({
         code: "executor_crashed",
-        message: "the worker machine answered with something that cannot be read",
+        message: "the worker machine sent a reply that cannot be read",
       });
       throw error;
     }

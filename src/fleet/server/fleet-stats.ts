@@ -73,8 +73,8 @@ export function sumUpMachines(
 
 const WORDS: Readonly<Record<MachineState, string>> = {
   ready: "ready",
-  draining: "about to stop",
-  unready: "without an executor",
+  draining: "draining",
+  unready: "without a running executor process",
   "other protocol": "of another version",
 };
 

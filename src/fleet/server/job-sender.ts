@@ -198,7 +198,7 @@ export class JobSender {
           const failure =
             error instanceof TextFailure && error.kind === "too_large"
               ? ({ code: "load_error", message: error.message } as const)
-              : ({ code: "executor_lost", message: "the tool's code could not be brought to the fleet" } as const);
+              : ({ code: "executor_lost", message: "the tool's code could not be uploaded to the fleet" } as const);
           for (const { call } of placed) if (call.job.script.key === key) this.#options.onFail(call, failure);
         }
       }),

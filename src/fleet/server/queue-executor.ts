@@ -165,7 +165,7 @@ export class QueueExecutor implements Executor {
       if (this.#directory.misfit !== null) throw this.#fleet.unusable(this.#directory.misfit);
       if (performance.now() > untilMs) {
         const why = problemOf(this.#fleet.weakest, this.#directory) ?? NO_MACHINE;
-        throw this.#fleet.unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
+        throw this.#fleet.unusable(`${why} (waited for ${MACHINE_MS} ms)`);
       }
       await delay(LOOK_MS);
     }

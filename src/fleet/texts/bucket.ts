@@ -72,7 +72,7 @@ export class BucketStore implements TextStore {
       if (attempt.ok) return attempt.answer;
       why = attempt.why;
     }
-    throw new TextFailure("unreachable", `the bucket of executor.store ${why}, after ${RETRIES} repetitions`);
+    throw new TextFailure("unreachable", `the bucket of executor.store ${why}, after ${RETRIES} retries`);
   }
 
   async #attempt<Answer>(

@@ -52,5 +52,5 @@ export async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: numbe
 }
 
 export function oversized(): TextFailure {
-  return new TextFailure("damaged", "what is kept as the tool's code is larger than the code can be");
+  return new TextFailure("damaged", "the stored code is larger than the tool's code can be");
 }

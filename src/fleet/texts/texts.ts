@@ -188,7 +188,7 @@ export class TextReader {
   }
 
   async #read(ref: TextRef): Promise<string> {
-    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call names its tool's code by what is no reference");
+    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call has an invalid reference to its tool's code");
     const place = this.#places.of(ref.place);
     if (place === undefined)
       throw new TextFailure(
@@ -197,7 +197,7 @@ export class TextReader {
       );
     const key = this.#places.keyOf(ref);
     const stored = await place.get(key, storedBytesMax(ref));
-    if (stored === null) throw new TextFailure("missing", "the tool's code is not where its server put it");
+    if (stored === null) throw new TextFailure("missing", "the tool's code is missing in the store");
     const text = await unpack(stored, this.#seal, key, ref);
     const bytes = weigh(text, ref);
     // All others would go before it does.

@@ -37,5 +37,5 @@ export interface Damage {
 
 /** What may be told of an error: only of those that are made for it, as others may quote what was read. */
 export function describeDamage(error: unknown): string {
-  return error instanceof ProtocolError || error instanceof SealError ? error.message : "it cannot be used";
+  return error instanceof ProtocolError || error instanceof SealError ? error.message : "the data is invalid";
 }

@@ -21,7 +21,7 @@ export function readText(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProtocolError(`${what} that is no JSON`);
+    throw new ProtocolError(`${what} that is not JSON`);
   }
 }
 
