@@ -4,7 +4,7 @@ import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
 import type { Inspection, ModuleContractName, Runtime } from "../base/protocol/script.ts";
-import { checkDefinition } from "./definition-check.ts";
+import { checkDefinition } from "./definition.ts";
 import type { ToolDefinition, ToolLocation } from "./definition.ts";
 
 /** What an isolate found in a module, and in what that is written. */

@@ -27,10 +27,10 @@
 import { AbortWatch } from "./abort-watch.ts";
 import { DeadlineWheel } from "./deadline-wheel.ts";
 import { DrainRate } from "./drain-rate.ts";
-import type { QueueEntry, Slot } from "./entry.ts";
+import type { QueueEntry, Slot } from "./queue-entry.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { clampPriority, Waiting, type ConcurrencyCap, type Tenant } from "./flows.ts";
-import { Refusal, type RefusalCode } from "./refusal.ts";
+import { Refusal, type RefusalCode } from "./queue-entry.ts";
 
 /** How often the deadlines of waiting calls are looked at: a call is refused at most twice this much too late. */
 const SWEEP_MS = 2;

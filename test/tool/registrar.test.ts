@@ -5,7 +5,7 @@ import { toolError } from "../../src/base/errors.ts";
 import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/base/limits.ts";
 import { SCRIPT_EXPORTS, type Inspection, type ToolScript } from "../../src/base/protocol/script.ts";
 import { stopBundler } from "../../src/tool/bundle/bundle.ts";
-import { prepareModule, prepareTool, type PrepareContext } from "../../src/tool/prepare.ts";
+import { prepareModule, prepareTool, type PrepareContext } from "../../src/tool/registrar.ts";
 import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
 import { findSources } from "../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";

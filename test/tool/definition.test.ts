@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GloveboxError } from "../../src/base/errors.ts";
-import { checkDefinition, type CheckOptions } from "../../src/tool/definition-check.ts";
+import { checkDefinition, type CheckOptions } from "../../src/tool/definition.ts";
 
 const valid = { name: "add", description: "Adds two numbers.", source: "export default () => 1" };
 
