@@ -4,7 +4,7 @@ import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
-import type { RefusedRequest, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
+import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { bundlePrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
@@ -80,7 +80,7 @@ export class Engine implements AsyncDisposable {
     const prepared = await this.#parts.registrar.prepare(tool);
     this.#parts.tools.putAll(prepared);
     const [first] = prepared;
-    if (first === undefined) throw new GloveboxError("load_error", "there is no tool in it");
+    if (first === undefined) throw new GloveboxError("load_error", "the location contains no tool");
     return first.info;
   }
 
@@ -154,9 +154,9 @@ export class Engine implements AsyncDisposable {
     return this;
   }
 
-  /** @internal What happens at the doors, which stand before the engine, is told by it like all else. */
-  tell(...told: RefusedRequest): void {
-    this.#parts.events.emit(...told);
+  /** @internal Emits an event of a surface, such as HTTP, that stands before the engine. */
+  emit(...event: SurfaceEvent): void {
+    this.#parts.events.emit(...event);
   }
 
   /** Prometheus text. */

@@ -174,27 +174,29 @@ function checkShapes(options: EngineOptions): void {
   for (const name of ["queue", "kv", "idempotency", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, audit, logger } = options;
-  if (policy !== undefined && !isObject(policy)) throw new TypeError("policy is an object with a list of rules");
+  if (policy !== undefined && !isObject(policy)) throw new TypeError("policy must be an object with a list of rules");
   if (secrets !== undefined && !isObject(secrets))
-    throw new TypeError("secrets is an object of secrets by their names");
+    throw new TypeError("secrets must be an object that maps names to secrets");
   if (capabilities !== undefined && !Array.isArray(capabilities)) {
-    throw new TypeError("capabilities is a list of what defineCapability gives");
+    throw new TypeError("capabilities must be a list of values made by defineCapability");
   }
   if (audit !== undefined && typeof audit !== "function" && (typeof audit !== "string" || audit === "")) {
-    throw new TypeError("audit is the path of a file or a function");
+    throw new TypeError("audit must be the path of a file or a function");
   }
   if (logger === undefined) return;
   if (!isObject(logger) || typeof logger.info !== "function" || typeof logger.warn !== "function") {
-    throw new TypeError("logger has the functions info and warn");
+    throw new TypeError("logger must have the functions info and warn");
   }
 }
 
 function checkMembers(name: string, value: unknown, known: readonly string[]): void {
   if (value === undefined) return;
-  if (!isObject(value)) throw new TypeError(`${name} is an object of ${known.join(", ")}`);
+  if (!isObject(value)) throw new TypeError(`${name} must be an object with the members ${known.join(", ")}`);
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    throw new TypeError(`${name}.${unknown.slice(0, 64)} is not an option; those of ${name} are ${known.join(", ")}`);
+    throw new TypeError(
+      `${name}.${unknown.slice(0, 64)} is not an option; the options of ${name} are ${known.join(", ")}`,
+    );
   }
 }
 
@@ -209,7 +211,7 @@ export const STATE_DIR = ".glovebox";
 function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {
   if (url !== undefined) {
     if (path === undefined && maxBytes === undefined) return { url: resolveRedisUrl("kv.url", url) };
-    throw new TypeError("kv.url stands for itself: kv.path and kv.maxBytes are of a file");
+    throw new TypeError("kv.url excludes kv.path and kv.maxBytes, which configure a file");
   }
   return {
     path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
@@ -226,10 +228,10 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
   };
   if (url === undefined) {
     if (fleet !== undefined || secret !== undefined)
-      throw new TypeError("idempotency.fleet and idempotency.secret are for a Redis, and there is no idempotency.url");
+      throw new TypeError("idempotency.fleet and idempotency.secret require idempotency.url");
     return { kind: "sqlite", path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
   }
-  if (path !== undefined) throw new TypeError("idempotency has a path or a url, and not both");
+  if (path !== undefined) throw new TypeError("idempotency takes a path or a url, not both");
   return {
     kind: "redis",
     url: resolveRedisUrl("idempotency.url", url),
@@ -240,7 +242,7 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
 }
 
 function resolvePath(name: string, path: unknown): string {
-  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} is a path`);
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} must be a path`);
   return path === IN_MEMORY ? path : resolve(path);
 }
 

@@ -35,7 +35,7 @@ export class Admission {
       return this.#admit(call, options, isOpen, parent);
     } catch {
       // A call is hostile input: it may be an object that throws when it is read.
-      return failure(toolError("invalid_arguments", "the call cannot be read"), emptyMetadata("", "", 0));
+      return failure(toolError("invalid_arguments", "the call is not a readable object"), emptyMetadata("", "", 0));
     }
   }
 
@@ -49,14 +49,16 @@ export class Admission {
     const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
     const refuse = (code: ErrorCode, message: string, details?: unknown) =>
       failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
-    if (!isOpen) return refuse("engine_closed", "the engine takes no more calls");
+    if (!isOpen) return refuse("engine_closed", "the engine is closing and accepts no more calls");
     const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
     const wrong = describeMalformed(call, callId, options);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
     const retryAfterMs = this.#executor.refusedForMs(name, options.tenant ?? "");
     if (retryAfterMs > 0) {
-      return refuse("tool_quarantined", `tool "${name}" has ended too many executors`, { retryAfterMs });
+      return refuse("tool_quarantined", `tool "${name}" crashed too many executors and is refused for now`, {
+        retryAfterMs,
+      });
     }
     const limits = this.#limitsOf(tool, options, parent);
     if (typeof limits === "string") return refuse("invalid_arguments", limits);

@@ -30,9 +30,13 @@ export async function callTool(
   refuseLine(lineOf(parent), name);
   const { childBudget } = parent;
   const { wallMs, cpuMs } = parent.left();
-  if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left for another tool", name, TIME_REMEDY);
+  if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left to call another tool", name, TIME_REMEDY);
   if (!childBudget.enter())
-    refuse(`${ALIVE_MAX} calls on behalf of one are under way`, name, "wait for some of them first");
+    refuse(
+      `${ALIVE_MAX} child calls of one call are running, which is the limit`,
+      name,
+      "wait for some of them before calling more",
+    );
   const { tenant, capabilities, limits, maxLimits, onCpu } = parent.options;
   const options: ExecuteOptions = {
     ...(tenant === undefined ? {} : { tenant }),
@@ -61,14 +65,15 @@ const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";
 
 function refuseLine(line: readonly string[], name: string): void {
   const chain = [...line.toReversed(), name].join(" → ");
-  if (line.includes(name)) refuse(`the call would go in a circle: ${chain}`, name, "call a tool that is not above it");
-  if (line.length >= DEPTH_MAX) refuse(`calls may be nested ${DEPTH_MAX} deep`, name, "nest them less");
+  if (line.includes(name))
+    refuse(`the call would be circular: ${chain}`, name, "call a tool that is not among the call's ancestors");
+  if (line.length >= DEPTH_MAX) refuse(`calls may be nested at most ${DEPTH_MAX} deep`, name, "reduce the nesting");
 }
 
 function refuse(message: string, name: string, remedy: string): never {
   throw new CapabilityRefusal("limit", message, {
     asked: `tools "${name}"`,
-    granted: `calls ${DEPTH_MAX} deep, ${ALIVE_MAX} at once, in no circle, within the time of the caller`,
+    granted: `calls up to ${DEPTH_MAX} deep, ${ALIVE_MAX} at once, not circular, within the caller's time`,
     remedy,
   });
 }

@@ -218,7 +218,7 @@ function errorOf({ message, type, details }: Extract<Outcome, { ok: false }>["er
 function succeed(given: unknown, tool: OutputTool, known: ResultMetadata): ToolResult {
   const violations = tool.checkOutput?.check(given) ?? [];
   if (violations.length > 0) {
-    const message = "the tool's output does not fit its outputSchema";
+    const message = "the output does not match the tool's outputSchema";
     return failure(toolError("invalid_output", message, { violations }), known);
   }
   const { output, metadata } = shorten(given, tool, known);

@@ -206,23 +206,24 @@ function repeated(result: ToolResult): ToolResult {
 
 function refusal(call: ToolCall, claim: Exclude<Claim, { readonly kind: "mine" | "kept" }>): ToolResult {
   if (claim.kind === "left") {
-    const message = "the call with this idempotencyKey has run, with a tool that is not the one of this name here";
+    const message =
+      "the call with this idempotencyKey has run, with another version of the tool than the one registered here";
     return refused(call, "outcome_unknown", message, { hasEnded: true });
   }
   if (claim.kind === "conflict") return conflict(call);
   if (claim.kind === "running") {
-    const message = "another process still runs the call with this idempotencyKey";
+    const message = "the call with this idempotencyKey is still running in another process";
     return refused(call, "in_progress", message, { retryAfterMs: RETRY_AFTER_MS });
   }
   const message = claim.hasEnded
-    ? "the call with this idempotencyKey has run, and its result was too large to be kept"
-    : "the process that ran the call with this idempotencyKey ended before the call did, which may have had effects";
+    ? "the call with this idempotencyKey has run, but its result was too large to be stored"
+    : "the process that ran the call with this idempotencyKey ended before the call; the call may have had effects";
   return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
 }
 
 function unusable(call: ToolCall, error: unknown): ToolResult {
-  const reason = error instanceof StoreError ? error.message : "the store has what cannot be read";
-  return refused(call, "store_failed", `calls with an idempotencyKey cannot be told apart: ${reason}`);
+  const reason = error instanceof StoreError ? error.message : "the store contains an unreadable entry";
+  return refused(call, "store_failed", `the idempotency store cannot be used: ${reason}`);
 }
 
 function cancelled(call: ToolCall): ToolResult {
@@ -230,7 +231,7 @@ function cancelled(call: ToolCall): ToolResult {
 }
 
 function conflict(call: ToolCall): ToolResult {
-  const message = "the same idempotencyKey was used with other arguments; give each call a key of its own";
+  const message = "the idempotencyKey was used before with other arguments; use one key for each distinct call";
   return refused(call, "invalid_arguments", message);
 }
 

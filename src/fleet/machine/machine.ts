@@ -108,7 +108,7 @@ class FleetMachine implements Machine {
     );
     const protocols = options.protocols ?? UNDERSTOOD;
     const damage = new DamageReport((told) =>
-      options.logger?.warn(told, "something came from the fleet that cannot be read"),
+      options.logger?.warn(told, "an unreadable message from the fleet was dropped"),
     );
     const mail = { connection, keys, payloads, id };
     this.#outbox = new MessageOutbox({ ...mail, protocolOf: (server) => this.#jobs.protocolOf(server) });

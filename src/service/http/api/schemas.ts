@@ -177,10 +177,10 @@ const MACHINE = exactly({
   silentMs: number("Since it last said something, which it does every second."),
 });
 const FLEET = exactly({
-  machines: number("Worker machines that take this server's calls."),
+  machines: number("Worker machines that accept calls of this server."),
   slots: number("Jobs that they may have at once."),
   busySlots: number("Those with a job."),
-  waitingJobs: number("This server's jobs that no machine has taken."),
+  waitingJobs: number("Calls of this server that no worker machine has taken yet."),
   isRedisUp: { type: "boolean" },
   problem: orNull(text("Why no calls run, and what to do.")),
   seen: { ...listOf(MACHINE), maxItems: 100, description: "Machines that were heard of lately." },
@@ -243,8 +243,8 @@ export const SCHEMAS = {
     uptimeMs: number("Since the server began to listen."),
     state: { enum: ["open", "draining", "closed"] },
     calls: exactly({ perSecond: number("Calls that ended."), errorsPerSecond: number("With an error."), ...QUANTILES }),
-    queued: number("Calls that wait."),
-    running: number("Calls that run."),
+    queued: number("Calls waiting in the queue."),
+    running: number("Calls running."),
     executor: exactly(
       {
         kind: text("`process`, `threads` or `queue`."),
