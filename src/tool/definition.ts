@@ -201,14 +201,11 @@ function checkSource(definition: ToolDefinition, isSpec: boolean): void {
   if (isSpec && given > 0) {
     throw loadError(
       definition.name,
-      "has a spec with source or entry; leave them out, the module itself is the source",
+      "has a spec with source or entry; remove them, because the module itself is the source",
     );
   }
   if (!isSpec && given !== 1) {
-    throw loadError(
-      definition.name,
-      "must have exactly one of source (the module's text) and entry (the module's file)",
-    );
+    throw loadError(definition.name, "must have exactly one of source (the text of the module) and entry (its file)");
   }
 }
 

@@ -136,18 +136,18 @@ function chooseIsolation(
 ): { isolation: Isolation; isolationReason?: string } {
   const wanted = asked ?? "instance";
   if (runtime === "python" && wanted === "context") {
-    return { isolation: "isolate", isolationReason: "an interpreter is an isolate's" };
+    return { isolation: "isolate", isolationReason: "a Python interpreter needs an isolate of its own" };
   }
   if (runtime === "wasi" && wanted === "shared") {
     throw loadError(
       name,
-      `cannot have the isolation "shared": a command starts anew for each call, and leaves nothing to share`,
+      `cannot have the isolation "shared": a WASI command starts afresh for each call, so its calls have no state to share`,
     );
   }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
   const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";
   if (wanted === "shared") {
-    throw loadError(name, `cannot have the isolation "shared": ${reason}; mend that, or use "context"`);
+    throw loadError(name, `cannot have the isolation "shared": ${reason}; fix that, or use "context"`);
   }
   return { isolation: "context", isolationReason: reason };
 }

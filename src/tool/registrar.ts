@@ -64,7 +64,7 @@ export class Registrar {
     const context = this.#contextFor(bounds);
     const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool, context);
     if (this.#preparing.size + works.length > MAX_TOOLS) {
-      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
+      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools are waiting to be registered`);
     }
     const settled = await Promise.allSettled(works.map((work) => this.#preparing.add(work)));
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
@@ -72,8 +72,8 @@ export class Registrar {
       for (const one of settled) if (one.status === "rejected") throw one.reason;
       const twice = nameOfTwo(prepared);
       if (twice === undefined) return prepared;
-      const problem = `more than one tool is called "${twice}" there, and none is registered`;
-      throw new GloveboxError("load_error", `${problem}; give each a name of its own, or register one of them`);
+      const problem = `more than one tool is called "${twice}", so none of them is registered`;
+      throw new GloveboxError("load_error", `${problem}; give each its own name, or register one of them`);
     } catch (error) {
       for (const { script } of prepared) this.forget(script.key);
       throw error;

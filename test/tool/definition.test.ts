@@ -102,7 +102,7 @@ describe("a definition is refused", () => {
   });
 
   test.each(["source", "entry"])("where a module's spec has %s", (key) => {
-    expect(refusal({ name: "a", description: "A.", [key]: "x" }, { allowNoSource: true })).toContain("leave them out");
+    expect(refusal({ name: "a", description: "A.", [key]: "x" }, { allowNoSource: true })).toContain("remove them");
   });
 
   test("by name, and in one message for all that is wrong", () => {
