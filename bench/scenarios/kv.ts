@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Entries } from "../../src/broker/capabilities/kv/entries.ts";
+import { Entries } from "../../src/broker/capabilities/kv/sqlite-store.ts";
 import { layOut } from "../../src/store/sqlite/layout.ts";
 import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";

@@ -15,12 +15,11 @@ const ENTRIES: Readonly<Record<string, string>> = {
 
 /** What each package that not everybody needs is for. */
 const OPTIONAL: Readonly<Record<string, string>> = {
-  "@fastify/multipart": "Uploads of AgentSpace packages.",
-  "@modelcontextprotocol/server": "MCP: `glovebox/mcp`, `glovebox mcp`, `/mcp`.",
-  "@opentelemetry/api": "Traces.",
   aws4fetch: "Code of a fleet's tools in an S3 bucket.",
   bullmq: "Fleets.",
   ioredis: "Fleets, and `kv` and idempotency in Redis.",
+  liquidjs: "Templates in Strands workflows.",
+  minisearch: "Search in the registry of AgentSpace.",
   pyodide: "Tools in Python.",
 };
 

@@ -39,8 +39,8 @@ export class Grants {
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       // Tools' requests are read when they are registered, and a policy when the engine starts: calls' are not.
-      const message = `what is asked for of "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
-      return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "write it as a tool's capabilities are written");
+      const message = `the request for "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
+      return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "use the form of a tool's capabilities");
     }
   }
 
@@ -49,16 +49,16 @@ export class Grants {
     const { tool, requested, narrowed } = subject;
     const capability = this.capabilities.get(name);
     if (!isGiven(requested, name)) {
-      const remedy = `ask for it in the tool's capabilities: { "${shown}": … }, and allow it in a rule of the policy`;
+      const remedy = `ask for it in the tool's capabilities: { "${shown}": … }, and allow it in a policy rule`;
       return refuse(`tool "${tool}" does not ask for the capability "${shown}"`, shown, "nothing", remedy);
     }
     if (capability === undefined) {
-      const remedy = "give it to the engine in its option capabilities";
-      return refuse(`there is no capability "${shown}" in this engine`, shown, "nothing", remedy);
+      const remedy = "add it to the engine option capabilities";
+      return refuse(`the engine has no capability "${shown}"`, shown, "nothing", remedy);
     }
     const { grants } = capability;
     const allowed = this.#policy.allowed(subject, name);
-    const remedy = `add it to a rule of the policy that speaks of the tool: { "tools": ["${tool}"], "allow": { "${shown}": … } }`;
+    const remedy = `add it to a policy rule that applies to the tool: { "tools": ["${tool}"], "allow": { "${shown}": … } }`;
     if (allowed.length === 0) {
       return refuse(`no policy rule allows the capability "${shown}" to tool "${tool}"`, shown, "nothing", remedy);
     }
@@ -66,13 +66,18 @@ export class Grants {
     const agreed = meetAll(capability, asked, allowed);
     if (agreed.length === 0) {
       const given = allowed.map(({ value }) => grants.describe(value)).join("; ");
-      const message = `the policy allows tool "${tool}" nothing of what it asks for of "${shown}"`;
+      const message = `no policy rule allows what tool "${tool}" asks for of "${shown}"`;
       return refuse(message, grants.describe(asked), given, remedy);
     }
     if (narrowed === undefined) return { isGranted: true, capability, granted: agreed };
     const given = isGiven(narrowed, name) ? meetAll(capability, grants.read(narrowed[name], "narrowing"), agreed) : [];
     if (given.length > 0) return { isGranted: true, capability, granted: given };
-    return refuse(`this call was not given "${shown}"`, shown, "nothing", "add it to the call's option capabilities");
+    return refuse(
+      `the option capabilities of this call excludes "${shown}"`,
+      shown,
+      "nothing",
+      "add it to the call's option capabilities",
+    );
   }
 }
 
@@ -120,7 +125,7 @@ export function findUncovered(
     return uncovered.map((part) => ({
       pointer: `${pointer}${part.pointer}`,
       reason: `the policy does not allow tool "${subject.tool}" ${part.asked}`,
-      remediation: `add it to "${name}" of a policy rule that speaks of the tool, or ask for less`,
+      remediation: `add it to "${name}" of a policy rule that applies to the tool, or ask for less`,
     }));
   });
 }

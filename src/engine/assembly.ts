@@ -4,7 +4,8 @@ import type { Prelude } from "../base/protocol/prelude.ts";
 import type { Broker } from "../broker/broker.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
-import { createLedger } from "../store/calls/create.ts";
+import { RedisLedger } from "../store/calls/redis-ledger.ts";
+import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { Packages } from "../tool/packages.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
@@ -64,7 +65,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const broker = createBroker(options, (event) => events.emit("capability:call", event), binaries);
   const tools = new InstalledTools(registry, registrar, broker, events);
   const admission = new Admission(registry, bounds, executor);
-  const idempotency = new Idempotency(createLedger(options.idempotency), registry);
+  const { idempotency: stored } = options;
+  const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
+  const idempotency = new Idempotency(ledger, registry);
   if (logger !== undefined) {
     logEvents(events, logger);
     logCalls(events, logger);

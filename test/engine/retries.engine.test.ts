@@ -11,7 +11,7 @@ beforeEach(async () => {
   server = await serve(({ url = "", socket }, response) => {
     const isFirst = !failed.has(url);
     failed.add(url);
-    if (isFirst && url.includes("broken")) return socket.destroy();
+    if (isFirst && url.includes("broken")) return void socket.destroy();
     response.statusCode = isFirst && url.includes("busy") ? 503 : 200;
     response.end("done");
   });

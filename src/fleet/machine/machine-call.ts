@@ -10,7 +10,6 @@ import type {
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
-import { writeReply } from "./fleet-reply.ts";
 import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 import { LogLines } from "./log-lines.ts";
@@ -194,8 +193,10 @@ export class MachineCall implements Job, JobReplay {
     if (this.isOver) return;
     // What still waits is in the reply as well, unless it was cut off.
     if (reply.logs === "") this.#lines?.sendRest();
-    const told = writeReply(reply, () => this.#host.refusedForMs(this.script.name, this.tenant));
-    this.#host.send({ kind: "done", run: this.data.run, start: this.#host.start, reply: told });
+    const done = { kind: "done", run: this.data.run, start: this.#host.start, reply } as const;
+    const isRefused = !reply.outcome.ok && reply.outcome.failure.code === "tool_quarantined";
+    const refusedForMs = isRefused ? this.#host.refusedForMs(this.script.name, this.tenant) : undefined;
+    this.#host.send(refusedForMs === undefined ? done : { ...done, refusedForMs });
     this.#end(this.#endOf(reply));
   }
 

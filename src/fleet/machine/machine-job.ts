@@ -231,7 +231,7 @@ export class MachineJob implements MachineCallHost {
 
   #refuse(run: number, failure: Failure): void {
     const nothing = { cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 0, logs: "", dropped: 0 };
-    const reply = { ok: false, payload: JSON.stringify(failure), ...nothing };
+    const reply = { outcome: { ok: false, failure }, ...nothing } as const;
     this.send({ kind: "done", run, start: this.start, reply });
   }
 

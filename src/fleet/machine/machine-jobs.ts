@@ -8,7 +8,7 @@ import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } f
 import { wordsOf } from "../wire/damage.ts";
 import { readAnswer } from "../wire/read-message.ts";
 import { noteTaken, type Turn } from "../gate/turn.ts";
-import { readJob } from "./job-data.ts";
+import { readJob } from "./job-worker.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";

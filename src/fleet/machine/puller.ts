@@ -1,13 +1,11 @@
-import type { Job as BullJob } from "bullmq";
+import { type Job as BullJob, Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { valueIn, within } from "../../base/deadline.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { QueueKeeper } from "../wire/queue-keeper.ts";
-import { answerOf } from "../../store/redis/answer.ts";
-import { packedOf } from "./job-data.ts";
-import { JobLocks } from "./job-locks.ts";
+import { answerOf } from "../../store/redis/reply.ts";
 import { JobMarker } from "./job-marker.ts";
-import { JobWorker } from "./job-worker.ts";
+import { JobWorker, packedOf } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
 /** How often a job may be taken up from a lost machine; its server gives up on it before. */
@@ -153,5 +151,29 @@ export class Puller {
   #renew(): void {
     if (this.#held.size === 0 || !this.#options.fleet.pulse.isReady) return;
     this.#locks.extend([...this.#held.keys()], [...this.#held.values()]).catch(() => undefined);
+  }
+}
+
+/** Says of jobs that this machine still has them, where nothing long can be before it. */
+export class JobLocks {
+  readonly #queue: Queue;
+  readonly #lockMs: number;
+
+  constructor(fleet: Fleet, protocol: number) {
+    const { pulse, keys, timings } = fleet;
+    this.#lockMs = Math.ceil(timings.lockMs);
+    const name = fleet.queueOf(protocol);
+    this.#queue = new Queue(name, { connection: pulse.client, prefix: keys.prefix, skipMetasUpdate: true });
+    // What is wrong with the connection is seen by whoever needs it.
+    this.#queue.on("error", () => undefined);
+  }
+
+  /** `tokens`: with which each of them was taken. Answers which are not this machine's any more. Rejects where Redis does not say. */
+  extend(ids: readonly string[], tokens: readonly string[]): Promise<readonly string[]> {
+    return this.#queue.backend.extendLocks([...ids], [...tokens], this.#lockMs);
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 }

@@ -1,6 +1,6 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
-import { type MemberOptions, readServers } from "../wire/members.ts";
+import { type MemberOptions, readServers, countForeignServers, foreignWords } from "../wire/members.ts";
 
 const SERVERS_MAX = 10_000;
 
@@ -76,5 +76,34 @@ export class ServerMonitor {
   #note(server: string): void {
     this.#goneUntilMs.set(server, 0);
     this.#seenMs.set(server, performance.now());
+  }
+}
+
+/** Looks for servers that a machine cannot understand, which nobody would notice otherwise: their jobs go past it. */
+export class ForeignServers {
+  readonly #options: MemberOptions;
+  readonly #tell: (why: string) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #count = 0;
+
+  constructor(options: MemberOptions, tell: (why: string) => void) {
+    this.#options = options;
+    this.#tell = tell;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.#look(), this.#options.timings.foreignMs);
+    void this.#look();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const count = await countForeignServers(this.#options);
+    if (count === null) return;
+    if (count > 0 && this.#count === 0) this.#tell(foreignWords(count, "server"));
+    this.#count = count;
   }
 }

@@ -1,6 +1,6 @@
 import { ConfigReader } from "../wire/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../wire/messages.ts";
-import { TextFailure } from "../texts/text-failure.ts";
+import { TextFailure } from "../texts/text-store.ts";
 import type { TextReader, TextRef } from "../texts/texts.ts";
 import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
 

@@ -1,10 +1,11 @@
-import { readFailure, readProgress } from "../../base/protocol/payload.ts";
+import { ProtocolError } from "../../base/protocol/wire.ts";
+import { readProgress } from "../../base/protocol/payload.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts";
-import { readLines } from "../wire/read-message.ts";
+import type { MachineMessage, Resumption } from "../wire/messages.ts";
+import { isFailure, readLines } from "../wire/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
+import type { CallReply, CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
 import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -114,16 +115,14 @@ export class FleetCall extends DispatchedCall {
   }
 
   /** Ends with what its machine says. Throws where that cannot be read. */
-  finish(reply: FleetReply, nowMs: number): void {
-    const outcome = reply.ok
-      ? ({ ok: true, json: reply.payload } as const)
-      : ({ ok: false, failure: readFailure(reply.payload) } as const);
-    const { cpuMs, heapBytes, logs, dropped, heard, waitedMs, wallMs } = reply;
+  finish(reply: CallReply, nowMs: number): void {
+    const { outcome, logs, waitedMs, wallMs } = reply;
+    if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with a failure that is none");
     // What it wrote last may have waited on its machine.
     if (this.job.stream) this.log(0, readLines(logs));
     this.attempts = this.#before + reply.attempts;
     // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
     this.correctStart(waitedMs, nowMs - wallMs);
-    this.settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
+    this.settle(outcome, reply, nowMs);
   }
 }

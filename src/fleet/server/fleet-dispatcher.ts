@@ -107,7 +107,7 @@ export class FleetDispatcher {
         this.#tellRestart(call, call.attempts);
         return call.restart(message.attempts);
       case "done":
-        return this.#onDone(call, message.reply);
+        return this.#onDone(call, message);
     }
   }
 
@@ -208,9 +208,9 @@ export class FleetDispatcher {
     });
   }
 
-  #onDone(call: FleetCall, reply: Extract<MachineMessage, { readonly kind: "done" }>["reply"]): void {
+  #onDone(call: FleetCall, { reply, refusedForMs }: Extract<MachineMessage, { readonly kind: "done" }>): void {
     if (!call.isInspection) this.#host.notePace(call, reply.cpuMs);
-    if (reply.refusedForMs !== undefined) this.#host.noteRefusal(call, reply.refusedForMs);
+    if (refusedForMs !== undefined) this.#host.noteRefusal(call, refusedForMs);
     this.#forget(call);
     if (call.carrier?.open.size === 0) call.carrier.isDone = true;
     try {

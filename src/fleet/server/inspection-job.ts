@@ -1,5 +1,5 @@
 import { isErrorCode, toolError } from "../../base/errors.ts";
-import { LEVELS } from "../gate/gate-script.ts";
+import { LEVELS } from "../gate/scheduler-scripts.ts";
 import { type Fields, isText, isTime, readText } from "../wire/fields.ts";
 import { isIsolation } from "../wire/read-job.ts";
 import { isObject } from "../../base/json.ts";

@@ -7,7 +7,7 @@ import { DamageReport } from "../wire/damage.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { FleetScheduler } from "../gate/fleet-scheduler.ts";
 import { Inbox } from "../wire/inbox.ts";
-import { MessageOutbox } from "../wire/mailbox.ts";
+import { MessageOutbox } from "../wire/message-outbox.ts";
 import { foreignWords, Heartbeat } from "../wire/members.ts";
 import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
 import { readMachineMessage } from "../wire/read-message.ts";
@@ -22,14 +22,13 @@ import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, EmitExecutorEv
 import { DeadlineTimer } from "../../executor/dispatch/deadline-timer.ts";
 import { FleetCall } from "./fleet-call.ts";
 import { FleetDispatcher } from "./fleet-dispatcher.ts";
-import { NO_MACHINE, problemOf } from "./fleet-problem.ts";
-import { describeMachines, sumUpMachines } from "./fleet-stats.ts";
+import { describeMachines, sumUpMachines, NO_MACHINE, problemOf } from "./fleet-stats.ts";
 import { inspectionJob } from "./inspection-job.ts";
 import { MissingJobs } from "./missing-jobs.ts";
-import { Refusals } from "./refusals.ts";
 import { MachineDirectory } from "./machine-directory.ts";
-import { FleetScripts } from "./scripts.ts";
-import { Sender } from "./sender.ts";
+import { FleetScripts } from "./fleet-scripts.ts";
+import { Sender } from "./job-sender.ts";
+import { BoundedCache } from "../../base/bounded-cache.ts";
 
 /** How long a server waits for its fleet to have a machine when it starts. */
 const MACHINE_MS = 30_000;
@@ -266,5 +265,22 @@ export class QueueExecutor implements Executor {
     this.#calls.endOverdue(nowMs);
     this.#missing.look(this.#calls.jobs, nowMs);
     return this.#calls.size > 0;
+  }
+}
+
+const REFUSALS_MAX = 10_000;
+
+/** Tools whose calls for a tenant some machine refuses, because of what they did there. */
+export class Refusals {
+  readonly #untilMs = new BoundedCache<number>(REFUSALS_MAX);
+
+  note(tool: string, tenant: string, refusedForMs: number): void {
+    this.#untilMs.set(JSON.stringify([tool, tenant]), performance.now() + refusedForMs);
+  }
+
+  /** How long still; 0 where it is not refused. */
+  forMs(tool: string, tenant: string): number {
+    const untilMs = this.#untilMs.get(JSON.stringify([tool, tenant])) ?? 0;
+    return Math.max(0, Math.ceil(untilMs - performance.now()));
   }
 }

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { TextFailure } from "./text-failure.ts";
-import { collect, fileNameOf, type TextPlace } from "./text-place.ts";
+import { collect, fileNameOf, type TextPlace, TextFailure } from "./text-store.ts";
 
 /** What signs requests to a bucket. It goes into signatures, and nowhere else. */
 export interface BucketCredentials {

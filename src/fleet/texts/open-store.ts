@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { importOptional } from "../../base/optional-package.ts";
 import { Bucket, type BucketCredentials } from "./bucket.ts";
 import { Folder } from "./folder.ts";
-import type { TextPlace } from "./text-place.ts";
+import type { TextPlace } from "./text-store.ts";
 
 export interface StoreOptions {
   /** Only a bucket needs them. */

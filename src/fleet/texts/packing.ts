@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
 import { isObject } from "../../base/json.ts";
 import { isCount, isKey } from "../wire/fields.ts";
-import { TextFailure } from "./text-failure.ts";
+import { TextFailure } from "./text-store.ts";
 
 /** Which text is meant, and where it is. It says enough to find the text, to bound what is read and to verify it. */
 export interface TextRef {

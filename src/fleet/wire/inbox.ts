@@ -3,10 +3,9 @@ import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { replyOf } from "../../store/redis/reply.ts";
 import { wordsOf } from "./damage.ts";
-import { type InboxEntry, entriesOf, idAfter, isWhole, ENVELOPE_BYTES_MAX, TAKE, type Taken } from "./mail-script.ts";
-import type { MailOptions } from "./mailbox.ts";
+import { type InboxEntry, entriesOf, idAfter, isWhole, ENVELOPE_BYTES_MAX, TAKE, type Taken } from "./inbox-script.ts";
+import type { MailOptions } from "./message-outbox.ts";
 import type { Envelope } from "./messages.ts";
-import { Numbers } from "./numbers.ts";
 import { readEnvelope } from "./read-message.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
 
@@ -171,5 +170,31 @@ export class Inbox<Message> {
 
   #isNew({ from, seq }: Envelope<unknown>): boolean {
     return this.#numbers.getOrMake(from, () => new Numbers()).take(seq);
+  }
+}
+
+/** So many numbers that were passed over are remembered. */
+const MISSING_MAX = 64;
+
+/**
+ * Which numbers of one sender's letters have been read. A cluster's client sends each letter until it arrives, so one may overtake
+ * another, and one may come twice.
+ */
+export class Numbers {
+  #last = 0;
+  readonly #missing = new Set<number>();
+
+  /** Whether a number has not been read before; now it has. */
+  take(number: number): boolean {
+    if (number <= this.#last) return this.#missing.delete(number);
+    for (let passed = Math.max(this.#last + 1, number - MISSING_MAX); passed < number; passed++) {
+      this.#missing.add(passed);
+    }
+    for (const oldest of this.#missing) {
+      if (this.#missing.size <= MISSING_MAX) break;
+      this.#missing.delete(oldest);
+    }
+    this.#last = number;
+    return true;
   }
 }

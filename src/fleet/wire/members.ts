@@ -1,11 +1,11 @@
-import { answerOf } from "../../store/redis/answer.ts";
+import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { Seal } from "../../store/redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
-import { isMember } from "./fields.ts";
+import { isMember, type Fields, isCount, isLine, isText, isTime, readText } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";
-import { readInfo } from "./read-info.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
+import { isObject } from "../../base/json.ts";
 
 const LEFT_MS = 60_000;
 /** No member's clock is so far ahead of another's. */
@@ -163,4 +163,35 @@ function opened(sealed: string, key: string, seal: Seal): string | null {
 
 async function readAll<T>({ connection }: MemberAccess, read: () => Promise<T>): Promise<T | null> {
   return (await answerOf(connection, read)) ?? null;
+}
+
+const SLOTS_MAX = 100_000;
+/** The longest name that a system may have in the DNS. */
+const HOST_MAX = 255;
+
+/** What a machine says of itself; `null` where it is none. */
+export function readInfo(text: string, id: string): MachineInfo | null {
+  try {
+    const info = readText(text, "what a machine says of itself");
+    return isObject(info) && info["id"] === id && isInfo(info) ? info : null;
+  } catch {
+    return null;
+  }
+}
+
+function isInfo(info: Fields): info is Fields & MachineInfo {
+  const { protocols, slots, busySlots, isReady, isDraining, isSandboxed } = info;
+  const { isolates, starts, heapBytes, rssBytes, quarantined, host, beat } = info;
+  const isSized = isSlots(slots) && isSlots(busySlots) && isTime(rssBytes);
+  const areFlags = [isReady, isDraining, isSandboxed].every((flag) => typeof flag === "boolean");
+  const areIsolates = isObject(isolates) && ["active", "warm", "blank"].every((state) => isCount(isolates[state]));
+  const areCounted = [starts, heapBytes].every((counts) => isObject(counts) && Object.values(counts).every(isTime));
+  const areLists = Array.isArray(protocols) && protocols.every(isCount) && Array.isArray(quarantined);
+  const isHost = host === undefined || (isLine(host) && host.length <= HOST_MAX);
+  const isSaid = isHost && (beat === undefined || isCount(beat));
+  return isSaid && isSized && areFlags && areIsolates && areCounted && areLists && quarantined.every(isText);
+}
+
+function isSlots(value: unknown): value is number {
+  return isCount(value) && value <= SLOTS_MAX;
 }

@@ -1,3 +1,4 @@
+import type { CallReply } from "../../executor/executor.ts";
 import type { CapabilityCall } from "../../base/protocol/capability-call.ts";
 import type { RunLimits } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
@@ -9,7 +10,7 @@ import type { Turn } from "../gate/turn.ts";
  * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, mail brings all else. Each
  * version of the protocol has a queue of its own, so no machine is given what it cannot read; mail says its version.
  */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** Versions that a machine understands, the newest first. */
 export const UNDERSTOOD: readonly number[] = [PROTOCOL];
@@ -82,23 +83,6 @@ export interface Resumption {
   readonly plan: string;
 }
 
-/** How a call ended on its machine: an executor's `CallReply`, whose starts are the machine's own. */
-export interface FleetReply {
-  readonly ok: boolean;
-  /** The output's JSON, or a `Failure`'s. */
-  readonly payload: string;
-  readonly cpuMs: number;
-  readonly waitedMs: number;
-  readonly wallMs: number;
-  readonly heapBytes: number;
-  readonly attempts: number;
-  readonly logs: string;
-  readonly dropped: number;
-  readonly heard?: number;
-  /** How long the machine refuses the tool's calls. */
-  readonly refusedForMs?: number;
-}
-
 /** What is said of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
 interface Said {
   readonly run: number;
@@ -115,7 +99,8 @@ export type MachineMessage =
   | (Said & { readonly kind: "progress"; readonly payload: string })
   | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
   | (Said & { readonly kind: "restart"; readonly attempts: number })
-  | (Said & { readonly kind: "done"; readonly reply: FleetReply })
+  /** `attempts` of the reply are the machine's own. `refusedForMs`: how long the machine refuses the tool's calls. */
+  | (Said & { readonly kind: "done"; readonly reply: CallReply; readonly refusedForMs?: number })
   /** It lacks a tool's code, which has expired or was lost, or its config, which is sealed for this key. */
   | { readonly kind: "need"; readonly script: string; readonly what: "text" | "config"; readonly publicKey: string };
 

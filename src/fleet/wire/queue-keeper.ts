@@ -1,4 +1,4 @@
-import { answerOf } from "../../store/redis/answer.ts";
+import { answerOf } from "../../store/redis/reply.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** What BullMQ keeps of a queue besides its jobs: lists of ids, counters, a few settings. It never lets them expire. */

@@ -1,4 +1,5 @@
-import { isErrorCode } from "../../base/errors.ts";
+import { type Failure, isErrorCode } from "../../base/errors.ts";
+import type { CallReply } from "../../executor/executor.ts";
 import { isObject } from "../../base/json.ts";
 import type { CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
@@ -17,7 +18,7 @@ import {
   isTime,
   readText,
 } from "./fields.ts";
-import type { FleetReply, Envelope, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
+import type { Envelope, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
 import { isTextRef } from "../texts/packing.ts";
 
 /*
@@ -80,7 +81,7 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   switch (message["kind"]) {
     case "ask": {
       const { job, step, attempt, nowMs, heard, capability, method, args } = message;
-      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
+      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && isOptional(heard, isCount);
       return isShort(job) && isPlaced && isText(capability) && isText(method) && isText(args);
     }
     case "log": {
@@ -95,18 +96,23 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     case "restart":
       return isCount(message["attempts"]);
     case "done":
-      return isObject(message["reply"]) && isReply(message["reply"]);
+      return isObject(message["reply"]) && isReply(message["reply"]) && isOptional(message["refusedForMs"], isTime);
     default:
       return false;
   }
 }
 
-function isReply(reply: Fields): reply is Fields & FleetReply {
-  const { ok, payload, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard, refusedForMs } = reply;
+/** A failure that is none still ends its call: `isFailure` says so later. */
+function isReply(reply: Fields): reply is Fields & CallReply {
+  const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard } = reply;
   const isUsed = isTime(cpuMs) && isTime(waitedMs) && isTime(wallMs) && isTime(heapBytes);
-  const isCounted = isCount(attempts) && isCount(dropped) && (heard === undefined || isCount(heard));
-  const isSaid = typeof ok === "boolean" && isText(payload) && isText(logs);
-  return isUsed && isCounted && isSaid && (refusedForMs === undefined || isTime(refusedForMs));
+  const isCounted = isCount(attempts) && isCount(dropped) && isOptional(heard, isCount);
+  if (!isUsed || !isCounted || !isText(logs) || !isObject(outcome)) return false;
+  return outcome["ok"] === true ? isText(outcome["json"]) : outcome["ok"] === false && isObject(outcome["failure"]);
+}
+
+function isOptional(value: unknown, is: (value: unknown) => boolean): boolean {
+  return value === undefined || is(value);
 }
 
 function isServerMessage(message: Fields): message is Fields & ServerMessage {
@@ -154,7 +160,8 @@ function isAnswer(answer: Fields): answer is Fields & (CapabilityResponse | Dive
   }
 }
 
-function isFailure({ code, message, type, stack }: Fields): boolean {
+/** Whether a call may fail with this. */
+export function isFailure({ code, message, type, stack }: Partial<Record<keyof Failure, unknown>>): boolean {
   const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
   return isErrorCode(code) && isText(message) && isNamed;
 }

@@ -2,8 +2,9 @@ import { Command } from "commander";
 import type { Configuration, Source } from "../config/configuration.ts";
 import type { EffectiveValue } from "../config/effective.ts";
 import { SETTINGS } from "../config/names.ts";
+import { EXIT } from "./exit.ts";
 import { readSettings } from "./open-engine.ts";
-import { print, printJson } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
 
 interface Options {
   readonly config?: string;
@@ -39,14 +40,21 @@ async function printSettings({ config, json }: Options): Promise<void> {
   }
 }
 
+/** Every mistake, one line each, in the form of compilers: editors and CI find the places. */
 async function check({ config }: Options): Promise<void> {
-  const settings = await readSettings(config);
-  await checked(settings);
-  print(
-    settings.file === undefined
-      ? "there is no configuration here, and none is needed"
-      : "the configuration can be used",
-  );
+  const { findMistakes } = await import("./config-findings.ts");
+  const { file, findings } = await findMistakes(config, process.env);
+  if (findings.length === 0) {
+    return print(file === undefined ? "no configuration file here, and none is needed" : "the configuration is valid");
+  }
+  const widths = [findings.map(({ place }) => place.length), findings.map(({ rule }) => rule.length)];
+  const [placeWidth = 0, ruleWidth = 0] = widths.map((lengths) => Math.max(...lengths));
+  for (const { place, rule, message } of findings) {
+    const start = placeWidth === 0 ? "" : `${place.padEnd(placeWidth)} `;
+    say(`${start}error  ${rule.padEnd(ruleWidth)}  ${message}`);
+  }
+  say(`${findings.length} ${findings.length === 1 ? "error" : "errors"}`);
+  process.exitCode = EXIT.USAGE;
 }
 
 function printNames(): void {

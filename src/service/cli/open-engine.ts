@@ -65,7 +65,7 @@ export async function checkOptions(config: Config): Promise<void> {
 /** What a configuration says of the engine. */
 export function engineOptions(config: Config): EngineOptions {
   const { host: _host, port: _port, reusePort: _reusePort, bodyBytes: _bodyBytes, assets: _assets, ...rest } = config;
-  const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, ...others } = rest;
+  const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, admin: _admin, ...others } = rest;
   const { drainMs: _drainMs, drainDelayMs: _drainDelayMs, logLevel: _logLevel, machine: _machine, ...options } = others;
   return options;
 }

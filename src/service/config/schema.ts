@@ -14,6 +14,8 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
   readonly port?: number;
   /** Who may use the server. */
   readonly keys?: readonly KeyOptions[];
+  /** `open`: where there are no keys, anybody on this machine may register and remove tools. */
+  readonly admin?: "open";
   /** Names by which clients find the server. */
   readonly hosts?: readonly string[];
   readonly publicUrl?: string;
@@ -115,6 +117,10 @@ export const CONFIG_SCHEMA: Part = section({
   },
   host: { description: "address to listen on", ...PATH },
   keys: { description: "who may use the service, and for what", ...KEYS_SCHEMA },
+  admin: {
+    description: "open: without keys, let anybody on this machine register and remove tools over HTTP",
+    enum: ["open"],
+  },
   hosts: { description: "names by which clients find the service", ...TEXTS },
   publicUrl: { description: "where clients find the service from outside", ...PATH },
   origins: { description: "origins of pages that may use the service from a browser", ...TEXTS },

@@ -16,6 +16,8 @@ export interface Access {
   readonly gate: ScopedEngine;
   /** Where there are none, none is asked for. */
   readonly keys: Keys;
+  /** Whether callers without a key may administer tools where there are no keys. */
+  readonly isAdminOpen: boolean;
   readonly sites: Sites;
 }
 
@@ -23,6 +25,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** What a caller must be to use the route. Each route says so, or the server does not start. */
     role?: Role | "anybody";
+    /** Whether the route is closed where there are no keys, unless administration is open. */
+    needsKey?: boolean;
     /** What `/openapi.json` says of the route; `none` where it only says which methods there are not, or is for people. */
     api?: RouteDescription | "none";
   }
@@ -40,12 +44,14 @@ const HEADERS = {
 };
 /** The rest of a longer body is not waited for. */
 const REST_MAX_BYTES = 65_536;
+const ADMIN_CLOSED =
+  'without keys tools cannot be registered or removed: configure a key with the role "admin", or set admin to "open"';
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 const CHALLENGE = 'Bearer realm="glovebox"';
 
 /** Finds out who asks, and whether they may, before anything else of a request is looked at. */
 export function addAccess(app: FastifyInstance, access: Access): void {
-  const { gate, keys, sites } = access;
+  const { gate, keys, isAdminOpen, sites } = access;
   app.decorateRequest("caller", null);
   app.addHook("onRoute", ({ url, config }) => {
     if (config?.role === undefined) throw new TypeError(`the route ${url} does not say who may use it`);
@@ -63,7 +69,8 @@ export function addAccess(app: FastifyInstance, access: Access): void {
   app.addHook("onRequest", (request, reply, next) => {
     if (keys.size > 0) return void doorkeeper.admit(request, reply).then((isIn) => isIn && next(), next);
     request.caller = ANYBODY;
-    next();
+    if (request.routeOptions.config.needsKey !== true || isAdminOpen) return next();
+    refuse(access, request, reply, { code: "forbidden", key: null, reason: ADMIN_CLOSED });
   });
   app.addHook("onSend", ({ caller }, reply, _payload, next) => {
     if (caller === null || caller.key === null) return next();

@@ -25,6 +25,7 @@ interface Refused {
   readonly details?: unknown;
 }
 
+const ADMIN = { role: "admin", needsKey: true } as const;
 const NOT_AMONG = "the tool is not among those that the key may use";
 const UNDER_WAY: Refused = {
   status: 409,
@@ -37,7 +38,7 @@ let definitions: Validator | undefined;
 export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): void {
   const underWay = new Set<string>();
 
-  app.put<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: PUT_TOOL } }, async (request, reply) => {
+  app.put<ToolRoute>("/v1/tools/:name", { config: { ...ADMIN, api: PUT_TOOL } }, async (request, reply) => {
     const { name } = request.params;
     if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
     const definition = readDefinition(request.body, name);
@@ -51,7 +52,7 @@ export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): v
     return sendJson(reply.header("etag", etagOf(registered)), before === undefined ? 201 : 200, registered);
   });
 
-  app.delete<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: DELETE_TOOL } }, async (request, reply) => {
+  app.delete<ToolRoute>("/v1/tools/:name", { config: { ...ADMIN, api: DELETE_TOOL } }, async (request, reply) => {
     const { name } = request.params;
     if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
     const obstacle = findObstacle(request, engine.get(name));

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
 
 /** A holder that has not been seen for so long has ended, and what it had begun with it. */
@@ -76,4 +77,82 @@ export interface CallLedger {
   ticketOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
   /** Nothing is to be claimed any more; what is not settled by now never will be. */
   close(): Promise<void>;
+}
+
+/** How long a call of another process is waited for, and how often it is looked at meanwhile. */
+const PATIENCE_MS = 15_000;
+const LOOK_MAX_MS = 500;
+/** Calls that may wait for other processes at once. */
+const WAITING_MAX = 1_000;
+
+/** Waits for calls that other processes run. */
+export class Patience {
+  readonly #lookFirstMs: number;
+  #waiting = 0;
+
+  constructor(lookFirstMs: number) {
+    this.#lookFirstMs = lookFirstMs;
+  }
+
+  /** Looks again and again at what is `running`, for `waitMs` at most, and not for ever. */
+  async wait(look: () => Promise<Claim>, signal: AbortSignal, waitMs = PATIENCE_MS): Promise<Claim> {
+    const first = await look();
+    if (first.kind !== "running" || this.#waiting >= WAITING_MAX) return first;
+    this.#waiting++;
+    try {
+      return await this.#lookOn(look, signal, waitMs < PATIENCE_MS ? waitMs : PATIENCE_MS);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #lookOn(look: () => Promise<Claim>, signal: AbortSignal, waitMs: number): Promise<Claim> {
+    const untilMs = performance.now() + waitMs;
+    for (let pauseMs = this.#lookFirstMs; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+      await delay(pauseMs);
+      const claim = await look();
+      if (claim.kind !== "running" || signal.aborted || performance.now() > untilMs) return claim;
+    }
+  }
+}
+
+/** How often a process says that it is there, while it has calls. */
+const SEEN_EVERY_MS = 2_000;
+
+/** Says of a holder that it is there, as long as it has begun what has not ended. */
+export class Presence {
+  readonly #see: () => Promise<void>;
+  #begun = 0;
+  #seeing: NodeJS.Timeout | undefined;
+
+  constructor(see: () => Promise<void>) {
+    this.#see = see;
+  }
+
+  /** Whether it has ever begun anything. */
+  get isKnown(): boolean {
+    return this.#seeing !== undefined;
+  }
+
+  begin(): void {
+    this.#begun++;
+    this.#seeing ??= setInterval(() => void this.#beat(), SEEN_EVERY_MS).unref();
+  }
+
+  end(): void {
+    this.#begun--;
+  }
+
+  close(): void {
+    clearInterval(this.#seeing);
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#begun === 0) return;
+    try {
+      await this.#see();
+    } catch {
+      // Whoever uses the store next is told; the next time may go well.
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import type { RedisConnection } from "../redis/connection.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
-import { LateError, ScriptRunner, type Urgency } from "../redis/script-runner.ts";
+import { LateError, ScriptRunner, type Urgency } from "../redis/script.ts";
 import { StoreError } from "../../base/store-error.ts";
 import type { Claim, KeyedCall, Room } from "./ledger.ts";
 import { LEDGER_SCRIPTS } from "./redis-scripts.ts";

@@ -3,9 +3,7 @@ import type { RedisConnection } from "../redis/connection.ts";
 import { Seal, SealError } from "../redis/seal.ts";
 import { StoreError } from "../../base/store-error.ts";
 import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
-import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions } from "./ledger.ts";
-import { Patience } from "./patience.ts";
-import { Presence } from "./presence.ts";
+import { type CallLedger, type Claim, type KeyedCall, Patience, Presence, type RedisLedgerOptions } from "./ledger.ts";
 import type { RedisCalls } from "./redis-calls.ts";
 
 /** Several machines that wait for others ask one Redis. */
@@ -121,7 +119,7 @@ export class RedisLedger implements CallLedger {
   /** A call of ours ends. */
   #take(call: KeyedCall): Held {
     const held = this.#heldOf(call);
-    if (held === null) throw new StoreError("the call is not ours");
+    if (held === null) throw new StoreError("this process does not hold the call");
     this.#holders.delete(held.digest);
     this.#presence.end();
     return held;

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { SWEPT_MAX } from "../sqlite/store.ts";
-import { Transaction } from "../sqlite/transaction.ts";
+import { SWEPT_MAX, Transaction } from "../sqlite/store.ts";
 import { CALL_BYTES, type Claim, HOLDER_LOST_MS, type KeyedCall, RESULT_SHARE, type Room } from "./ledger.ts";
 
 /** Calls that make room for one. */

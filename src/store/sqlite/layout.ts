@@ -112,10 +112,10 @@ function identify(database: DatabaseSync, layout: Layout): boolean {
   const version = numberOf(database, "PRAGMA user_version");
   if (application === layout.applicationId && version === layout.version) return false;
   if (application === layout.applicationId) {
-    throw new ForeignStoreError(`it is of version ${version}, and this engine knows version ${layout.version}`);
+    throw new ForeignStoreError(`its version is ${version}, and this engine supports version ${layout.version}`);
   }
   if (application === 0 && version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return true;
-  throw new ForeignStoreError("it holds something else");
+  throw new ForeignStoreError("it holds other data");
 }
 
 function numberOf(database: DatabaseSync, sql: string): number {

@@ -1,5 +1,5 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import type { DatabaseSync } from "node:sqlite";
 import PQueue from "p-queue";
 import { StoreError } from "../../base/store-error.ts";
 import { describeFailure, isBusy, isPassing } from "./failure.ts";
@@ -18,10 +18,10 @@ const SWEEP_ON_MS = 50;
 export const AGAIN = Symbol("again");
 
 /** Something to do with the tables, in one go. */
-export type Operation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
+type Operation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
 
 /** What is in a store. */
-export interface Contents<Tables extends Swept> {
+interface Contents<Tables extends Swept> {
   readonly layout: Layout;
   /** Readies the statements for a connection to it. */
   readonly open: (database: DatabaseSync) => Tables;
@@ -71,7 +71,7 @@ export class Store<Tables extends Swept> {
       const done = this.#try(this.#opened, operation);
       if (done !== AGAIN) return done;
     }
-    if (this.#line.size >= WAITING_MAX) throw new StoreError("too much waits for the store already");
+    if (this.#line.size >= WAITING_MAX) throw new StoreError("too many operations wait for the store");
     const untilMs = performance.now() + WAIT_MS;
     const { signal } = call;
     return this.#line.add(() => this.#persist(operation, untilMs, signal));
@@ -88,8 +88,7 @@ export class Store<Tables extends Swept> {
       const opened = this.#opened ?? (await this.#open());
       const done = opened === AGAIN ? AGAIN : this.#try(opened, operation);
       if (done !== AGAIN) return done;
-      if (performance.now() > untilMs)
-        throw new StoreError("the store is in use by others for too long: try again later");
+      if (performance.now() > untilMs) throw new StoreError("the store is busy: try again later");
       await delay(PAUSE_MS * Math.random());
     }
   }
@@ -148,5 +147,31 @@ export class Store<Tables extends Swept> {
       // Whoever uses the store next is told, if it is more than a busy moment.
     }
     this.#sweepLater(swept === SWEPT_MAX ? SWEEP_ON_MS : SWEEP_EVERY_MS);
+  }
+}
+
+/** What is written to a database as a whole or not at all. */
+export class Transaction {
+  readonly #database: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#begin = database.prepare("BEGIN IMMEDIATE");
+    this.#commit = database.prepare("COMMIT");
+  }
+
+  /** Nobody else writes between what is read in it and what is written. */
+  run<T>(work: () => T): T {
+    this.#begin.run();
+    try {
+      const done = work();
+      this.#commit.run();
+      return done;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
   }
 }

@@ -83,7 +83,7 @@ function failed(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return new PackageError(`${shown(url)} could not be downloaded within ${DEADLINE_MS} ms`);
   if (error instanceof PrivateAddressError) {
     const advice = `the operator can add "${url.origin}" to packages.privateOrigins`;
-    return new PackageError(`${url.origin} resolves to a private or reserved address; ${advice}`);
+    return new PackageError(`${url.origin} resolves to an address that is not public; ${advice}`);
   }
   if (error instanceof FetchFailure) return new PackageError(error.message);
   return new PackageError(failureOf(error, "GET", url).message);

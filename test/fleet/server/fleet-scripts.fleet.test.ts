@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FleetScripts } from "../../../src/fleet/server/scripts.ts";
+import { FleetScripts } from "../../../src/fleet/server/fleet-scripts.ts";
 import type { TextPublisher } from "../../../src/fleet/texts/texts.ts";
 import { script } from "../../executor/jobs.ts";
 

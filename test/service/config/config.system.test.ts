@@ -103,7 +103,7 @@ describe("a configuration", () => {
     const { code, stderr } = await glovebox(["run", "region", "--input", "{}", "--config", deny], tmpdir());
     expect(code).toBe(1);
     expect(stderr).toContain("capability_denied");
-    expect(stderr).toContain("to grant it, add it to a rule of the policy that speaks of the tool");
+    expect(stderr).toContain("to grant it, add it to a policy rule that applies to the tool");
   });
 
   test.each([
@@ -192,7 +192,7 @@ describe("glovebox config", () => {
   });
 
   test("checks more than the form: what the engine says of the policy as well", async () => {
-    expect(await glovebox(["config", "check"])).toMatchObject({ code: 0, stdout: "the configuration can be used\n" });
+    expect(await glovebox(["config", "check"])).toMatchObject({ code: 0, stdout: "the configuration is valid\n" });
     const file = join(folder, "unreadable.yaml");
     writeFileSync(file, "policy: { rules: [{ allow: { env: 5 } }] }");
     const { code, stderr } = await glovebox(["config", "check", "--config", file]);
@@ -203,7 +203,50 @@ describe("glovebox config", () => {
     const file = join(folder, "keyless.yaml");
     writeFileSync(file, "keys:\n  - { name: a, tenant: t, env: NO_SUCH_KEY, roles: [execute] }\n");
     const { code, stderr } = await glovebox(["config", "check", "--config", file]);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: "glovebox: /keys/0/env names a variable that is not set\n" });
+    const line = "keyless.yaml:2:32 error  config/meaning  /keys/0/env names a variable that is not set";
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `${line}\n1 error\n` });
+  });
+
+  test("checks all in one go: each mistake has its line and place, and there is a count", async () => {
+    const file = join(folder, "wrong.yaml");
+    const lines = [
+      "workers: many",
+      "limts: { cpuMs: 5 }",
+      "port: 70000",
+      "host: 0.0.0.0",
+      "admin: open",
+      "keys:",
+      "  - { name: a, tenant: t, env: NO_SUCH_KEY, roles: [execute] }",
+      "  - { name: b, tenant: t, env: NO_OTHER_KEY, roles: [execute] }",
+      "kv: { url: redis://127.0.0.1, maxBytes: 5 }",
+      "policy:",
+      "  rules:",
+      "    - allow: { env: 5, fetch: { origins: 5 } }",
+      "    - allow: { tools: 5 }",
+    ];
+    writeFileSync(file, lines.join("\n"));
+    const { code, stdout, stderr } = await glovebox(["config", "check", "--config", file]);
+    const found = stderr.trimEnd().split("\n");
+    const places = found.map((line) =>
+      /^(wrong\.yaml:\d+):\d+ +error {2}(config\/[\w-]+) +\S/.exec(line)?.slice(1).join(" "),
+    );
+    expect([code, stdout, found.at(-1)]).toEqual([2, "", "11 errors"]);
+    expect(places.slice(0, -1)).toEqual([
+      "wrong.yaml:1 config/value",
+      "wrong.yaml:2 config/unknown-key",
+      "wrong.yaml:3 config/value",
+      "wrong.yaml:5 config/meaning",
+      "wrong.yaml:7 config/meaning",
+      "wrong.yaml:8 config/meaning",
+      "wrong.yaml:9 config/meaning",
+      "wrong.yaml:9 config/meaning",
+      "wrong.yaml:12 config/meaning",
+      "wrong.yaml:12 config/meaning",
+      "wrong.yaml:13 config/meaning",
+    ]);
+    writeFileSync(file, 'a: "\\q"\nb: "\\z"\n');
+    const syntax = await glovebox(["config", "check", "--config", file]);
+    expect(syntax.stderr).toMatch(/^(?:wrong\.yaml:[12]:5 error {2}config\/syntax {2}\S.*\n){2}2 errors\n$/);
   });
 
   test("names every setting's variable", async () => {

@@ -6,7 +6,7 @@ import { createFile, layOut } from "../../../src/store/sqlite/layout.ts";
 import type { Claim, KeyedCall, Room } from "../../../src/store/calls/ledger.ts";
 import { RedisCalls } from "../../../src/store/calls/redis-calls.ts";
 import { SqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { LEDGER_LAYOUT } from "../../../src/store/calls/sqlite-layout.ts";
+import { LEDGER_LAYOUT } from "../../../src/store/calls/sqlite-ledger.ts";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { Seal } from "../../../src/store/redis/seal.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";

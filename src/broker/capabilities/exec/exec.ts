@@ -1,10 +1,10 @@
 import PQueue from "p-queue";
-import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
-import { findJail, type Jail } from "../../jail/jail.ts";
+import { closedIn, DEVICES, ownFolder, PROGRAMS, readOnly } from "../../../base/os/bubblewrap.ts";
+import { limitCommands, SHELL } from "../../../base/os/rlimits.ts";
+import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
 import { type Ended, runInside } from "../../jail/run.ts";
-import { commandInside } from "./command.ts";
-import { type ExecGrant, execGrants, mergeExecGrants } from "./grants.ts";
-import { EXEC_LIMITS } from "./limits.ts";
+import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
+import { EXEC_LIMITS, type ExecGrant, execGrants, type ExecMount, mergeExecGrants } from "./grants.ts";
 
 /** What may be other than usual, for tests. */
 export interface ExecOptions {
@@ -70,7 +70,7 @@ class OpenExec implements OpenCapability {
   invoke(_method: string, args: unknown): Promise<ExecAnswer> {
     const request = args as RunRequest;
     this.#check("command", request.command, EXEC_LIMITS.commandBytes);
-    if (request.command.includes("\0")) throw new TypeError("a command has no NUL characters");
+    if (request.command.includes("\0")) throw new TypeError("a command must not contain NUL characters");
     this.#check("stdin", request.stdin ?? "", EXEC_LIMITS.stdinBytes);
     return this.#queue.add(() => this.#host.add(() => this.#run(request)));
   }
@@ -98,15 +98,43 @@ class OpenExec implements OpenCapability {
     throw new CapabilityRefusal("limit", `the ${what} is too long`, {
       asked: `a ${what} of ${Buffer.byteLength(text)} bytes`,
       granted: `a ${what} of at most ${maxBytes} bytes`,
-      remedy: what === "command" ? "give a long script in stdin: sh -s" : "give it in a file of a mount",
+      remedy: what === "command" ? "pass a long script in stdin: sh -s" : "pass it in a file of a mount",
     });
   }
 
   #noJail(reason: string): CapabilityRefusal {
-    return new CapabilityRefusal("denied", `commands cannot be run here: ${reason}`, {
+    return new CapabilityRefusal("denied", `commands cannot run on this host: ${reason}`, {
       asked: "exec.run",
       granted: execGrants.describe(this.#grant),
-      remedy: "install bubblewrap 0.8 or later where the engine runs, and let it make user namespaces",
+      remedy: "install bubblewrap 0.8 or later on the engine's host, and allow it to create user namespaces",
     });
   }
+}
+
+/** A command of a shell's, for how long at most, and the host's folders that it sees. */
+interface Command {
+  readonly command: string;
+  readonly wallMs: number;
+  readonly mounts: ReadonlyMap<string, ExecMount>;
+}
+
+const { addressBytes, fileBytes, folderBytes, folderEntries, memoryBytes, processes } = EXEC_LIMITS;
+/** Folders of the command's own, in memory, which are gone with it. */
+const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
+
+/** A command as a sandbox runs it: all of the host's programs are there to be read, and folders of its own. */
+export function commandInside({ command, wallMs, mounts }: Command): Inside {
+  const given = [...mounts].flatMap(([name, { path, mode }]) => [mode === "rw" ? "--bind" : "--ro-bind", path, name]);
+  const own = OWN.flatMap((path) => ownFolder(path, folderBytes));
+  // Where the host runs as root the system does not limit the number of processes: the watch does.
+  const limits = limitCommands({ cpuSeconds: Math.ceil(wallMs / 1000), fileBytes, addressBytes, processes });
+  return {
+    program: [SHELL, "-c", `${limits}\nexec ${SHELL} -c -- "$1"`, SHELL, command],
+    walls: [...readOnly(PROGRAMS), ...DEVICES, ...own, ...given, ...closedIn("/home")],
+    limits: "",
+    mayFork: true,
+    ceilings: { tasks: processes, memoryBytes, cpuMs: null, folders: OWN, folderEntries },
+    wallMs,
+    kept: null,
+  };
 }

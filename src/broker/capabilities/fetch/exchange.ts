@@ -153,7 +153,7 @@ export class Exchange {
     const { signal } = this.#abort;
     const { promise: ended, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(signal.reason as Error);
-    const onLate = () => this.#abort.abort(new FetchFailure("there was no answer in time"));
+    const onLate = () => this.#abort.abort(new FetchFailure("the server did not respond in time"));
     const timer = setTimeout(onLate, this.#host.connections.headersMs);
     signal.addEventListener("abort", onAbort);
     try {

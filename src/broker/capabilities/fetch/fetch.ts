@@ -6,11 +6,10 @@ import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } fro
 import { FetchFailure } from "./failure.ts";
 import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
-import { type Part, readPart } from "./part.ts";
+import { type Part, type Piece, readPart } from "./response-body.ts";
 import { Permission } from "./permission.ts";
 import { type Leave, Places } from "./places.ts";
 import { type Hop, readTarget } from "./redirect.ts";
-import type { Piece } from "./response-body.ts";
 
 /** A request as the tool's side sends it. */
 interface FetchRequest {
@@ -72,7 +71,7 @@ const REQUEST: JsonSchema = {
 /** `fetch`: requests to origins of the web that are granted, by HTTP/1.1. */
 export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
   const connections = new Connections(options);
-  const late = () => new FetchFailure("too many requests are open, and none of them ended in time");
+  const late = () => new FetchFailure("too many requests are open, and none ended in time");
   const connected = new Places({ max: CONNECTED_MAX, waitMs: CONNECTED_WAIT_MS, late });
   return {
     name: "fetch",
@@ -128,12 +127,12 @@ class FetchSession implements OpenCapability {
   }
 
   async #request({ id, url, method: name, headers, body, redirect }: FetchRequest): Promise<FetchResponse> {
-    if (this.#exchanges.has(id)) throw new FetchFailure(`there is a request ${id} already`);
-    if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call has at most ${OPEN_MAX} requests open`);
+    if (this.#exchanges.has(id)) throw new FetchFailure(`request ${id} already exists`);
+    if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call may have at most ${OPEN_MAX} open requests`);
     const method = name.toUpperCase();
-    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is none that requests may have`);
+    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is not allowed`);
     const isBare = body !== null && (method === "GET" || method === "HEAD");
-    if (isBare) throw new FetchFailure(`a ${method} request has no body, and this one was given one`);
+    if (isBare) throw new FetchFailure(`a ${method} request must not have a body`);
     const hop = {
       url: readTarget(url),
       method,
@@ -172,7 +171,7 @@ class FetchSession implements OpenCapability {
   async #read(id: number): Promise<Piece> {
     const open = this.#exchanges.get(id);
     const body = open?.exchange.body ?? null;
-    if (open === undefined || body === null) throw new FetchFailure(`the request ${id} has no body that is still open`);
+    if (open === undefined || body === null) throw new FetchFailure(`request ${id} has no open body`);
     try {
       const piece = await body.read();
       if (!piece.more) this.#end(id, open);
@@ -198,9 +197,13 @@ class FetchSession implements OpenCapability {
 }
 
 function tooManyBodies(): CapabilityRefusal {
-  return new CapabilityRefusal("limit", `a call may have ${BODIES_MAX} answers open, and nothing read or ended them`, {
-    asked: "one more request",
-    granted: `${BODIES_MAX} open answers in a call`,
-    remedy: "read the body of each answer to its end, or cancel it, before more requests are made",
-  });
+  return new CapabilityRefusal(
+    "limit",
+    `a call may have ${BODIES_MAX} open responses, and none was read to its end in time`,
+    {
+      asked: "one more request",
+      granted: `${BODIES_MAX} open responses in a call`,
+      remedy: "read each response body to its end, or cancel it, before sending more requests",
+    },
+  );
 }

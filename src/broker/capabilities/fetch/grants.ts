@@ -98,7 +98,7 @@ function readPatterns(value: unknown, pointer: string): readonly OriginPattern[]
 
 function readPrivate(value: unknown, side: Side): readonly OriginPattern[] {
   if (value === undefined) return [];
-  if (side !== "policy") throw new TypeError("/privateOrigins: is for rules of the policy only");
+  if (side !== "policy") throw new TypeError("/privateOrigins: is allowed only in a policy rule");
   const patterns = readPatterns(value, "/privateOrigins");
   const at = patterns.findIndex(({ protocol, isWild, path }) => protocol === null || isWild || path !== "");
   if (at < 0) return patterns;

@@ -59,7 +59,7 @@ export function lengthOf(headers: readonly Header[]): number {
 
 function checkLength(characters: number): number {
   if (characters <= CHARACTERS_MAX) return characters;
-  throw new FetchFailure(`headers are at most ${CHARACTERS_MAX} characters long, with their secrets`);
+  throw new FetchFailure(`the headers are longer than ${CHARACTERS_MAX} characters, secrets included`);
 }
 
 /** The first header, if any, with which a request that carries a secret is not sent. */
@@ -69,8 +69,8 @@ export function pieceHeader(headers: readonly Header[]): string | null {
 
 /** Throws where a header could not be sent: the value is not told, for there may be a secret in it. */
 export function checkHeader(name: string, value: string): Header {
-  if (!NAME.test(name)) throw new FetchFailure("a header's name is none");
-  if (!VALUE.test(value)) throw new FetchFailure(`the value of the header "${name}" is none`);
+  if (!NAME.test(name)) throw new FetchFailure("a header has an invalid name");
+  if (!VALUE.test(value)) throw new FetchFailure(`the header "${name}" has an invalid value`);
   return [name, value];
 }
 

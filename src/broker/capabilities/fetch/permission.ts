@@ -31,7 +31,7 @@ export class Permission {
     if (granting.length === 0) throw this.#deny(`${asked} was not granted`, method, url);
     const maxRequests = Math.max(...granting.map((grant) => grant.maxRequests));
     if (++this.#requests > maxRequests) {
-      throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, and redirects count`, {
+      throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, redirects included`, {
         asked,
         granted: `maxRequests ${maxRequests}`,
         remedy: "raise fetch.maxRequests in the tool's capabilities, and in allow.fetch of a policy rule",
@@ -53,7 +53,7 @@ export class Permission {
 
   /** Why bytes are not given on. */
   excess(method: string, url: URL, { maxBytes }: Permit): CapabilityRefusal {
-    return new CapabilityRefusal("limit", `a call's requests and answers may be maxBytes ${maxBytes} in all`, {
+    return new CapabilityRefusal("limit", `the requests and responses of a call exceed maxBytes ${maxBytes}`, {
       asked: describeRequest(method, url),
       granted: `maxBytes ${maxBytes}`,
       remedy: "raise fetch.maxBytes in the tool's capabilities, and in allow.fetch of a policy rule",
@@ -62,14 +62,14 @@ export class Permission {
 
   /** Why no connection is made. */
   denyAddress(method: string, url: URL): CapabilityRefusal {
-    const message = `${url.origin} is at an address that is private, or not of the open internet`;
+    const message = `${url.origin} resolves to an address that is not public`;
     const remedy = `add "${url.origin}" to allow.fetch.privateOrigins of a policy rule`;
     return this.#refusal(message, method, url, remedy);
   }
 
   /** Why a request with a secret is not sent. */
   denyPieces(method: string, url: URL, header: string): CapabilityRefusal {
-    const message = `the header "${header}" cannot be sent with a secret, which could not be kept out of such an answer`;
+    const message = `the header "${header}" cannot be sent with a secret, because the secret could not be removed from such a response`;
     return this.#refusal(message, method, url, `leave the header "${header}" out of requests with secrets`);
   }
 

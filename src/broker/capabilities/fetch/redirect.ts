@@ -25,12 +25,13 @@ export function isRedirect(status: number): boolean {
 /** Reads where a request goes: what a tool or a server wrote. */
 export function readTarget(text: string, base?: URL): URL {
   const url = text.length > URL_MAX ? null : URL.parse(text, base);
-  if (url === null) throw new FetchFailure(base === undefined ? "the URL is none" : "the server redirects to no URL");
+  if (url === null)
+    throw new FetchFailure(base === undefined ? "the URL is invalid" : "the server redirects to an invalid URL");
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw new FetchFailure(`only http and https are spoken, and not ${url.protocol.slice(0, 64)}`);
+    throw new FetchFailure(`the protocol ${url.protocol.slice(0, 64)} is not supported; use http or https`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new FetchFailure("a URL must not hold a user's name or password; send the header authorization instead");
+    throw new FetchFailure("a URL must not contain a user name or password; send the authorization header instead");
   }
   return url;
 }

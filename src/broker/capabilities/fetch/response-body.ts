@@ -1,8 +1,33 @@
+import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RedactedStream } from "../secrets/redactor.ts";
 import { Meter } from "./decoding.ts";
-import { type Part, partOf, unfinished } from "./part.ts";
+
+/** A piece of a body as it crosses to the tool: text where it is some, else base64. */
+export type Part = { readonly text: string } | { readonly base64: string };
+
+export function readPart(part: Part): string | Buffer {
+  return "text" in part ? part.text : Buffer.from(part.base64, "base64");
+}
+
+function partOf(bytes: Buffer): Part {
+  // Zeros are UTF-8 as well, but as JSON each takes six characters.
+  return isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString() } : { base64: bytes.toString("base64") };
+}
+
+/** How many bytes at the end begin a character of UTF-8 whose rest is missing. */
+function unfinished(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte >= 0xc0) {
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return length > back ? back : 0;
+    }
+    if (byte < 0x80) return 0;
+  }
+  return 0;
+}
 
 /** What a tool gets of a body at once, and whether more may follow. */
 export interface Piece {
@@ -11,7 +36,7 @@ export interface Piece {
 }
 
 /** Where a body comes from, and what stands between it and the tool. */
-export interface BodySource {
+interface BodySource {
   readonly stream: Readable;
   readonly decoders: readonly Transform[];
   /** Of what comes over the network: decoded bytes are counted by `take`. */

@@ -77,11 +77,11 @@ function readMount(name: string, value: unknown, side: Side): Mount {
   if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: is "ro" or "rw"`);
   if (side !== "policy") {
     if (folder === undefined) return { mode, path: null };
-    throw new TypeError(`${pointer}/path: is the policy's to say; tools and calls know mounts by their names`);
+    throw new TypeError(`${pointer}/path: is allowed only in a policy rule; tools and calls name mounts without paths`);
   }
   if (name !== SCRATCH) return { mode, path: readFolder(folder, `${pointer}/path`) };
   if (folder === undefined) return { mode, path: null };
-  throw new TypeError(`${pointer}/path: has no place here; "${SCRATCH}" is a new folder for each call`);
+  throw new TypeError(`${pointer}/path: is not allowed; "${SCRATCH}" is a new folder for each call`);
 }
 
 /** The real path of a folder that a policy names. Throws a `TypeError` for the operator, with the folder's name. */
@@ -96,5 +96,5 @@ export function readFolder(folder: unknown, pointer: string): string {
   } catch (error) {
     throw new TypeError(`${pointer}: there is no folder ${absolute}`, { cause: error });
   }
-  throw new TypeError(`${pointer}: ${absolute} is no folder`);
+  throw new TypeError(`${pointer}: ${absolute} is not a folder`);
 }

@@ -67,7 +67,7 @@ export class Tree {
   }
 
   #beyond(granted: string): Error {
-    return this.#visit.refuse.beyond(this.#path, `${granted} in one operation`, "do it folder by folder");
+    return this.#visit.refuse.beyond(this.#path, `${granted} in one operation`, "process one folder at a time");
   }
 }
 

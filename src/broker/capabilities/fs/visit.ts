@@ -1,12 +1,97 @@
 import type { Stats } from "node:fs";
+import { sep } from "node:path";
+import { CapabilityRefusal } from "../capability.ts";
+import { type Budget, FS_LIMITS, type FsLimits } from "./limits.ts";
 import type { Grip, Held } from "./grip.ts";
-import type { Budget } from "./budget.ts";
-import type { FsLimits } from "./limits.ts";
-import { type Mount, type Mounts, SCRATCH } from "./mounts.ts";
-import type { Refusals } from "./refusals.ts";
+import { type Mount, mountGrants, type Mounts, SCRATCH } from "./mounts.ts";
 import { SystemError } from "./system-error.ts";
-import { readPath, type ToolPath } from "./tool-path.ts";
 import { type Place, walk } from "./walk.ts";
+
+/** A path as a tool wrote it, read: `/data/reports/may.txt` is `reports`, `may.txt` in the mount `data`. */
+interface ToolPath {
+  /** As the tool wrote it. */
+  readonly text: string;
+  /** `null` for `/`, which holds the mounts. */
+  readonly mount: string | null;
+  readonly names: readonly string[];
+  /** It ends in a slash: only a folder will do. */
+  readonly isFolder: boolean;
+}
+
+/**
+ * Reads a path. `.` and `..` are taken out by the text alone, before anything is looked up, and `/` is its own parent;
+ * paths without a slash in front begin at `/`. Throws a `SystemError` where the path can be none.
+ */
+export function readPath(text: string): ToolPath {
+  if (text === "") throw new SystemError("ENOENT");
+  if (text.length > FS_LIMITS.pathLength) throw new SystemError("ENAMETOOLONG");
+  // Where a backslash parts names, and a colon parts a drive or a stream from the rest, no name has one.
+  if (text.includes("\0") || (sep === "\\" && /[\\:]/.test(text))) throw new SystemError("EINVAL");
+  const names: string[] = [];
+  for (const name of text.split("/")) {
+    if (name === "..") names.pop();
+    else if (name !== "" && name !== ".") names.push(name);
+  }
+  const [mount = null, ...rest] = names;
+  if (rest.length > FS_LIMITS.depth) throw new SystemError("ENAMETOOLONG");
+  return { text, mount, names: rest, isFolder: /(?:^|\/)\.{0,2}$/.test(text) };
+}
+
+const PATH_SHOWN = 200;
+
+/** Says no to one operation, in the tool's own words and paths. */
+export class Refusals {
+  readonly #method: string;
+  readonly #mounts: Mounts;
+
+  constructor(method: string, mounts: Mounts) {
+    this.#method = method;
+    this.#mounts = mounts;
+  }
+
+  notMounted(path: string, mount: string): CapabilityRefusal {
+    const remedy = `add a mount to capabilities.fs of the tool, and with its path to allow.fs of a policy rule`;
+    return this.#deny(path, `there is no mount "${mount.slice(0, 64)}"`, remedy);
+  }
+
+  readOnly(path: string, mount: string): CapabilityRefusal {
+    const remedy = `set the mode of "${mount}" to "rw" in capabilities.fs of the tool, and in allow.fs of a policy rule`;
+    return this.#deny(path, `the mount "${mount}" is read-only`, remedy);
+  }
+
+  mountsOnly(path: string): CapabilityRefusal {
+    return this.#deny(path, "/ holds only the mounts", "write to a mount whose mode is rw");
+  }
+
+  leadsOut(path: string, mount: string): CapabilityRefusal {
+    const remedy = "mount the folder that the link leads to, or copy its files into this mount";
+    return this.#deny(path, `a link leads out of the mount "${mount}"`, remedy);
+  }
+
+  special(path: string): CapabilityRefusal {
+    const why = "the path is neither a file nor a folder";
+    return this.#deny(path, why, "use a file: devices, pipes and sockets are never granted");
+  }
+
+  /** Something exceeds a limit of the capability. */
+  beyond(path: string, granted: string, remedy: string): CapabilityRefusal {
+    return new CapabilityRefusal("limit", `fs.${this.#method} exceeds a limit`, {
+      asked: this.#asked(path),
+      granted,
+      remedy,
+    });
+  }
+
+  #deny(path: string, why: string, remedy: string): CapabilityRefusal {
+    const granted = `fs ${mountGrants.describe(this.#mounts)}`;
+    return new CapabilityRefusal("denied", why, { asked: this.#asked(path), granted, remedy });
+  }
+
+  #asked(path: string): string {
+    const shown = path.length > PATH_SHOWN ? `${path.slice(0, PATH_SHOWN)}…` : path;
+    return `fs.${this.#method} of ${shown}`;
+  }
+}
 
 /** What a call has of the capability. */
 export interface FsCall {
@@ -70,7 +155,7 @@ export class Visit {
     throw this.refuse.beyond(
       path.text,
       granted,
-      "write less, write to another mount, or try when other calls have ended",
+      "write less, write to another mount, or try again when other calls have ended",
     );
   }
 
@@ -79,7 +164,7 @@ export class Visit {
     const { budget, limits } = this.call;
     if (mount !== SCRATCH || budget.makeScratchEntry()) return;
     const granted = `${limits.scratchEntries} files and folders made in ${SCRATCH} in a call`;
-    throw this.refuse.beyond(path.text, granted, "make fewer, or write them to another mount");
+    throw this.refuse.beyond(path.text, granted, "make fewer, or make them in another mount");
   }
 
   async #walk(path: ToolPath, name: string, follows: boolean): Promise<Visited> {

@@ -6,13 +6,11 @@ import {
   rmdir,
   unlink as unlinkEntry,
 } from "node:fs/promises";
-import { bytesOf, type Content, sizeOf } from "./content.ts";
+import { bytesOf, type Content, readBytes, sizeOf } from "./reading.ts";
 import { child } from "./grip.ts";
-import { readBytes } from "./reading.ts";
 import { codeOf, SystemError } from "./system-error.ts";
-import { readPath } from "./tool-path.ts";
+import { entryOf, found, foundFile, readPath, type Visit, type Visited } from "./visit.ts";
 import { Tree } from "./tree.ts";
-import { entryOf, found, foundFile, type Visit, type Visited } from "./visit.ts";
 
 const { O_APPEND, O_RDWR, O_WRONLY } = constants;
 /** How often a file is looked for again that came or went while it was opened. */
@@ -60,7 +58,7 @@ export async function truncate(
   const grown = length - held.stats.size;
   const { operationBytes } = visit.call.limits;
   if (grown > operationBytes) {
-    throw visit.refuse.beyond(path, `${operationBytes} bytes more in one operation`, "make it longer by less");
+    throw visit.refuse.beyond(path, `${operationBytes} bytes more in one operation`, "extend it in smaller steps");
   }
   visit.spendWritten(place, Math.max(0, grown));
   await using handle = await visit.call.grip.reopen(held, O_RDWR);
@@ -175,7 +173,7 @@ async function openToWrite(visit: Visit, path: string, flag: Flag, bytes: number
   }
 }
 
-/** An open file, unless what is to be written to it is beyond a limit: then it is closed as it is. */
+/** An open file, unless what is to be written to it exceeds a limit: then it is closed as it is. */
 async function counted(visit: Visit, place: Visited, bytes: number, handle: FileHandle): Promise<FileHandle> {
   try {
     visit.spendWritten(place, bytes);

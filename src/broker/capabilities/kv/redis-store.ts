@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { Script } from "../../../store/redis/script.ts";
 import { StoreError } from "../../../base/store-error.ts";
+import type { RedisConnection } from "../../../store/redis/connection.ts";
+import { type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {
   Asker,
   Condition,
@@ -12,7 +13,6 @@ import type {
   SetOutcome,
   StoredEntry,
 } from "./kv-store.ts";
-import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
 import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 
 /** How long Redis keeps the outcome of a write: a script whose reply was lost with its connection runs again within this time. */
@@ -62,7 +62,7 @@ export class RedisKvStore implements KvStore {
           throw broken();
       }
     }
-    throw new StoreError("too much has expired in the store just now: try again later");
+    throw new StoreError("the store is busy removing expired entries: try again later");
   }
 
   async delete(asker: Asker, namespace: string, key: string, condition: Condition): Promise<boolean> {
@@ -128,5 +128,53 @@ function texts(answer: unknown): readonly string[] {
 }
 
 function broken(): StoreError {
-  return new StoreError("the store is broken: what it answers is not of its own writing");
+  return new StoreError("the store is corrupt: it holds values that this engine did not write");
+}
+
+export interface RedisLinkOptions {
+  /** Where Redis is. It may hold a password. */
+  readonly url: string;
+}
+
+interface Opened {
+  readonly connection: RedisConnection;
+  readonly runner: ScriptRunner;
+}
+
+/**
+ * Runs scripts in Redis, by a connection that is opened with the first of them. What a lost connection did not answer is asked again,
+ * but only as long as somebody waits for it: whoever was told that it failed does not want it done. So a script may run twice, and
+ * has to see to that itself.
+ */
+class RedisLink {
+  readonly #options: RedisLinkOptions;
+  readonly #name: string;
+  #opening: Promise<Opened> | null = null;
+  #isClosed = false;
+
+  /** `name` is what Redis shows of the connection. */
+  constructor(options: RedisLinkOptions, name: string) {
+    this.#options = options;
+    this.#name = name;
+  }
+
+  /** Rejects with a `StoreError` where Redis cannot do it, or not in time. All keys are of one slot. */
+  async run({ signal }: Asker, script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    if (this.#isClosed) throw new StoreError("the engine has closed");
+    this.#opening ??= this.#open();
+    const { runner } = await this.#opening;
+    return runner.run({ script, keys, args, urgency: "again", signal });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#opening)?.connection.close();
+  }
+
+  async #open(): Promise<Opened> {
+    // It is loaded here because most engines do without it.
+    const { RedisConnection: Connection } = await import("../../../store/redis/connection.ts");
+    const connection = Connection.open(this.#options.url, this.#name, { resends: false });
+    return { connection, runner: new ScriptRunner(connection) };
+  }
 }

@@ -95,8 +95,8 @@ export class Placeholders {
   }
 
   #tooMany(): CapabilityRefusal {
-    return new CapabilityRefusal("limit", `a request may hold ${PLACEHOLDERS_MAX} placeholders of secrets`, {
-      asked: `more of them in a request to ${this.#url.origin}`,
+    return new CapabilityRefusal("limit", `a request may contain ${PLACEHOLDERS_MAX} secret placeholders`, {
+      asked: `more placeholders in a request to ${this.#url.origin}`,
       granted: `${PLACEHOLDERS_MAX} in a request`,
       remedy: "send several requests",
     });
@@ -120,10 +120,10 @@ export class Placeholders {
     }
     const secret = this.#secrets.find(name);
     if (secret === undefined) {
-      throw new CapabilityRefusal("denied", `there is no secret "${name}" in this engine`, {
+      throw new CapabilityRefusal("denied", `the engine has no secret "${name}"`, {
         asked,
         granted: "nothing",
-        remedy: `give the engine's option secrets a "${name}", with the origins that it belongs to`,
+        remedy: `add "${name}" with its origins to the engine option secrets`,
       });
     }
     if (belongsTo(secret, this.#url)) return secret.value;

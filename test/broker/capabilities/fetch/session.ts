@@ -2,7 +2,7 @@ import type { CapabilityRequest, OpenCapability } from "../../../../src/broker/c
 import type { FetchOptions } from "../../../../src/broker/capabilities/fetch/connections.ts";
 import { createFetch } from "../../../../src/broker/capabilities/fetch/fetch.ts";
 import { fetchGrants } from "../../../../src/broker/capabilities/fetch/grants.ts";
-import type { Part } from "../../../../src/broker/capabilities/fetch/part.ts";
+import type { Part } from "../../../../src/broker/capabilities/fetch/response-body.ts";
 import { type SecretOptions, Secrets } from "../../../../src/broker/capabilities/secrets/secrets.ts";
 
 type FetchRules = Partial<NonNullable<CapabilityRequest["fetch"]>>;
