@@ -43,7 +43,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   return Engine.start(options, resolveOptions(options));
 }
 
-/** Runs tools that nobody has to trust. Made by `createEngine`. */
+/** Runs untrusted tools. Made by `createEngine`. */
 export class Engine implements AsyncDisposable {
   readonly #parts: Assembly;
   readonly #reconfiguration: Reconfiguration;
@@ -134,7 +134,7 @@ export class Engine implements AsyncDisposable {
     return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds.maxLimits);
   }
 
-  /** What the policy says in vain, and what tools ask for in vain, whoever calls them: known before any of them runs. */
+  /** Policy rules that grant nothing, and capability requests of tools that no rule grants, without running a tool. */
   lint(): readonly ToolFinding[] {
     return lintAll(this.#parts.registry, this.#parts.broker);
   }
@@ -164,7 +164,7 @@ export class Engine implements AsyncDisposable {
     return this.#parts.metrics.text();
   }
 
-  /** Where its metrics are registered, for those of what is built around it. */
+  /** The registry of the engine's metrics, for metrics of a surrounding service. */
   get registry(): Registry {
     return this.#parts.metrics.registry;
   }

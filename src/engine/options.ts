@@ -33,7 +33,7 @@ export interface QueueOptions {
   readonly perTenant?: number;
 }
 
-/** Where the `kv` of tools is kept: in a file, or in Redis. */
+/** Storage of the `kv` capability: a file or Redis. */
 export interface KvOptions {
   /**
    * Redis or Valkey, instead of a file, for engines on several machines: `redis://host:6379`. What it may grow to is its own
@@ -42,11 +42,11 @@ export interface KvOptions {
   readonly url?: string;
   /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
   readonly path?: string;
-  /** What the file may grow to. Default 8 GiB. */
+  /** Maximum size of the file in bytes. Default 8 GiB. */
   readonly maxBytes?: number;
 }
 
-/** How calls with an `idempotencyKey` are remembered. */
+/** Storage of the results of calls with an `idempotencyKey`. */
 export interface IdempotencyOptions {
   /**
    * A file, made when it is first used, that outlives the process: engines may have one in common. Results are in it as
@@ -62,7 +62,7 @@ export interface IdempotencyOptions {
   readonly fleet?: string;
   /** At least 16 characters, the same for all: results are sealed with it before they go to Redis. */
   readonly secret?: string;
-  /** How long the end of a call is remembered. Default 600,000. */
+  /** Time for which a result is kept, in milliseconds. Default 600,000. */
   readonly ttlMs?: number;
   /** Calls that are remembered. Of more, the oldest of the tenant that has most are forgotten. Default 10,000. */
   readonly maxEntries?: number;
@@ -79,29 +79,29 @@ export interface EngineOptions {
    * others and the operating system shares the processors among them.
    */
   readonly workers?: number;
-  /** Limits of tools that ask for none. */
+  /** Limits of tools that declare none. */
   readonly limits?: Partial<Limits>;
   /** The ceiling that no tool and no call may exceed. */
   readonly maxLimits?: Partial<Limits>;
   readonly queue?: QueueOptions;
-  /** What tools may be granted. Default: nothing. */
+  /** Rules that grant capabilities to tools. Default: no grants. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
-  /** The folder of what outlives the process. Default `.glovebox`. */
+  /** Folder of persistent state. Default `.glovebox`. */
   readonly stateDir?: string;
   readonly kv?: KvOptions;
   readonly idempotency?: IdempotencyOptions;
-  /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
+  /** Receives an entry for each capability call: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;
-  /** How the requests of tools find and await their servers. */
+  /** DNS lookup and timeouts of the `fetch` capability. */
   readonly fetch?: FetchOptions;
-  /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
+  /** Secrets by name. The host replaces `glovebox.secret.NAME.` in requests; tools never see the values. */
   readonly secrets?: { readonly [name: string]: SecretOptions };
-  /** Where packages of tools may come from, and what they may depend on. Default: from disk only, and on nothing. */
+  /** Allowed sources and dependencies of tool packages. Default: from disk only, without dependencies. */
   readonly packages?: PackageOptions;
-  /** Where the engine's metrics are registered. Default: a registry of its own. */
+  /** Registry for the engine's metrics. Default: a new registry. */
   readonly registry?: Registry;
-  /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
+  /** Receives log lines about executors and tools; a pino logger fits. Default: no log. */
   readonly logger?: Logger;
 }
 
