@@ -28,7 +28,7 @@ export {
 export type { PackageOptions } from "./tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "./tool/package/step.ts";
 export { createEngine, type Engine } from "./engine/engine.ts";
-export type { EngineStats } from "./engine/engine-stats.ts";
+export type { EngineStats } from "./engine/engine.ts";
 export type { ExecuteOptions } from "./engine/execute-options.ts";
 export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, type ToolError } from "./base/errors.ts";
 export type {

@@ -146,7 +146,7 @@ export const ERROR_TEXTS = {
   invalid_output: {
     meaning: "The tool's output is not JSON, or does not fit its `outputSchema`. The output is dropped.",
     causes: ["The output has a cycle, a function or a `BigInt`.", "The tool's `outputSchema` and its code disagree."],
-    message: "the tool's output does not fit its outputSchema",
+    message: "the output does not match the tool's outputSchema",
     details: { violations: [VIOLATION] },
   },
   capability_denied: {
@@ -186,7 +186,7 @@ export const ERROR_TEXTS = {
   in_progress: {
     meaning: "Another process runs the call with this idempotency key, and this process cannot wait for it.",
     causes: ["A client repeated a request that still runs."],
-    message: "another process still runs the call with this idempotencyKey",
+    message: "the call with this idempotencyKey is still running in another process",
     details: { retryAfterMs: 1000 },
   },
   outcome_unknown: {
@@ -196,13 +196,13 @@ export const ERROR_TEXTS = {
       "The result was too large to be stored.",
     ],
     message:
-      "the process that ran the call with this idempotencyKey ended before the call did, which may have had effects",
+      "the process that ran the call with this idempotencyKey ended before the call; the call may have had effects",
   },
   store_failed: {
     meaning:
       "The store of idempotency keys does not work, so the engine cannot promise to run the call once. Nothing ran.",
     causes: ["The disk is full or the file is not writable.", "Redis does not answer."],
-    message: "calls with an idempotencyKey cannot be told apart: Redis does not answer",
+    message: "the idempotency store cannot be used: Redis does not answer",
   },
   executor_crashed: {
     meaning: "The call ended the process that ran it. Other calls of that process start again by themselves.",

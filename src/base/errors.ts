@@ -6,16 +6,16 @@
 /** Who has to change something for the call to succeed. */
 export type Blame = "caller" | "tool" | "operator" | "engine";
 
-/** What the engine knows about an error code. */
+/** The table's entry for one error code. */
 export interface ErrorEntry {
-  /** The name of the error class that a result's `error.type` shows for the engine's own errors. */
+  /** `error.type` of a result that failed with this code. */
   readonly type: string;
-  /** The HTTP status of a call that ends so. 200 where the tool ran: its failure is a result like another. */
+  /** HTTP status of a call with this error. 200 if the tool ran, because its failure is an ordinary result. */
   readonly http: number;
-  /** Whether the same call may succeed later without anybody changing anything. */
+  /** Whether the same call may succeed later without any change. */
   readonly retryable: boolean;
   readonly blame: Blame;
-  /** What to do about it, in one sentence. */
+  /** The remedy, in one sentence. */
   readonly advice: string;
 }
 
@@ -32,35 +32,36 @@ export const ERRORS = {
     http: 400,
     retryable: false,
     blame: "caller",
-    advice: "Mend every violation listed in `details.violations` and call again.",
+    advice: "Fix every violation listed in `details.violations` and call again.",
   },
   input_too_large: {
     type: "InputTooLargeError",
     http: 413,
     retryable: false,
     blame: "caller",
-    advice: "Send less, or raise `limits.inputBytes` of the tool.",
+    advice: "Send smaller arguments, or raise `limits.inputBytes` of the tool.",
   },
   unauthorized: {
     type: "UnauthorizedError",
     http: 401,
     retryable: false,
     blame: "caller",
-    advice: "Send a key that the server knows: `Authorization: Bearer KEY`.",
+    advice: "Send a valid key in the header `Authorization: Bearer KEY`.",
   },
   forbidden: {
     type: "ForbiddenError",
     http: 403,
     retryable: false,
     blame: "caller",
-    advice: "Use a key with the role that the message names, or what yours may use.",
+    advice: "Use a key with the role named in the message, or call only what your key permits.",
   },
   blocked: {
     type: "BlockedError",
     http: 403,
     retryable: false,
     blame: "operator",
-    advice: "A `tool:pre` listener refused this call; its reason is in the message.",
+    advice:
+      "A `tool:pre` listener refused the call; the message gives its reason. Change the call, or the listener's rule.",
   },
   queue_full: {
     type: "QueueFullError",
@@ -74,7 +75,7 @@ export const ERRORS = {
     http: 503,
     retryable: true,
     blame: "operator",
-    advice: "The call waited longer than `limits.queueMs`; call again later or add workers.",
+    advice: "Call again later, add workers, or raise `limits.queueMs`: the call waited longer than that.",
   },
   rate_limited: {
     type: "RateLimitedError",
@@ -88,21 +89,22 @@ export const ERRORS = {
     http: 499,
     retryable: false,
     blame: "caller",
-    advice: "The caller's signal was aborted.",
+    advice: "None needed: the caller aborted the call's signal.",
   },
   tool_error: {
     type: "ToolThrewError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "The tool threw; the message is its own and `details.stack` points at its line.",
+    advice:
+      "Fix the tool or its input: the message is the tool's own, and `details.stack` points at the line that threw.",
   },
   load_error: {
     type: "LoadError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "The tool's module could not be bundled or evaluated; mend what the message names.",
+    advice: "Fix the problem named in the message: the tool's module could not be bundled or evaluated.",
   },
   cpu_limit: {
     type: "CpuLimitError",
@@ -116,114 +118,115 @@ export const ERRORS = {
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "The tool did not finish in time; await less, or raise `limits.wallMs`.",
+    advice: "Make the tool wait less, or raise `limits.wallMs`.",
   },
   memory_limit: {
     type: "MemoryLimitError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "Make the tool hold less at once, or raise `limits.memoryMb`.",
+    advice: "Make the tool keep less in memory, or raise `limits.memoryMb`.",
   },
   output_too_large: {
     type: "OutputTooLargeError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "Return less, or raise `limits.outputBytes`.",
+    advice: "Return a smaller output, or raise `limits.outputBytes`.",
   },
   invalid_output: {
     type: "InvalidOutputError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "Return a JSON value that fits the tool's `outputSchema`.",
+    advice: "Return a JSON value that matches the tool's `outputSchema`.",
   },
   capability_denied: {
     type: "CapabilityDeniedError",
     http: 200,
     retryable: false,
     blame: "operator",
-    advice: "`details` says what was asked, what is granted, and what to change for it to be granted.",
+    advice: "Apply `details.remedy`: `details` also has the request (`asked`) and the grant (`granted`).",
   },
   capability_failed: {
     type: "CapabilityFailedError",
     http: 200,
     retryable: true,
     blame: "operator",
-    advice: "The capability's handler failed; its message says why.",
+    advice: "Fix the cause in the message, or call again: the capability's handler failed.",
   },
   capability_limit: {
     type: "CapabilityLimitError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "Ask the host less often or for less, or raise `limits.capabilityCalls` and `limits.capabilityBytes`.",
+    advice: "Make fewer or smaller capability calls, or raise `limits.capabilityCalls` and `limits.capabilityBytes`.",
   },
   in_progress: {
     type: "InProgressError",
     http: 409,
     retryable: true,
     blame: "caller",
-    advice: "Another process runs the call with this key; call again after `details.retryAfterMs`.",
+    advice: "Call again after `details.retryAfterMs`: another process is running the call with this idempotency key.",
   },
   outcome_unknown: {
     type: "OutcomeUnknownError",
     http: 409,
     retryable: false,
     blame: "engine",
-    advice: "What came of the call with this key is not known: look at what it did, then call with a new key.",
+    advice:
+      "Check which effects the call with this idempotency key had, then call with a new key: its result is unknown.",
   },
   store_failed: {
     type: "StoreFailedError",
     http: 503,
     retryable: true,
     blame: "operator",
-    advice: "Mend what `idempotency.path` or `.url` names: the message says what is wrong with it.",
+    advice: "Repair the store at `idempotency.path` or `idempotency.url`; the message names the problem.",
   },
   missing_package: {
     type: "MissingPackageError",
     http: 503,
     retryable: false,
     blame: "operator",
-    advice: "Install the optional packages that the message names: `details.command` is the command.",
+    advice: "Install the optional packages named in the message with the command in `details.command`.",
   },
   executor_crashed: {
     type: "ExecutorCrashedError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "This call ended the process that ran it; the tool is on its way into quarantine.",
+    advice: "Fix the tool: the call crashed its executor process. Repeated crashes put the tool into quarantine.",
   },
   executor_lost: {
     type: "ExecutorLostError",
     http: 503,
     retryable: true,
     blame: "engine",
-    advice: "The process that ran the call was lost through no fault of the call; call again.",
+    advice: "Call again: the executor process was lost for a reason other than this call.",
   },
   tool_quarantined: {
     type: "ToolQuarantinedError",
     http: 503,
     retryable: true,
     blame: "tool",
-    advice: "The tool ended several executors; call again after `details.retryAfterMs`.",
+    advice: "Call again after `details.retryAfterMs`, and fix the tool: it crashed several executors.",
   },
   engine_closed: {
     type: "EngineClosedError",
     http: 503,
     retryable: false,
     blame: "engine",
-    advice: "The engine is closing or closed; send the call to another one.",
+    advice: "Send the call to another engine: this one is closing or closed.",
   },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Why a call failed, as data: this is what crosses every boundary. */
+/** An error as data, the same at every boundary: result, HTTP, MCP. */
 export interface ToolError {
   readonly code: ErrorCode;
-  /** The class name of what the tool threw, or the engine's own error name. */
+  /** The class name of the exception that the tool threw, or the engine's own error name. */
   readonly type: string;
   readonly message: string;
   readonly retryable: boolean;
@@ -259,8 +262,8 @@ export function isErrorCode(value: unknown): value is ErrorCode {
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Class name of what the tool threw. */
+  /** Class name of the exception that the tool threw. */
   readonly type?: string;
-  /** V8's stack inside the isolate, not yet mapped to the tool's own lines. */
+  /** V8's stack inside the isolate, not yet mapped to lines of the tool's source. */
   readonly stack?: string;
 }

@@ -17,11 +17,11 @@ export interface GrantLine {
 export interface LimitLine {
   readonly limit: keyof Limits;
   readonly value: number;
-  /** Whose word it is: `default`, `limits` of the engine, `tool`, or `maxLimits`, the ceiling. */
+  /** Source of the value: `default`, the engine's `limits`, the `tool`, or the ceiling `maxLimits`. */
   readonly from: "default" | "limits" | "tool" | "maxLimits";
 }
 
-/** All that a tool may do, where each part of it comes from, and what it asks for in vain. */
+/** A tool's grants and limits with their sources, and its requests that no rule grants. */
 export interface Explanation {
   readonly tool: string;
   readonly tenant: string;
@@ -54,7 +54,7 @@ export interface ToolFinding extends Finding {
   readonly tool: string | null;
 }
 
-/** All that is asked for, or allowed, in vain. */
+/** All requests and rules without effect. */
 export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFinding[] {
   const ofTools = registry.list().flatMap(({ name }) => {
     const tool = registry.get(name);
@@ -63,7 +63,7 @@ export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFi
   return [...lintPolicy(broker).map((finding) => ({ tool: null, ...finding })), ...ofTools];
 }
 
-/** What the policy says in vain. */
+/** Policy rules without effect. */
 function lintPolicy({ grants }: Broker): readonly Finding[] {
   return grants.unknown().map(({ rule, name }) => ({
     pointer: `/policy/rules/${rule}/allow${pointerSegment(name)}`,

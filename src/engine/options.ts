@@ -33,7 +33,7 @@ export interface QueueOptions {
   readonly perTenant?: number;
 }
 
-/** Where the `kv` of tools is kept: in a file, or in Redis. */
+/** Storage of the `kv` capability: a file or Redis. */
 export interface KvOptions {
   /**
    * Redis or Valkey, instead of a file, for engines on several machines: `redis://host:6379`. What it may grow to is its own
@@ -42,11 +42,11 @@ export interface KvOptions {
   readonly url?: string;
   /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
   readonly path?: string;
-  /** What the file may grow to. Default 8 GiB. */
+  /** Maximum size of the file in bytes. Default 8 GiB. */
   readonly maxBytes?: number;
 }
 
-/** How calls with an `idempotencyKey` are remembered. */
+/** Storage of the results of calls with an `idempotencyKey`. */
 export interface IdempotencyOptions {
   /**
    * A file, made when it is first used, that outlives the process: engines may have one in common. Results are in it as
@@ -62,7 +62,7 @@ export interface IdempotencyOptions {
   readonly fleet?: string;
   /** At least 16 characters, the same for all: results are sealed with it before they go to Redis. */
   readonly secret?: string;
-  /** How long the end of a call is remembered. Default 600,000. */
+  /** Time for which a result is kept, in milliseconds. Default 600,000. */
   readonly ttlMs?: number;
   /** Calls that are remembered. Of more, the oldest of the tenant that has most are forgotten. Default 10,000. */
   readonly maxEntries?: number;
@@ -79,29 +79,29 @@ export interface EngineOptions {
    * others and the operating system shares the processors among them.
    */
   readonly workers?: number;
-  /** Limits of tools that ask for none. */
+  /** Limits of tools that declare none. */
   readonly limits?: Partial<Limits>;
   /** The ceiling that no tool and no call may exceed. */
   readonly maxLimits?: Partial<Limits>;
   readonly queue?: QueueOptions;
-  /** What tools may be granted. Default: nothing. */
+  /** Rules that grant capabilities to tools. Default: no grants. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
-  /** The folder of what outlives the process. Default `.glovebox`. */
+  /** Folder of persistent state. Default `.glovebox`. */
   readonly stateDir?: string;
   readonly kv?: KvOptions;
   readonly idempotency?: IdempotencyOptions;
-  /** Gets an entry for each thing that a tool asks the host for: a file, or a function. Default: none. */
+  /** Receives an entry for each capability call: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;
-  /** How the requests of tools find and await their servers. */
+  /** DNS lookup and timeouts of the `fetch` capability. */
   readonly fetch?: FetchOptions;
-  /** What the host puts into requests in the place of `glovebox.secret.NAME.`, by name. No tool sees a value. */
+  /** Secrets by name. The host replaces `glovebox.secret.NAME.` in requests; tools never see the values. */
   readonly secrets?: { readonly [name: string]: SecretOptions };
-  /** Where packages of tools may come from, and what they may depend on. Default: from disk only, and on nothing. */
+  /** Allowed sources and dependencies of tool packages. Default: from disk only, without dependencies. */
   readonly packages?: PackageOptions;
-  /** Where the engine's metrics are registered. Default: a registry of its own. */
+  /** Registry for the engine's metrics. Default: a new registry. */
   readonly registry?: Registry;
-  /** Gets a line for each thing that happens to executors and tools; a pino logger is one. Default: none. */
+  /** Receives log lines about executors and tools; a pino logger fits. Default: no log. */
   readonly logger?: Logger;
 }
 
@@ -174,27 +174,29 @@ function checkShapes(options: EngineOptions): void {
   for (const name of ["queue", "kv", "idempotency", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, audit, logger } = options;
-  if (policy !== undefined && !isObject(policy)) throw new TypeError("policy is an object with a list of rules");
+  if (policy !== undefined && !isObject(policy)) throw new TypeError("policy must be an object with a list of rules");
   if (secrets !== undefined && !isObject(secrets))
-    throw new TypeError("secrets is an object of secrets by their names");
+    throw new TypeError("secrets must be an object that maps names to secrets");
   if (capabilities !== undefined && !Array.isArray(capabilities)) {
-    throw new TypeError("capabilities is a list of what defineCapability gives");
+    throw new TypeError("capabilities must be a list of values made by defineCapability");
   }
   if (audit !== undefined && typeof audit !== "function" && (typeof audit !== "string" || audit === "")) {
-    throw new TypeError("audit is the path of a file or a function");
+    throw new TypeError("audit must be the path of a file or a function");
   }
   if (logger === undefined) return;
   if (!isObject(logger) || typeof logger.info !== "function" || typeof logger.warn !== "function") {
-    throw new TypeError("logger has the functions info and warn");
+    throw new TypeError("logger must have the functions info and warn");
   }
 }
 
 function checkMembers(name: string, value: unknown, known: readonly string[]): void {
   if (value === undefined) return;
-  if (!isObject(value)) throw new TypeError(`${name} is an object of ${known.join(", ")}`);
+  if (!isObject(value)) throw new TypeError(`${name} must be an object with the members ${known.join(", ")}`);
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    throw new TypeError(`${name}.${unknown.slice(0, 64)} is not an option; those of ${name} are ${known.join(", ")}`);
+    throw new TypeError(
+      `${name}.${unknown.slice(0, 64)} is not an option; the options of ${name} are ${known.join(", ")}`,
+    );
   }
 }
 
@@ -209,7 +211,7 @@ export const STATE_DIR = ".glovebox";
 function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {
   if (url !== undefined) {
     if (path === undefined && maxBytes === undefined) return { url: resolveRedisUrl("kv.url", url) };
-    throw new TypeError("kv.url stands for itself: kv.path and kv.maxBytes are of a file");
+    throw new TypeError("kv.url excludes kv.path and kv.maxBytes, which configure a file");
   }
   return {
     path: path === IN_MEMORY ? path : resolvePath("kv.path", path ?? join(stateDir, "kv.sqlite")),
@@ -226,10 +228,10 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
   };
   if (url === undefined) {
     if (fleet !== undefined || secret !== undefined)
-      throw new TypeError("idempotency.fleet and idempotency.secret are for a Redis, and there is no idempotency.url");
+      throw new TypeError("idempotency.fleet and idempotency.secret require idempotency.url");
     return { kind: "sqlite", path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
   }
-  if (path !== undefined) throw new TypeError("idempotency has a path or a url, and not both");
+  if (path !== undefined) throw new TypeError("idempotency takes a path or a url, not both");
   return {
     kind: "redis",
     url: resolveRedisUrl("idempotency.url", url),
@@ -240,7 +242,7 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
 }
 
 function resolvePath(name: string, path: unknown): string {
-  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} is a path`);
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} must be a path`);
   return path === IN_MEMORY ? path : resolve(path);
 }
 

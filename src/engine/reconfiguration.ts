@@ -3,20 +3,11 @@ import type { Grants } from "../broker/grants.ts";
 import type { Policy } from "../broker/policy.ts";
 import type { Reconfigured } from "./telemetry/events.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
-import type { RegisteredTool } from "../tool/registered-tool.ts";
-import { isSameTool } from "../tool/same-tool.ts";
-
-/** What it needs of its engine. */
-export interface ReconfiguredEngine {
-  requireOpen(): void;
-  put(tool: RegisteredTool): void;
-  remove(name: string): void;
-}
+import { isSameTool, type RegisteredTool } from "../tool/registered-tool.ts";
 
 /** Options in force, of which some can be changed while calls run. */
 export class Reconfiguration {
   readonly #parts: Assembly;
-  readonly #engine: ReconfiguredEngine;
   /** What the engine was started with. */
   readonly #given: EngineOptions;
   readonly #resolved: ResolvedOptions;
@@ -26,12 +17,11 @@ export class Reconfiguration {
   /** One after the other: each compares with what the last one left. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(given: EngineOptions, resolved: ResolvedOptions, parts: Assembly, engine: ReconfiguredEngine) {
+  constructor(given: EngineOptions, resolved: ResolvedOptions, parts: Assembly) {
     this.#given = given;
     this.#resolved = resolved;
     this.#policy = resolved.policy;
     this.#parts = parts;
-    this.#engine = engine;
   }
 
   /** Puts tools, policy and limits of other options in force, or, where anything of them is wrong, nothing. */
@@ -63,7 +53,7 @@ export class Reconfiguration {
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     try {
       for (const one of settled) if (one.status === "rejected") throw one.reason;
-      this.#engine.requireOpen();
+      registrar.requireOpen();
       registry.requireRoom(prepared);
       return prepared;
     } catch (error) {
@@ -73,7 +63,7 @@ export class Reconfiguration {
   }
 
   #putAll(prepared: readonly RegisteredTool[]): Pick<Reconfigured, "registered" | "replaced" | "removed"> {
-    const { registry } = this.#parts;
+    const { registry, tools: installed } = this.#parts;
     const tools = new Map(prepared.map((tool) => [tool.info.name, tool]));
     for (const tool of prepared) if (tools.get(tool.info.name) !== tool) this.#forget(tool);
     const [registered, replaced]: [string[], string[]] = [[], []];
@@ -84,10 +74,10 @@ export class Reconfiguration {
         continue;
       }
       (old === undefined ? registered : replaced).push(name);
-      this.#engine.put(tool);
+      installed.put(tool);
     }
     const removed = [...this.#own].filter((name) => !tools.has(name) && registry.get(name) !== undefined);
-    for (const name of removed) this.#engine.remove(name);
+    for (const name of removed) installed.remove(name);
     this.#own = new Set(tools.keys());
     return { registered, replaced, removed };
   }
@@ -114,7 +104,7 @@ export class Reconfiguration {
   }
 
   #forget({ script }: RegisteredTool): void {
-    this.#parts.forget(script.key);
+    this.#parts.registrar.forget(script.key);
   }
 }
 

@@ -1,8 +1,11 @@
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ContractName, ToolAnnotations } from "./contracts/contract.ts";
+import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
-import type { Limits } from "../base/limits.ts";
-import type { Isolation, ModuleContractName, Runtime } from "../base/protocol/script.ts";
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
+import { type Isolation, type ModuleContractName, type Runtime, RUNTIMES } from "../base/protocol/script.ts";
+import { compileSchema, type Validator } from "../base/schema/schema.ts";
+import { describeViolations } from "../base/schema/violation.ts";
 
 /** What somebody who registers a tool says of it. */
 export interface ToolDefinition {
@@ -79,4 +82,152 @@ export interface ToolInfo {
   readonly capabilities: CapabilityRequest;
   /** Size of the bundled script in bytes, and the time its module takes to evaluate, in milliseconds. */
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
+}
+
+export interface CheckOptions {
+  /** For the `spec` of a module: the module is the source, so the spec must name none. */
+  readonly allowNoSource?: boolean;
+}
+
+const MAX_CONFIG_BYTES = 256 * 1024;
+const MAX_CAPABILITIES_BYTES = 64 * 1024;
+
+const NAMES = { type: "array", items: { type: "string", minLength: 1, maxLength: 2_000 }, maxItems: 1_000 };
+const AMOUNT = { type: "number", exclusiveMinimum: 0 };
+const OBJECT = { type: "object" };
+const FLAG = { type: "boolean" };
+
+const CAPABILITIES = {
+  type: "object",
+  properties: {
+    fetch: {
+      type: "object",
+      properties: {
+        origins: NAMES,
+        privateOrigins: NAMES,
+        methods: NAMES,
+        maxBytes: AMOUNT,
+        maxRequests: AMOUNT,
+      },
+      required: ["origins"],
+      additionalProperties: false,
+    },
+    fs: {
+      type: "object",
+      additionalProperties: {
+        type: "object",
+        properties: { path: { type: "string" }, mode: { enum: ["ro", "rw"] } },
+        required: ["mode"],
+        additionalProperties: false,
+      },
+    },
+    kv: {
+      anyOf: [{ const: true }, { type: "object", properties: { maxBytes: AMOUNT }, additionalProperties: false }],
+    },
+    secrets: NAMES,
+    tools: NAMES,
+    env: NAMES,
+  },
+};
+
+/** What a definition may say, as a JSON Schema. */
+export const DEFINITION = {
+  type: "object",
+  properties: {
+    name: { type: "string", pattern: "^[A-Za-z0-9_.-]{1,128}$" },
+    description: { type: "string", minLength: 1, maxLength: 10_000 },
+    version: { type: "string", minLength: 1, maxLength: 128 },
+    tags: { type: "array", items: { type: "string", minLength: 1, maxLength: 64 }, maxItems: 64 },
+    inputSchema: { type: ["object", "boolean"] },
+    outputSchema: { type: ["object", "boolean"] },
+    source: { type: "string" },
+    entry: { type: "string", minLength: 1 },
+    runtime: { enum: RUNTIMES },
+    isolation: { enum: ["instance", "context", "isolate", "shared"] },
+    limits: OBJECT,
+    capabilities: CAPABILITIES,
+    config: true,
+    retries: { type: "integer", minimum: 0, maximum: 5 },
+    retryOn: { enum: ["lost", "failure"] },
+    annotations: {
+      type: "object",
+      properties: {
+        title: { type: "string", maxLength: 1_000 },
+        readOnly: FLAG,
+        destructive: FLAG,
+        idempotent: FLAG,
+        openWorld: FLAG,
+      },
+      additionalProperties: false,
+    },
+    outputChars: { type: "integer", minimum: 1 },
+    timeoutArgument: { type: "string", minLength: 1, maxLength: 128 },
+  },
+  required: ["name", "description"],
+  additionalProperties: false,
+} satisfies JsonSchema;
+
+let validator: Validator | undefined;
+
+/**
+ * Checks what `register` or a module's `spec` gives, and fills in the version.
+ * Throws a `GloveboxError` with `load_error` that says what to change.
+ */
+export function checkDefinition(definition: unknown, options: CheckOptions = {}): ToolDefinition {
+  validator ??= compileSchema(DEFINITION, "inputSchema");
+  const violations = validator.check(definition);
+  if (violations.length > 0 || !isDefinition(definition)) {
+    throw loadError(nameOf(definition), `is not defined correctly: ${describeViolations(violations)}`, { violations });
+  }
+  const { name } = definition;
+  checkSource(definition, options.allowNoSource === true);
+  checkJson(name, "config", definition.config, MAX_CONFIG_BYTES);
+  checkJson(name, "capabilities", definition.capabilities, MAX_CAPABILITIES_BYTES);
+  try {
+    resolveLimits(DEFAULT_LIMITS, definition.limits, MAX_LIMITS);
+  } catch (error) {
+    throw loadError(name, `is not defined correctly: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return { ...definition, version: definition.version ?? "0.0.0" };
+}
+
+/** Only the type: everything about it has been checked by then. */
+function isDefinition(value: unknown): value is ToolDefinition {
+  return typeof value === "object" && value !== null;
+}
+
+function checkSource(definition: ToolDefinition, isSpec: boolean): void {
+  const given = [definition.source, definition.entry].filter((one) => one !== undefined).length;
+  if (isSpec && given > 0) {
+    throw loadError(
+      definition.name,
+      "has a spec with source or entry; remove them, because the module itself is the source",
+    );
+  }
+  if (!isSpec && given !== 1) {
+    throw loadError(definition.name, "must have exactly one of source (the text of the module) and entry (its file)");
+  }
+}
+
+function checkJson(tool: string, key: string, value: unknown, maxBytes: number): void {
+  if (value === undefined) return;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    throw loadError(tool, `has a ${key} that is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (text === undefined) throw loadError(tool, `has a ${key} that is not JSON; give a JSON value`);
+  if (Buffer.byteLength(text) > maxBytes) {
+    throw loadError(tool, `has a ${key} of more than ${maxBytes} bytes as JSON; make it smaller`);
+  }
+}
+
+function nameOf(definition: unknown): string {
+  const name: unknown = isDefinition(definition) ? definition.name : undefined;
+  return typeof name === "string" && name !== "" ? name.slice(0, 128) : "(without a name)";
+}
+
+function loadError(tool: string, problem: string, details?: unknown): GloveboxError {
+  return new GloveboxError("load_error", `tool "${tool}" ${problem}`, details);
 }

@@ -4,7 +4,7 @@ import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
 import type { Inspection, ModuleContractName, Runtime } from "../base/protocol/script.ts";
-import { checkDefinition } from "./definition-check.ts";
+import { checkDefinition } from "./definition.ts";
 import type { ToolDefinition, ToolLocation } from "./definition.ts";
 
 /** What an isolate found in a module, and in what that is written. */
@@ -41,7 +41,7 @@ export function readTools(found: Found, name: string, extras: LocationExtras): r
   const tools = definitionsIn(found, name, extras);
   const other = tools.find((tool) => extras.names?.includes(tool.name) === false);
   if (other === undefined) return tools;
-  throw loadError(name, `holds "${other.name}", which is none of the tools that it may hold`);
+  throw loadError(name, `holds "${other.name}", which is not one of the tool names that it may define`);
 }
 
 function definitionsIn(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
@@ -52,13 +52,14 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
   const { record: _record, contract: wanted, names: _names, ...location } = extras;
   const { contract } = found;
   if (wanted !== undefined && wanted !== contract) {
-    const message = `tool "${name}" is not written in the contract ${wanted}`;
+    const message = `tool "${name}" is not written for the contract ${wanted}`;
     throw new GloveboxError("load_error", message, { contract });
   }
   if (contract === "glovebox") return [checkDefinition(together(readSpec(name, spec, found), location), MODULE)];
   const descriptions = reading(name, () => describedBy(contract, found, name, extras));
   // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
-  if (descriptions.length === 0 && contract !== "amplifier") throw loadError(name, "holds no tools: it lists none");
+  if (descriptions.length === 0 && contract !== "amplifier")
+    throw loadError(name, "defines no tools: its list of tools is empty");
   const config = configFor(extras);
   return descriptions.map((description) =>
     checkDefinition({ config, ...together(extrasIn(spec), definitionOf(description, contract), location) }, MODULE),
@@ -94,7 +95,7 @@ function readSpec(name: string, spec: unknown, found: Found): object {
   requireTool(found, name);
   if (isObject(spec)) return { name, ...spec };
   const written = found.runtime === "python" ? 'spec = { "name": …' : "export const spec = { name";
-  throw loadError(name, `must say what it is: ${written}, description, inputSchema, … }`);
+  throw loadError(name, `must export its specification: ${written}, description, inputSchema, … }`);
 }
 
 /** Throws where a module that is in no other contract has nothing to be called either. */

@@ -45,7 +45,7 @@ export class Packages {
    * `GloveboxError` that names the step.
    */
   async load(given: string): Promise<BundledPackage> {
-    if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine takes no more tools");
+    if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine is closing and registers no more tools");
     const loading = this.#load(given);
     this.#loading.add(loading);
     try {

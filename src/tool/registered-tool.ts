@@ -1,10 +1,19 @@
+import { hash } from "node:crypto";
+import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { Outcome } from "./contracts/contract.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
-import type { Inspection, Isolation, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
+import {
+  NO_CONFIG,
+  type Inspection,
+  type Isolation,
+  type ModuleContractName,
+  type Runtime,
+  type ToolScript,
+} from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { ConfigRedactor } from "./config-redactor.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
@@ -127,18 +136,18 @@ function chooseIsolation(
 ): { isolation: Isolation; isolationReason?: string } {
   const wanted = asked ?? "instance";
   if (runtime === "python" && wanted === "context") {
-    return { isolation: "isolate", isolationReason: "an interpreter is an isolate's" };
+    return { isolation: "isolate", isolationReason: "a Python interpreter needs an isolate of its own" };
   }
   if (runtime === "wasi" && wanted === "shared") {
     throw loadError(
       name,
-      `cannot have the isolation "shared": a command starts anew for each call, and leaves nothing to share`,
+      `cannot have the isolation "shared": a WASI command starts afresh for each call, so its calls have no state to share`,
     );
   }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };
   const reason = inspection.isolationReason ?? "the module does not load in a hardened realm";
   if (wanted === "shared") {
-    throw loadError(name, `cannot have the isolation "shared": ${reason}; mend that, or use "context"`);
+    throw loadError(name, `cannot have the isolation "shared": ${reason}; fix that, or use "context"`);
   }
   return { isolation: "context", isolationReason: reason };
 }
@@ -170,4 +179,35 @@ function frozenCopy<Value>(value: Value): Value {
 
 function loadError(tool: string, problem: string): GloveboxError {
   return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
+}
+
+/** Whether replacing one tool by the other changes nothing: then the old one stays, with its warm isolates. */
+export function isSameTool(one: RegisteredTool, other: RegisteredTool): boolean {
+  return substanceOf(one) === substanceOf(other);
+}
+
+function substanceOf(tool: RegisteredTool): string {
+  const { info, script, askedLimits, retryOn, outputChars, timeoutArgument } = tool;
+  // Neither the time of the evaluation nor the key is part of what a tool does.
+  const { script: _measured, ...declared } = info;
+  const { key: _key, ...code } = script;
+  return JSON.stringify([declared, code, askedLimits, retryOn, outputChars, timeoutArgument]);
+}
+
+/** Caches the hash of a tool's code, which may be large, across its calls. */
+const fingerprints = new WeakMap<RegisteredTool, ToolFingerprint>();
+
+/**
+ * The identity of a tool across servers: everything that decides how a stored answer becomes a result. How the tool is run
+ * is not part of it. It is not salted, because servers must compute the same mark independently; it travels sealed.
+ */
+export function fingerprintOf(tool: RegisteredTool): ToolFingerprint {
+  const old = fingerprints.get(tool);
+  if (old !== undefined) return old;
+  const { script, info, outputChars } = tool;
+  const { name, version, runtime, contract, config, text } = script;
+  const parts = [name, version, runtime, contract, config, info.outputSchema, outputChars, hash("sha256", text)];
+  const mark = { mark: hash("sha256", JSON.stringify(parts)), isConfidential: config !== NO_CONFIG };
+  fingerprints.set(tool, mark);
+  return mark;
 }

@@ -1,35 +1,29 @@
 import PQueue from "p-queue";
-import type { Binaries } from "../broker/capabilities/native/binaries.ts";
-import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
 import { GloveboxError } from "../base/errors.ts";
-import type { Bounds } from "../base/limits.ts";
-import type { ResolvedPackageOptions } from "./package/options.ts";
-import type { PackageEvent } from "./package/step.ts";
-import type { Inspection, ToolScript } from "../base/protocol/script.ts";
-import type { ToolDefinition, ToolLocation } from "./definition.ts";
-import type { LocationExtras } from "./module.ts";
-import { Packages } from "./packages.ts";
-import { describeModule, type ModuleReport, type PrepareContext, prepareModule, prepareTool } from "./prepare.ts";
-import type { RegisteredTool } from "./registered-tool.ts";
+import type { JsonSchema, JsonValue } from "../base/json.ts";
+import { type Bounds, type Limits, resolveLimits } from "../base/limits.ts";
+import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
+import { compileSchema, type Validator } from "../base/schema/schema.ts";
+import type { SchemaPlace } from "../base/schema/schema-text.ts";
+import type { Binaries } from "../broker/capabilities/native/binaries.ts";
+import type { Bundle } from "./bundle/bundle.ts";
+import { bundleDefinition, bundleFile } from "./bundle/code.ts";
+import { stackMapper } from "./bundle/stack.ts";
+import { ConfigRedactor } from "./config-redactor.ts";
+import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
+import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
+import type { Packages } from "./packages.ts";
+import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
 import { findSources, type ToolSource } from "./source.ts";
 
 /** Tools that are bundled and inspected side by side. */
 const PREPARED_AT_ONCE = 4;
 
-/** What getting tools ready needs of its engine. */
-export interface RegistrarHost {
-  /** In force when it is asked for them. */
-  readonly bounds: Bounds;
-  readonly packages: ResolvedPackageOptions;
-  readonly fetch: FetchOptions;
-  /** Hears of every step of every package. */
-  tell(event: PackageEvent): void;
-  /** Throws where the engine takes no more tools. */
-  requireOpen(): void;
+/** Runs the inspection of scripts; an executor is one. */
+interface ScriptInspector {
   inspect(script: ToolScript): Promise<Inspection>;
-  readonly binaries: Pick<Binaries, "keep">;
-  /** Lets go of what an inspection left ready, and of its file. */
+  /** Drops the worker's copy of a script. */
   forget(key: string): void;
 }
 
@@ -37,24 +31,25 @@ type Work = () => Promise<readonly RegisteredTool[]>;
 
 /** Gets tools ready, a few at a time: each takes the bundler and then a worker. */
 export class Registrar {
-  readonly #host: RegistrarHost;
-  readonly #context: Omit<PrepareContext, keyof Bounds>;
+  readonly #inspector: ScriptInspector;
+  readonly #binaries: Pick<Binaries, "keep" | "forget">;
   readonly #packages: Packages;
+  readonly #bounds: Bounds;
   readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
   #lastKey = 0;
+  #isOpen = true;
 
-  constructor(host: RegistrarHost) {
-    this.#host = host;
-    this.#packages = new Packages(host.packages, host.fetch, (event) => host.tell(event));
-    this.#context = {
-      inspect: (script) => {
-        host.requireOpen();
-        return host.inspect(script);
-      },
-      nextKey: () => `${++this.#lastKey}`,
-      packages: this.#packages,
-      binaries: host.binaries,
-    };
+  /** `bounds` are read when a tool is prepared, so they may change in place. */
+  constructor(inspector: ScriptInspector, binaries: Binaries, packages: Packages, bounds: Bounds) {
+    this.#inspector = inspector;
+    this.#binaries = binaries;
+    this.#packages = packages;
+    this.#bounds = bounds;
+  }
+
+  /** Throws a `GloveboxError` with `engine_closed` after `stop`. */
+  requireOpen(): void {
+    if (!this.#isOpen) throw new GloveboxError("engine_closed", "the engine is closing and registers no more tools");
   }
 
   /**
@@ -63,13 +58,13 @@ export class Registrar {
    */
   async prepare(
     tool: ToolDefinition | ToolLocation | string,
-    { limits, maxLimits }: Bounds = this.#host.bounds,
+    bounds: Bounds = this.#bounds,
   ): Promise<readonly RegisteredTool[]> {
-    this.#host.requireOpen();
-    const context = { ...this.#context, limits, maxLimits };
+    this.requireOpen();
+    const context = this.#contextFor(bounds);
     const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool, context);
     if (this.#preparing.size + works.length > MAX_TOOLS) {
-      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools wait to be registered`);
+      throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools are waiting to be registered`);
     }
     const settled = await Promise.allSettled(works.map((work) => this.#preparing.add(work)));
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
@@ -77,30 +72,55 @@ export class Registrar {
       for (const one of settled) if (one.status === "rejected") throw one.reason;
       const twice = nameOfTwo(prepared);
       if (twice === undefined) return prepared;
-      const problem = `more than one tool is called "${twice}" there, and none is registered`;
-      throw new GloveboxError("load_error", `${problem}; give each a name of its own, or register one of them`);
+      const problem = `more than one tool is called "${twice}", so none of them is registered`;
+      throw new GloveboxError("load_error", `${problem}; give each its own name, or register one of them`);
     } catch (error) {
-      for (const { script } of prepared) this.#host.forget(script.key);
+      for (const { script } of prepared) this.forget(script.key);
       throw error;
     }
   }
 
   /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
   async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
-    this.#host.requireOpen();
-    const { limits, maxLimits } = this.#host.bounds;
-    const context = { ...this.#context, limits, maxLimits };
+    this.requireOpen();
+    const context = this.#contextFor(this.#bounds);
     const { sources, extras } = await found(typeof location === "string" ? { path: location } : location);
     const describe = async (source: ToolSource): Promise<ModuleReport> => {
       const { key, report } = await describeModule(source, extras, context);
-      this.#host.forget(key);
+      this.forget(key);
       return report;
     };
     return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
   }
 
+  /** Drops the script of a tool that is gone, and its binary. */
+  forget(key: string): void {
+    this.#inspector.forget(key);
+    this.#binaries.forget(key);
+  }
+
+  /** Refuses further tools. */
+  stop(): void {
+    this.#isOpen = false;
+  }
+
   close(): Promise<void> {
+    this.stop();
     return this.#packages.close();
+  }
+
+  #contextFor({ limits, maxLimits }: Bounds): PrepareContext {
+    return {
+      inspect: (script) => {
+        this.requireOpen();
+        return this.#inspector.inspect(script);
+      },
+      limits,
+      maxLimits,
+      nextKey: () => `${++this.#lastKey}`,
+      packages: this.#packages,
+      binaries: this.#binaries,
+    };
   }
 
   async #worksFor(tool: ToolDefinition | ToolLocation, context: PrepareContext): Promise<readonly Work[]> {
@@ -123,4 +143,180 @@ async function found({ path, ...extras }: ToolLocation): Promise<{
 }> {
   if (extras.record === undefined) return { sources: await findSources(path), extras };
   return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
+}
+
+/** What preparing a tool needs of the engine. */
+export interface PrepareContext {
+  /** Evaluates a script in an isolate of its own and says what is in it. */
+  readonly inspect: (script: ToolScript) => Promise<Inspection>;
+  /** The engine's limits, for what a tool does not say. */
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+  /** A key that no other script has. */
+  readonly nextKey: () => string;
+  readonly packages: Pick<Packages, "load">;
+  /** Keeps the files of what is native, by the keys of their scripts. */
+  readonly binaries: Pick<Binaries, "keep">;
+}
+
+/**
+ * Makes a tool ready for calls: check, bundle, inspect, compile. Nothing of the tool is evaluated in this process, not
+ * even to read its spec. Throws a `GloveboxError` that says what to change.
+ */
+export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
+  const definition = checkDefinition(given);
+  const { name } = definition;
+  // The bundler is a process of its own: while it works, this one compiles. What it finds wrong is told first.
+  const bundling = bundleDefinition(definition);
+  const compiling = compileChecks(definition);
+  compiling.catch(() => undefined);
+  const bundle = await bundling;
+  const checks = await compiling;
+  const loaded = await load(name, bundle, context, definition.config, definition);
+  requireTool({ ...loaded, runtime: bundle.runtime }, name);
+  return withBinary(registeredTool(definition, checks, bundle, loaded, context), bundle, context);
+}
+
+/**
+ * The same for the tools of a module on disk. It says itself what it is, in whatever contract: so it is evaluated once,
+ * with the defaults, before anything is known of it. `extras` are what is said of it beside.
+ */
+export function prepareModule(
+  source: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<readonly RegisteredTool[]> {
+  return withBundle(source, extras, context, (...bundled) => prepareBundle(...bundled, context));
+}
+
+/** Makes one script of a source and goes on with it; of a package, that is a step of its own. */
+async function withBundle<Value>(
+  source: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+  use: (name: string, bundle: Bundle, extras: LocationExtras) => Promise<Value>,
+): Promise<Value> {
+  if (source.kind === "package") {
+    const { name, bundle, record, steps } = await context.packages.load(source.path);
+    return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
+  }
+  return use(source.name, await bundleFile(source.path, source.name), extras);
+}
+
+async function prepareBundle(
+  name: string,
+  bundle: Bundle,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<readonly RegisteredTool[]> {
+  const loaded = await load(name, bundle, context, configFor(extras));
+  const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
+  const tools: RegisteredTool[] = [];
+  for (const definition of definitions) {
+    // Of several tools in a module, each has a script of its own: its key is what workers know it by.
+    const key = tools.length === 0 ? loaded.key : context.nextKey();
+    const tool = registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context);
+    tools.push(await withBinary(tool, bundle, context));
+  }
+  return tools;
+}
+
+/** A tool is only there when what it runs is. */
+async function withBinary(
+  tool: RegisteredTool,
+  { binary }: Bundle,
+  { binaries }: Pick<PrepareContext, "binaries">,
+): Promise<RegisteredTool> {
+  if (binary !== undefined) await binaries.keep(tool.script.key, tool.script.text, binary);
+  return tool;
+}
+
+/** What a module says of itself, in the terms of its contract: nobody has checked it. */
+export interface ModuleReport {
+  /** Its file's name, or its folder's. */
+  readonly name: string;
+  readonly contract: ModuleContractName;
+  readonly runtime: Runtime;
+  /** What its contract's `readModule` reads; `null` where that is our own. */
+  readonly described: unknown;
+  /** Its export `spec`, or `null`. */
+  readonly spec: unknown;
+  readonly defaultExport: string;
+}
+
+/** What a module on disk says of itself, and the key under which its worker keeps it ready. Nothing becomes a tool. */
+export function describeModule(
+  source: ToolSource,
+  extras: LocationExtras,
+  context: PrepareContext,
+): Promise<{ readonly key: string; readonly report: ModuleReport }> {
+  return withBundle(source, extras, context, async (name, bundle, all) => {
+    const found = await load(name, bundle, context, configFor(all));
+    const { contract, defaultExport, key } = found;
+    const [described, spec] = [found.described, found.spec].map((text) => JSON.parse(text) as unknown);
+    return { key, report: { name, contract, runtime: bundle.runtime, described, spec, defaultExport } };
+  });
+}
+
+async function load(
+  name: string,
+  bundle: Bundle,
+  context: PrepareContext,
+  config: JsonValue | undefined,
+  definition?: ToolDefinition,
+): Promise<Loaded> {
+  const script: ToolScript = {
+    key: context.nextKey(),
+    name,
+    version: definition?.version ?? "0.0.0",
+    runtime: bundle.runtime,
+    isolation: "instance",
+    memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
+    config: JSON.stringify(config ?? null),
+    // Who defines a tool in JavaScript does so in our own contract; what is on disk, or was written elsewhere, may be in any.
+    contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
+    text: bundle.text,
+  };
+  const inspection = await context.inspect(script);
+  if (!inspection.ok) throw loadFailure(script, bundle, inspection.error);
+  return { ...inspection, key: script.key };
+}
+
+/** Asynchronous only so that it fails as a bundle does. */
+async function compileChecks({ name, inputSchema = ANY_ARGUMENTS, outputSchema }: ToolDefinition): Promise<Checks> {
+  const checkInput = compile(name, inputSchema, "inputSchema");
+  return { checkInput, checkOutput: outputSchema === undefined ? null : compile(name, outputSchema, "outputSchema") };
+}
+
+function compile(tool: string, schema: JsonSchema, where: SchemaPlace): Validator {
+  try {
+    return compileSchema(schema, where);
+  } catch (error) {
+    if (!(error instanceof GloveboxError)) throw error;
+    throw new GloveboxError(error.code, `tool "${tool}": ${error.message}`, error.details);
+  }
+}
+
+function loadFailure(
+  script: ToolScript,
+  bundle: Bundle,
+  error: Extract<Inspection, { ok: false }>["error"],
+): GloveboxError {
+  const details: Record<string, unknown> =
+    typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
+  const stack = details["stack"];
+  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
+  // Of a module on disk nobody knows yet whether its contract has keys in its config.
+  const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
+  const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
+  const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
+  const told = { ...details, type: error.type };
+  return new GloveboxError(error.code, message, redactor?.value(told) ?? told);
+}
+
+/** What to do about a global of Node's that a module uses without looking whether it is there. */
+function adviceOnGlobal(problem: string): string {
+  const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
+  if (name === undefined) return "";
+  return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
 }

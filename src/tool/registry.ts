@@ -22,7 +22,7 @@ export class ToolRegistry {
     const added = new Set(tools.map(({ info }) => info.name).filter((name) => !this.#tools.has(name)));
     const [name] = added;
     if (name === undefined || this.#tools.size + added.size <= MAX_TOOLS) return;
-    const holds = `the engine holds ${this.#tools.size} tools already, of ${MAX_TOOLS} at most`;
+    const holds = `the engine has ${this.#tools.size} tools, the limit is ${MAX_TOOLS}`;
     throw new GloveboxError("load_error", `tool "${name}" cannot be registered: ${holds}; unregister others first`);
   }
 

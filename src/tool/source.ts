@@ -40,7 +40,8 @@ const INDEX_BYTES_MAX = 256 * 1024;
 export async function findSources(given: string, isOnePackage = false): Promise<readonly ToolSource[]> {
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
-  if (found === undefined) throw loadError(given, "does not exist; check the path and the folder it starts from");
+  if (found === undefined)
+    throw loadError(given, "does not exist; check the path, which is relative to the working directory");
   if (found.isDirectory() && isOnePackage) return [packageSource(path.resolve(given))];
   if (found.isDirectory()) return findInFolder(path.resolve(given), given);
   if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
@@ -64,7 +65,7 @@ async function findInFolder(folder: string, given: string): Promise<readonly Too
     if (source === undefined) continue;
     // What a folder's author links to is not the author's: a link must not bring other files of the host in.
     if (!(await realpath(source.path)).startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
-      throw loadError(given, `holds ${name}, a link out of the folder; register what it links to by its own path`);
+      throw loadError(given, `holds ${name}, a link to a file outside the folder; register the target by its own path`);
     }
     sources.push(source);
     if (sources.length > MAX_TOOLS) throw loadError(given, `holds more than ${MAX_TOOLS} tools; split it`);
@@ -74,7 +75,7 @@ async function findInFolder(folder: string, given: string): Promise<readonly Too
   if (sources.length === 0) {
     throw loadError(
       given,
-      `holds no tools; put modules (${EXTENSIONS.join(", ")}) folders with an index file, or packages into it`,
+      `holds no tools; add modules (${EXTENSIONS.join(", ")}), folders with an index file, or packages`,
     );
   }
   return withoutCopies(sources).sort((a, b) => order(a.name, b.name) || order(a.path, b.path));

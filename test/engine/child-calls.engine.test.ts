@@ -157,7 +157,7 @@ describe("what calls each other", () => {
       await tool(`export default (input, { host }) => host.tools.call("deep-${at + 1}", {});`, { name: `deep-${at}` });
     }
     expect((await engine.execute({ name: "deep-1", arguments: {} })).error?.message).toContain(
-      "calls may be nested 8 deep",
+      "calls may be nested at most 8 deep",
     );
   });
 

@@ -105,7 +105,9 @@ describe("tools in Python are found", () => {
   test("and refused where a link leads out of their folder", async () => {
     const folder = await temporaryFolder({ "secret.py": "", "tools/a.py": "" });
     await symlink("../secret.py", path.join(folder, "tools/evil.py"));
-    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain("a link out of the folder");
+    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain(
+      "a link to a file outside the folder",
+    );
     const linked = await temporaryFolder({
       "real/__init__.py": "spec = {}",
       "tools/own/text.py": "",
@@ -207,13 +209,17 @@ describe("a path is refused, as it was given,", () => {
   test.each(["mine", "mine.zip"])("where a link to the package %s leads out", async (name) => {
     const folder = await temporaryFolder({ "mine/code/function.js": "", "mine.zip": "", "tools/a.js": "" });
     await symlink(path.join(folder, name), path.join(folder, "tools", name));
-    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain("a link out of the folder");
+    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain(
+      "a link to a file outside the folder",
+    );
   });
 
   test.each(["file", "folder"])("where a link to a %s leads out", async (kind) => {
     const folder = await temporaryFolder({ "other/index.js": "", "tools/a.js": "" });
     const target = path.join(folder, kind === "file" ? "other/index.js" : "other");
     await symlink(target, path.join(folder, "tools", kind === "file" ? "evil.js" : "evil"));
-    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain("a link out of the folder");
+    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain(
+      "a link to a file outside the folder",
+    );
   });
 });

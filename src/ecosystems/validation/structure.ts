@@ -1,6 +1,6 @@
 import { amplifier } from "../../tool/contracts/amplifier.ts";
 import { ContractError } from "../../tool/contracts/contract.ts";
-import type { ModuleReport } from "../../tool/prepare.ts";
+import type { ModuleReport } from "../../tool/registrar.ts";
 import { eventsIn } from "../amplifier/contributions.ts";
 import { type Check, error, info, languageOf, pass, warning } from "./check.ts";
 

@@ -4,7 +4,7 @@ import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import type { EventMap } from "../../engine/telemetry/events.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
-import type { ModuleReport } from "../../tool/prepare.ts";
+import type { ModuleReport } from "../../tool/registrar.ts";
 import { findSources } from "../../tool/source.ts";
 import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-source.ts";
 import { checkBehaviour } from "./behaviour.ts";

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
-import { type CallHost, EngineCall } from "./engine-call.ts";
+import type { AdmittedCall, EngineCall } from "./engine-call.ts";
+import type { Executor } from "../../executor/executor.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
@@ -8,44 +9,56 @@ import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../ba
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 
-/** Resolve and validate: the stages of a call before anybody is told of it. */
+/** Finds the tool of a call and validates its arguments, options and limits, before any event announces it. */
 export class Admission {
   readonly #registry: ToolRegistry;
   readonly #bounds: Bounds;
-  readonly #host: CallHost;
-  /** Makes the ids of calls that bring none: unique in the world, and cheaper than a random one for each. */
+  readonly #executor: Pick<Executor, "refusedForMs">;
+  /** Prefix of generated call ids: globally unique, and cheaper than a random id for each call. */
   readonly #idPrefix = randomBytes(9).toString("base64url");
   #lastId = 0;
 
-  constructor(registry: ToolRegistry, bounds: Bounds, host: CallHost) {
+  constructor(registry: ToolRegistry, bounds: Bounds, executor: Pick<Executor, "refusedForMs">) {
     this.#registry = registry;
     this.#bounds = bounds;
-    this.#host = host;
+    this.#executor = executor;
   }
 
-  /** A call that may be queued, or the result of one that may not. `parent` is the call on whose behalf it is made. */
-  admit(call: ToolCall, options: ExecuteOptions, isOpen: boolean, parent: EngineCall | null): EngineCall | ToolResult {
+  /** Returns a call that may be queued, or the result of one that may not. `parent` is the call on whose behalf it is made. */
+  admit(
+    call: ToolCall,
+    options: ExecuteOptions,
+    isOpen: boolean,
+    parent: EngineCall | null,
+  ): AdmittedCall | ToolResult {
     try {
       return this.#admit(call, options, isOpen, parent);
     } catch {
       // A call is hostile input: it may be an object that throws when it is read.
-      return failure(toolError("invalid_arguments", "the call cannot be read"), emptyMetadata("", "", 0));
+      return failure(toolError("invalid_arguments", "the call is not a readable object"), emptyMetadata("", "", 0));
     }
   }
 
-  #admit(call: ToolCall, options: ExecuteOptions, isOpen: boolean, parent: EngineCall | null): EngineCall | ToolResult {
+  #admit(
+    call: ToolCall,
+    options: ExecuteOptions,
+    isOpen: boolean,
+    parent: EngineCall | null,
+  ): AdmittedCall | ToolResult {
     const name = typeof call?.name === "string" ? call.name : "";
     const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
     const refuse = (code: ErrorCode, message: string, details?: unknown) =>
       failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
-    if (!isOpen) return refuse("engine_closed", "the engine takes no more calls");
+    if (!isOpen) return refuse("engine_closed", "the engine is closing and accepts no more calls");
     const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
     const wrong = describeMalformed(call, callId, options);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
-    const retryAfterMs = this.#host.executor.refusedForMs(name, options.tenant ?? "");
+    const retryAfterMs = this.#executor.refusedForMs(name, options.tenant ?? "");
     if (retryAfterMs > 0) {
-      return refuse("tool_quarantined", `tool "${name}" has ended too many executors`, { retryAfterMs });
+      return refuse("tool_quarantined", `tool "${name}" crashed too many executors and is refused for now`, {
+        retryAfterMs,
+      });
     }
     const limits = this.#limitsOf(tool, options, parent);
     if (typeof limits === "string") return refuse("invalid_arguments", limits);
@@ -56,7 +69,7 @@ export class Admission {
     const args = writeArguments(tool, call.arguments ?? {}, limits, command !== undefined);
     if (typeof args !== "string") return refuse(args.code, args.message, args.details);
     const own = withinTimeout(limits, tool, args);
-    return new EngineCall({ callId, tool, args, command, limits: own, options, parent }, this.#host);
+    return { callId, tool, args, command, limits: own, options, parent };
   }
 
   #limitsOf(tool: RegisteredTool, options: ExecuteOptions, parent: EngineCall | null): Limits | string {

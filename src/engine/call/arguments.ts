@@ -14,25 +14,26 @@ const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 /** What is wrong with a call's form or its options, before its tool's schema is asked. */
 export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
   const { signal, tenant, onLog, onProgress }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) return "a call's signal is an AbortSignal";
-  if (tenant !== undefined && typeof tenant !== "string") return "a call's tenant is a string";
-  if (onLog !== undefined && typeof onLog !== "function") return "a call's onLog is a function";
-  if (onProgress !== undefined && typeof onProgress !== "function") return "a call's onProgress is a function";
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return "the call's signal must be an AbortSignal";
+  if (tenant !== undefined && typeof tenant !== "string") return "the call's tenant must be a string";
+  if (onLog !== undefined && typeof onLog !== "function") return "the call's onLog must be a function";
+  if (onProgress !== undefined && typeof onProgress !== "function") return "the call's onProgress must be a function";
   if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
-    return `a call's id is a string of 1 to ${CALL_ID_MAX} characters`;
+    return `the call's id must be a string of 1 to ${CALL_ID_MAX} characters`;
   }
   const { command }: { readonly command?: unknown } = call;
   if (command !== undefined && (typeof command !== "string" || command === "" || command.length > COMMAND_MAX)) {
-    return `a call's command is a string of 1 to ${COMMAND_MAX} characters`;
+    return `the call's command must be a string of 1 to ${COMMAND_MAX} characters`;
   }
   const { idempotencyKey: key }: { readonly idempotencyKey?: unknown } = options;
   if (key !== undefined && (typeof key !== "string" || key === "" || key.length > CALL_ID_MAX)) {
-    return `a call's idempotencyKey is a string of 1 to ${CALL_ID_MAX} characters`;
+    return `the call's idempotencyKey must be a string of 1 to ${CALL_ID_MAX} characters`;
   }
   const { retries }: { readonly retries?: unknown } = options;
-  if (retries !== undefined && !RETRIES.includes(retries)) return "a call's retries are a whole number from 0 to 5";
+  if (retries !== undefined && !RETRIES.includes(retries))
+    return "the call's retries must be a whole number from 0 to 5";
   const args: unknown = call.arguments ?? {};
-  return typeof args === "object" && !Array.isArray(args) ? null : "a call's arguments are an object";
+  return typeof args === "object" && !Array.isArray(args) ? null : "the call's arguments must be an object";
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Calls that may be alive at once on behalf of one that somebody made, and on theirs. */
 export const ALIVE_MAX = 64;
-/** Calls side by side are promised at least this part of what is left each, as few need all that they may have. */
+/** Calls side by side reserve at least this part of what is left each, as few need all that they may have. */
 const LEAST_PART = 1 / 8;
 
 /** What a call has for calls on its behalf: of these places, and of its processor time. Made when it first makes one. */
@@ -8,7 +8,7 @@ export class ChildBudget {
   readonly #cpuMs: number;
   readonly #parent: ChildBudget | null;
   #usedMs = 0;
-  #promisedMs = 0;
+  #reservedMs = 0;
   /** Of all that are below, at the top of the line. */
   #alive = 0;
 
@@ -20,7 +20,7 @@ export class ChildBudget {
   /** What of the processor time one more call may use. The call's own use is known only when it has ended. */
   get leftMs(): number {
     const unused = this.#cpuMs - this.#usedMs;
-    const free = Math.max(unused - this.#promisedMs, unused * LEAST_PART);
+    const free = Math.max(unused - this.#reservedMs, unused * LEAST_PART);
     return Math.floor(Math.min(free, this.#parent?.unusedMs ?? Number.POSITIVE_INFINITY));
   }
 
@@ -37,13 +37,13 @@ export class ChildBudget {
     return true;
   }
 
-  promise(cpuMs: number): void {
-    this.#promisedMs += cpuMs;
+  reserve(cpuMs: number): void {
+    this.#reservedMs += cpuMs;
   }
 
   /** Gives back what was taken for a call, but for what it used. */
   leave(cpuMs: number, usedMs: number): void {
-    this.#promisedMs -= cpuMs;
+    this.#reservedMs -= cpuMs;
     this.#use(usedMs);
   }
 

@@ -9,28 +9,34 @@ export const DEPTH_MAX = 8;
 /** Less than this is no time to run anything in, in milliseconds. */
 const LEAST_MS = 1;
 
-/** Admits, announces and starts a call on behalf of another. */
-export type RunChild = (call: ToolCall, options: ExecuteOptions, parent: EngineCall) => Promise<ToolResult>;
+/** Runs a call on behalf of another. */
+export interface ChildRunner {
+  run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
+}
 
 /**
- * Runs a tool on a call's behalf: as the same tenant, with what the call may be given at most, within what is left of
- * its time, cancelled with it. Throws a `CapabilityRefusal` for a tool that stands above the call already, for one too
- * deep, and where the call has nothing left for it.
+ * Runs a tool on a call's behalf: as the same tenant, with no more capabilities than the call, within its remaining time,
+ * cancelled with it. Throws a `CapabilityRefusal` if the tool is an ancestor of the call, if calls are nested too deeply, and
+ * if the call has no time or room left.
  */
 export async function callTool(
   parent: EngineCall,
   name: string,
   args: Record<string, unknown>,
   signal: AbortSignal,
-  run: RunChild,
+  pipeline: ChildRunner,
 ): Promise<CalledToolResult> {
   if (signal.aborted) return { ok: false, code: "cancelled", message: "the call has ended" };
   refuseLine(lineOf(parent), name);
-  const { allowance } = parent;
+  const { childBudget } = parent;
   const { wallMs, cpuMs } = parent.left();
-  if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left for another tool", name, TIME_REMEDY);
-  if (!allowance.enter())
-    refuse(`${ALIVE_MAX} calls on behalf of one are under way`, name, "wait for some of them first");
+  if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left to call another tool", name, TIME_REMEDY);
+  if (!childBudget.enter())
+    refuse(
+      `${ALIVE_MAX} child calls of one call are running, which is the limit`,
+      name,
+      "wait for some of them before calling more",
+    );
   const { tenant, capabilities, limits, maxLimits, onCpu } = parent.options;
   const options: ExecuteOptions = {
     ...(tenant === undefined ? {} : { tenant }),
@@ -43,15 +49,15 @@ export async function callTool(
   };
   let usedMs = 0;
   try {
-    // It is admitted within what is left, before that is promised to it.
-    const running = run({ name, arguments: args }, options, parent);
-    allowance.promise(cpuMs);
+    // Admit the child against the remaining budget, then reserve that budget.
+    const running = pipeline.run({ name, arguments: args }, options, parent);
+    childBudget.reserve(cpuMs);
     const { success, output, error, metadata } = await running;
     usedMs = metadata.cpuMs;
     if (success || error === null) return { ok: true, output };
     return { ok: false, code: error.code, message: error.message };
   } finally {
-    allowance.leave(cpuMs, usedMs);
+    childBudget.leave(cpuMs, usedMs);
   }
 }
 
@@ -59,14 +65,15 @@ const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";
 
 function refuseLine(line: readonly string[], name: string): void {
   const chain = [...line.toReversed(), name].join(" → ");
-  if (line.includes(name)) refuse(`the call would go in a circle: ${chain}`, name, "call a tool that is not above it");
-  if (line.length >= DEPTH_MAX) refuse(`calls may be nested ${DEPTH_MAX} deep`, name, "nest them less");
+  if (line.includes(name))
+    refuse(`the call would be circular: ${chain}`, name, "call a tool that is not among the call's ancestors");
+  if (line.length >= DEPTH_MAX) refuse(`calls may be nested at most ${DEPTH_MAX} deep`, name, "reduce the nesting");
 }
 
 function refuse(message: string, name: string, remedy: string): never {
   throw new CapabilityRefusal("limit", message, {
     asked: `tools "${name}"`,
-    granted: `calls ${DEPTH_MAX} deep, ${ALIVE_MAX} at once, in no circle, within the time of the caller`,
+    granted: `calls up to ${DEPTH_MAX} deep, ${ALIVE_MAX} at once, not circular, within the caller's time`,
     remedy,
   });
 }

@@ -1,5 +1,8 @@
 import { hash } from "node:crypto";
 import { CALL_ID_MAX } from "./arguments.ts";
+import { adoptResult } from "./conclude.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
@@ -10,7 +13,7 @@ import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 /** When a call that another process runs is worth asking for again. */
 const RETRY_AFTER_MS = 1_000;
 
-interface Answer {
+interface KeyedResult {
   readonly result: ToolResult;
   /** Whether it is of a call that was made before. */
   readonly isRepeated: boolean;
@@ -20,7 +23,7 @@ interface Answer {
 interface Running {
   /** What was asked for: another thing under the same key is a mistake. */
   readonly asked: string;
-  readonly answer: Promise<Answer>;
+  readonly answer: Promise<KeyedResult>;
   /** Ends the call, once nobody waits for it any more. */
   readonly cancel: AbortController;
   waiting: number;
@@ -29,27 +32,19 @@ interface Running {
 type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
 type Run = (options: ExecuteOptions, ticketOf?: LedgerClaimOf) => Promise<ToolResult>;
 
-/** What calls with keys need of their engine. */
-export interface KeyedHost {
-  /** Whether calls of a tool may be made twice where nobody knows what came of the first. */
-  mayRepeat(tool: string): boolean;
-  /** The result of a call that another process left the end of; `null` where nobody here can make one of it. */
-  finish(end: string, call: ToolCall): ToolResult | null;
-}
-
 /**
- * Calls that say by a key which of them are one. Of those the first runs, and all get its result: while it runs from
- * here, afterwards from the ledger. It is cancelled when all of them are.
+ * Calls with an idempotency key. Of the calls with one key the first runs, and all get its result: while it runs from this
+ * object, afterwards from the ledger. The run is cancelled when all its callers have cancelled.
  */
 export class Idempotency {
   readonly #ledger: CallLedger;
-  readonly #host: KeyedHost;
+  readonly #registry: ToolRegistry;
   readonly #running = new Map<string, Running>();
   #isClosed = false;
 
-  constructor(ledger: CallLedger, host: KeyedHost) {
+  constructor(ledger: CallLedger, registry: ToolRegistry) {
     this.#ledger = ledger;
-    this.#host = host;
+    this.#registry = registry;
   }
 
   /** Runs a call, or answers with the result of the one that had its key before. */
@@ -82,7 +77,7 @@ export class Idempotency {
   #start(call: ToolCall, options: ExecuteOptions, { place, asked, tenant }: Keyed, run: Run): Running {
     const cancel = new AbortController();
     if (options.signal?.aborted === true) cancel.abort();
-    const mayRepeat = this.#host.mayRepeat(call.name);
+    const mayRepeat = isRepeatable(this.#registry.get(call.name));
     const keyed = { digest: digestOf(place), tenant: digestOf(tenant), asked: digestOf(asked), mayRepeat };
     const answering = this.#answer(call, keyed, { ...options, signal: cancel.signal }, run);
     const answer = answering.finally(() => this.#running.delete(place));
@@ -91,7 +86,7 @@ export class Idempotency {
     return running;
   }
 
-  async #answer(call: ToolCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<Answer> {
+  async #answer(call: ToolCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<KeyedResult> {
     const known = await this.#recall(call, keyed, options);
     // What waited for another process when the engine closed is refused as it refuses others.
     if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
@@ -101,13 +96,13 @@ export class Idempotency {
   }
 
   /** What is known of a call, or why it cannot be run; `null` where it is to be run. */
-  async #recall(call: ToolCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<Answer | null> {
+  async #recall(call: ToolCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<KeyedResult | null> {
     try {
       const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
       if (claim.kind === "mine") return null;
       if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
       if (claim.kind === "left") {
-        const result = this.#host.finish(claim.end, call);
+        const result = adoptResult(claim.end, call, this.#registry.get(call.name));
         if (result !== null) return { result, isRepeated: true };
       }
       return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
@@ -126,6 +121,13 @@ export class Idempotency {
   }
 }
 
+/** A tool without capabilities has no effects; others declare by their annotations that a call may be repeated. */
+function isRepeatable(tool: RegisteredTool | undefined): boolean {
+  if (tool === undefined) return false;
+  const { idempotent = false, readOnly = false } = tool.info.annotations;
+  return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;
+}
+
 /** A call with a key, in text. */
 interface Keyed {
   readonly place: string;
@@ -142,7 +144,7 @@ function readKeyed(call: ToolCall, options: ExecuteOptions): Keyed | null {
 }
 
 /** What a caller waits for: the call's answer, unless others wait too, and it is not to be waited for any more. */
-function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Running): Promise<Answer> {
+function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Running): Promise<KeyedResult> {
   running.waiting++;
   if (signal === undefined) return running.answer;
   return new Promise((resolve) => {
@@ -204,23 +206,24 @@ function repeated(result: ToolResult): ToolResult {
 
 function refusal(call: ToolCall, claim: Exclude<ClaimResult, { readonly kind: "mine" | "kept" }>): ToolResult {
   if (claim.kind === "left") {
-    const message = "the call with this idempotencyKey has run, with a tool that is not the one of this name here";
+    const message =
+      "the call with this idempotencyKey has run, with another version of the tool than the one registered here";
     return refused(call, "outcome_unknown", message, { hasEnded: true });
   }
   if (claim.kind === "conflict") return conflict(call);
   if (claim.kind === "running") {
-    const message = "another process still runs the call with this idempotencyKey";
+    const message = "the call with this idempotencyKey is still running in another process";
     return refused(call, "in_progress", message, { retryAfterMs: RETRY_AFTER_MS });
   }
   const message = claim.hasEnded
-    ? "the call with this idempotencyKey has run, and its result was too large to be kept"
-    : "the process that ran the call with this idempotencyKey ended before the call did, which may have had effects";
+    ? "the call with this idempotencyKey has run, but its result was too large to be stored"
+    : "the process that ran the call with this idempotencyKey ended before the call; the call may have had effects";
   return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
 }
 
 function unusable(call: ToolCall, error: unknown): ToolResult {
-  const reason = error instanceof StoreError ? error.message : "the store has what cannot be read";
-  return refused(call, "store_failed", `calls with an idempotencyKey cannot be told apart: ${reason}`);
+  const reason = error instanceof StoreError ? error.message : "the store contains an unreadable entry";
+  return refused(call, "store_failed", `the idempotency store cannot be used: ${reason}`);
 }
 
 function cancelled(call: ToolCall): ToolResult {
@@ -228,7 +231,7 @@ function cancelled(call: ToolCall): ToolResult {
 }
 
 function conflict(call: ToolCall): ToolResult {
-  const message = "the same idempotencyKey was used with other arguments; give each call a key of its own";
+  const message = "the idempotencyKey was used before with other arguments; use one key for each distinct call";
   return refused(call, "invalid_arguments", message);
 }
 

@@ -2,6 +2,8 @@ import type { Journal, OrderedResponse } from "../../broker/journal.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
+import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "../../base/protocol/script.ts";
@@ -194,4 +196,27 @@ export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
     if (ok) return { step, asked, response: { kind: "value", nowMs, json: payload } };
     return { step, asked, response: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
   });
+}
+
+/** Adds a recording of the call to its result's metadata. */
+export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
+  const { callId, tenant, args, command, limits, clockMs, run, session } = call;
+  const { key: _key, ...script } = call.tool.script;
+  const recording: Recording = {
+    format: FORMAT,
+    tool: {
+      ...script,
+      outputChars: call.tool.outputChars,
+      outputSchema: call.tool.info.outputSchema,
+      sourceMap: call.tool.sourceMap,
+    },
+    call: { id: callId, tenant, arguments: args, command: command ?? null },
+    limits,
+    startMs: clockMs,
+    seed: seedOf(entropyKey, `${run}`),
+    ...recordJournal(session?.journal ?? null),
+    refusal: session?.lastRefusal ?? null,
+    outcome: outcomeOf(result),
+  };
+  return { ...result, metadata: { ...result.metadata, recording } };
 }

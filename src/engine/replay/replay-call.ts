@@ -1,5 +1,6 @@
 import { RecordedSession } from "../../broker/recorded-session.ts";
-import { type CallHost, EngineCall } from "../call/engine-call.ts";
+import { closeSession, concludeCall } from "../call/conclude.ts";
+import type { Executor } from "../../executor/executor.ts";
 import { loadExecutor } from "../create-executor.ts";
 import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
 import type { JsonValue } from "../../base/json.ts";
@@ -7,7 +8,6 @@ import { resolveOptions } from "../options.ts";
 import { fixedKey } from "../../base/protocol/prelude.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "../../base/result.ts";
-import type { Slot } from "../schedule/entry.ts";
 import { readerOf, redactorOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
@@ -39,7 +39,7 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   });
   try {
     await executor.start();
-    const result = await run(recording, { executor, nextRun });
+    const result = await run(recording, executor, nextRun());
     const isSame = JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome);
     return { result, isSame };
   } finally {
@@ -47,36 +47,36 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   }
 }
 
-function run(recording: Recording, host: Pick<CallHost, "executor" | "nextRun">): Promise<ToolResult> {
+function run(recording: Recording, executor: Executor, callNumber: number): Promise<ToolResult> {
   const { call, limits, startMs } = recording;
-  const options = call.tenant === "" ? {} : { tenant: call.tenant };
   const session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
+  const tool = toolOf(recording);
+  const { id: callId, tenant, arguments: args } = call;
+  const command = call.command ?? undefined;
+  const { lastRefusal } = session;
+  const ended = { callId, tool, tenant, command, limits, queueMs: 0, attempts: 0, effects: 0, lastRefusal };
   return new Promise((resolve) => {
-    const admitted = {
-      callId: call.id,
-      tool: toolOf(recording),
-      args: call.arguments,
-      command: call.command ?? undefined,
+    executor.run({
+      run: callNumber,
+      script: tool.script,
+      tenant,
+      callId,
+      args,
+      command,
       limits,
-      options,
-      parent: null,
-      nowMs: startMs,
-      session,
-    };
-    const again = new EngineCall(admitted, {
-      ...host,
-      broker: { open: () => session },
-      callTool: () => Promise.reject(new Error("a recorded call asks nothing of the world")),
-      record: (_call, result) => result,
-      onEnd: () => undefined,
+      waitMs: limits.queueMs,
+      stream: false,
+      ask: (request) => session.invoke(request),
+      onLog: () => undefined,
+      settle: (reply) => resolve(concludeCall(closeSession(reply, session), ended, executor)),
+      replay: {
+        plan: () => session.journal.plan(),
+        onTimed: (step, nowMs) => session.journal.recordTime(step, nowMs),
+        nowMs: startMs,
+      },
     });
-    again.onResult = resolve;
-    again.start(NO_SLOT, 0);
   });
 }
-
-/** It is the only call there is. */
-const NO_SLOT: Slot = { release: () => undefined };
 
 /** The tool as it was, without what only its registration needed. */
 function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, limits }: Recording): RegisteredTool {

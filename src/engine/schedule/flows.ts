@@ -8,7 +8,7 @@
  * - A `Waiting` is a call in a lane.
  */
 import { NodeHeap, type HeapNode } from "./heap.ts";
-import type { QueueEntry } from "./entry.ts";
+import type { QueueEntry } from "./queue-entry.ts";
 
 const MIN_PRIORITY = -10;
 const MAX_PRIORITY = 10;

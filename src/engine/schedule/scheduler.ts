@@ -27,10 +27,10 @@
 import { AbortWatch } from "./abort-watch.ts";
 import { DeadlineWheel } from "./deadline-wheel.ts";
 import { DrainRate } from "./drain-rate.ts";
-import type { QueueEntry, Slot } from "./entry.ts";
+import type { QueueEntry, Slot } from "./queue-entry.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { clampPriority, Waiting, type ConcurrencyCap, type Tenant } from "./flows.ts";
-import { Refusal, type RefusalCode } from "./refusal.ts";
+import { Refusal, type RefusalCode } from "./queue-entry.ts";
 
 /** How often the deadlines of waiting calls are looked at: a call is refused at most twice this much too late. */
 const SWEEP_MS = 2;
@@ -98,14 +98,16 @@ export class Scheduler {
     this.#clock = clock;
     this.#fair = new FairQueue({ concurrency, perTenant, clock });
     this.#deadlines = new DeadlineWheel(SWEEP_MS, clock());
-    this.#aborts = new AbortWatch((call) => this.#refuse(call, "cancelled", "The call was cancelled while it waited"));
+    this.#aborts = new AbortWatch((call) =>
+      this.#refuse(call, "cancelled", "the call was cancelled while it waited in the queue"),
+    );
   }
 
   /** Starts the entry as soon as there is a slot for it, before this returns where it need not wait; or refuses it. */
   add(request: ScheduleRequest, entry: QueueEntry): void {
-    if (this.#isClosed) return refuse(entry, "engine_closed", "The engine takes no more calls");
+    if (this.#isClosed) return refuse(entry, "engine_closed", "the engine is closing and accepts no more calls");
     if (request.signal?.aborted === true) {
-      return refuse(entry, "cancelled", "The call was cancelled before it started");
+      return refuse(entry, "cancelled", "the call was cancelled before it started");
     }
     const gate = this.#fair.gate(request.tool, request.perTool ?? this.#perTool);
     const tenant = this.#isTenantCapped ? this.#fair.tenant(request.tenant) : undefined;
@@ -119,7 +121,7 @@ export class Scheduler {
     this.#isClosed = true;
     if (!options.refuseWaiting) return;
     for (const call of this.#deadlines.clear()) {
-      this.#refuse(call, "engine_closed", "The engine closed while the call waited");
+      this.#refuse(call, "engine_closed", "the engine closed while the call waited in the queue");
     }
   }
 
@@ -205,7 +207,7 @@ export class Scheduler {
   #refuseFull(entry: QueueEntry, gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#fair.forget(gate, tenant);
     const queued = this.#fair.waiting;
-    const message = `${queued} calls wait already`;
+    const message = `the queue is full: ${queued} calls are waiting`;
     entry.refuse(new Refusal("queue_full", message, 0, this.#drainRate.retryAfterMs(queued)));
   }
 
@@ -215,7 +217,7 @@ export class Scheduler {
     this.#drainRate.observe(this.#completed, nowMs);
     for (const call of this.#deadlines.expire(nowMs)) {
       const waitedMs = Math.round(nowMs - call.enqueuedAtMs);
-      this.#refuse(call, "queue_timeout", `The call waited ${waitedMs} ms for a slot`);
+      this.#refuse(call, "queue_timeout", `the call waited ${waitedMs} ms for a slot, longer than its queueMs`);
     }
     if (this.#fair.waiting > 0) return;
     clearInterval(this.#sweepTimer);

@@ -25,7 +25,7 @@ export class AuditFile {
     try {
       this.#file = openSync(path, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK | O_NOCTTY, 0o600);
     } catch (error) {
-      throw new TypeError("the audit's file cannot be opened", { cause: error });
+      throw new TypeError("the audit file cannot be opened", { cause: error });
     }
     if (isCutOff(this.#file, path)) this.#mend = "\n";
   }

@@ -82,7 +82,7 @@ export class Audit {
   /** Throws a `TypeError` where the target is none, or its file cannot be opened. */
   constructor(target: AuditTarget, events: Events) {
     if (typeof target !== "function" && (typeof target !== "string" || target === "")) {
-      throw new TypeError("the option audit is a file or a function");
+      throw new TypeError("audit must be the path of a file or a function");
     }
     this.#events = events;
     this.#file = typeof target === "string" ? new AuditFile(target) : null;

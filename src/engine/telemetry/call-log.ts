@@ -13,7 +13,7 @@ const NAME_MAX = 128;
 export function logCalls(events: Events, logger: Logger): void {
   if (logger.debug !== undefined) {
     const write = (event: CallEvent): void => {
-      if (isOn(logger, "debug")) logger.debug?.(fieldsOf(event), "a call has ended");
+      if (isOn(logger, "debug")) logger.debug?.(fieldsOf(event), "a call ended");
     };
     events.on("tool:post", write);
     events.on("tool:error", write);
@@ -24,7 +24,7 @@ export function logCalls(events: Events, logger: Logger): void {
     const asked = `${capability}.${method}`.slice(0, NAME_MAX);
     logger.trace?.(
       { callId, tool, tenant, asked, step, outcome, durationMs, ...activeSpan() },
-      "a call asked the host for something",
+      "a call made a capability call",
     );
   });
 }

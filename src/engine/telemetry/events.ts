@@ -6,34 +6,37 @@ import type { PackageEvent } from "../../tool/package/step.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 
-/** Every event of an engine and what its listeners get. Names are `subject:verb`. */
+/** Events of an engine by name, with the arguments of their listeners. */
 export interface EventMap extends ExecutorEvents {
-  /** A valid call is about to be queued; a listener may refuse it. */
+  /** A valid call is about to be queued; a listener may block it. */
   "tool:pre": [event: PreEvent];
-  /** A call ended well. */
+  /** A call succeeded. */
   "tool:post": [event: CallEvent];
-  /** A call ended with an error, whether it ran or not. */
+  /** A call failed, whether it ran or not. */
   "tool:error": [event: CallEvent];
-  /** A tool asked the host for something. */
+  /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
-  /** The audit had no room for what tools asked the host for; told several times a second at most. */
+  /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
-  /** `findings`: what it asks for in vain, as no tenant may have it. */
+  /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */
   "tool:register": [
     event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
   ];
+  /** A tool was removed. */
   "tool:unregister": [event: { readonly name: string }];
-  /** A package was fetched, unpacked, given what it depends on, or evaluated, or failed in that. */
+  /** A step of loading a package ended: fetch, unpack, install dependencies, or evaluate. */
   "package:step": [event: PackageEvent];
-  /** A request was refused before it became a call: its key, its address, its role, or its key's share was not right. */
+  /** A request was refused before it became a call, because of its key, address, role or rate. */
+  "request:refused": [event: RequestRefusal];
+  /** @deprecated Alias of `request:refused`; removed in the next release. Every listener gets the event once, under either name. */
   "door:refuse": [event: RequestRefusal];
-  /** A call was made with a key, and ended. */
+  /** A call made with a key ended. */
   "key:call": [event: { readonly key: string; readonly code: ErrorCode | "ok" }];
-  /** A call that was made with a key, or one on its behalf, took processor time. */
+  /** A call made with a key, or one of its child calls, used processor time. */
   "key:cpu": [event: { readonly key: string; readonly cpuMs: number }];
-  /** Other options are in force. */
+  /** The engine was reconfigured. */
   "engine:reconfigure": [event: Reconfigured];
-  /** No call is taken any more. */
+  /** The engine began to close and accepts no more calls. */
   "engine:close": [];
 }
 
@@ -41,39 +44,39 @@ export interface PreEvent {
   readonly callId: string;
   readonly tool: string;
   readonly tenant: string;
-  /** The call on whose behalf it is made, where a tool called it. */
+  /** The id of the calling call, if a tool made this call. */
   readonly parentId?: string;
   readonly call: ToolCall;
-  /** Refuses the call: its result is `blocked` with this reason. */
+  /** Blocks the call: it ends with the error `blocked` and this reason. */
   block(reason: string): void;
 }
 
-/** Who was refused at a door, and why. Nothing of what was sent in the place of a key is in it. */
+/** A refused request. It never contains what the request sent as its key. */
 export interface RequestRefusal {
   readonly code: Extract<ErrorCode, "unauthorized" | "forbidden" | "rate_limited">;
-  /** The name of the key; `null` where none was sent that is known. */
+  /** The name of the key; `null` without a known key. */
   readonly key: string | null;
-  /** Where the request came from; `null` where that is not known. */
+  /** The address of the client; `null` if unknown. */
   readonly address: string | null;
   readonly reason: string;
 }
 
-/** What changed when other options were put in force. */
+/** The changes that a reconfiguration made. */
 export interface Reconfigured {
-  /** Names of tools that were not there before, that are others now, and that are gone. */
+  /** Names of tools that were added, replaced and removed. */
   readonly registered: readonly string[];
   readonly replaced: readonly string[];
   readonly removed: readonly string[];
   readonly isPolicyChanged: boolean;
   readonly areLimitsChanged: boolean;
-  /** Options that say something else than before, and are in force only in an engine that is started with them. */
+  /** Changed options that take effect only in a newly started engine. */
   readonly needRestart: readonly string[];
 }
 
-/** Entries of the audit that nobody will read. */
+/** Audit entries that were dropped. */
 export interface AuditDrop {
   readonly dropped: number;
-  /** When the first of them was, in ISO 8601. */
+  /** Time of the first of them, in ISO 8601. */
   readonly since: string;
 }
 
@@ -81,7 +84,7 @@ export interface CallEvent {
   readonly callId: string;
   readonly tool: string;
   readonly tenant: string;
-  /** The call on whose behalf it was made, where a tool called it. */
+  /** The id of the calling call, if a tool made this call. */
   readonly parentId?: string;
   readonly result: ToolResult;
 }
@@ -89,48 +92,59 @@ export interface CallEvent {
 export type EventName = keyof EventMap;
 export type Listener<Name extends EventName> = (...args: EventMap[Name]) => void;
 
-/** A name with what belongs to it. */
-type Told = { [Name in EventName]: [name: Name, ...args: EventMap[Name]] }[EventName];
+/** Old names of events, which listeners may still use. */
+const ALIASES = { "door:refuse": "request:refused" } as const satisfies Partial<Record<EventName, EventName>>;
 
-/** What doors tell of. */
-export type RefusedRequest = Extract<Told, readonly [`door:${string}` | `key:${string}`, ...unknown[]]>;
+type EmittedName = Exclude<EventName, keyof typeof ALIASES>;
+
+/** An event's name with its arguments. */
+type Emission = { [Name in EmittedName]: [name: Name, ...args: EventMap[Name]] }[EmittedName];
+
+/** The events that surfaces emit. */
+export type SurfaceEvent = Extract<Emission, readonly [`request:${string}` | `key:${string}`, ...unknown[]]>;
 
 type AnyListener = (...args: unknown[]) => void;
 
 /** The engine's events. A listener that throws harms neither the call nor the other listeners. */
 export class Events {
-  /** Lists are replaced and never changed, so that one can be walked while listeners come and go. */
-  readonly #listeners = new Map<EventName, readonly AnyListener[]>();
+  /** Lists are replaced, never changed, so that one can be iterated while listeners come and go. */
+  readonly #listeners = new Map<EmittedName, readonly AnyListener[]>();
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): void {
-    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener as AnyListener]);
+    const known = currentName(name);
+    this.#listeners.set(known, [...(this.#listeners.get(known) ?? []), listener as AnyListener]);
   }
 
   off<Name extends EventName>(name: Name, listener: Listener<Name>): void {
-    const left = [...(this.#listeners.get(name) ?? [])];
+    const known = currentName(name);
+    const left = [...(this.#listeners.get(known) ?? [])];
     const at = left.lastIndexOf(listener as AnyListener);
     if (at < 0) return;
     left.splice(at, 1);
-    this.#listeners.set(name, left);
+    this.#listeners.set(known, left);
   }
 
-  /** Whether anybody listens: events of the hot path are only made where somebody does. */
-  has(name: EventName): boolean {
+  /** Whether the event has listeners: on the hot path, events are made only for listeners. */
+  has(name: EmittedName): boolean {
     return (this.#listeners.get(name)?.length ?? 0) > 0;
   }
 
-  emit(...[name, ...args]: Told): void {
+  emit(...[name, ...args]: Emission): void {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined) return;
     for (const listener of listeners) {
       try {
         listener(...args);
       } catch (error) {
-        // As Node does with an error nobody handles, but not in the middle of somebody's call.
+        // As Node does with an unhandled error, but outside the call.
         queueMicrotask(() => {
           process.emitWarning(error instanceof Error ? error : new Error(String(error)), "GloveboxListenerWarning");
         });
       }
     }
   }
+}
+
+function currentName(name: EventName): EmittedName {
+  return name === "door:refuse" ? ALIASES[name] : name;
 }

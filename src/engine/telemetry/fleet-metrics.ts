@@ -10,14 +10,18 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function registerFleetMetrics(registry: Registry, events: Events, fleet: () => FleetStats | undefined): void {
   const registers = [registry];
   const gauge = gaugesOf(registry, fleet);
-  gauge("fleet_machines", "Worker machines that take this server's calls.", ({ machines }) => machines);
-  gauge("fleet_slots", "Jobs that they may run at once.", ({ slots }) => slots);
-  gauge("fleet_busy_slots", "Jobs that they run, whoever's.", ({ busySlots }) => busySlots);
-  gauge("fleet_waiting_jobs", "This server's jobs that no machine has taken.", ({ waitingJobs }) => waitingJobs);
-  gauge("fleet_redis_up", "Whether Redis is reached.", ({ isRedisUp }) => Number(isRedisUp));
+  gauge("fleet_machines", "Worker machines that accept calls of this server.", ({ machines }) => machines);
+  gauge("fleet_slots", "Calls that the worker machines may run at once.", ({ slots }) => slots);
+  gauge("fleet_busy_slots", "Calls running on the worker machines, of all servers.", ({ busySlots }) => busySlots);
+  gauge(
+    "fleet_waiting_jobs",
+    "Calls of this server that no worker machine has taken yet.",
+    ({ waitingJobs }) => waitingJobs,
+  );
+  gauge("fleet_redis_up", "1 if Redis is reachable, else 0.", ({ isRedisUp }) => Number(isRedisUp));
   const restarts = new Counter({
     name: "glovebox_fleet_restarts_total",
-    help: "Calls that lost their machine and were taken up by another.",
+    help: "Calls resumed on another machine because theirs was lost.",
     registers,
   });
   events.on("fleet:resume", ({ size }) => restarts.inc(size));
@@ -27,7 +31,7 @@ export function registerFleetMetrics(registry: Registry, events: Events, fleet: 
   });
   const about = {
     name: "glovebox_fleet_wait_seconds",
-    help: "Time from handing a call to the fleet until a machine takes it.",
+    help: "Time from queueing a call in Redis until a worker machine takes it, in seconds.",
   };
   registerTallies(registry, about, () => [[{}, wait]]);
 }

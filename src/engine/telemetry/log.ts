@@ -18,35 +18,36 @@ export interface Logger {
  * to read of all of them. Calls are not among them: see `logCalls`.
  */
 export function logEvents(events: Events, logger: Logger): void {
-  events.on("executor:start", (event) => logger.info(event, "an executor process went to work"));
+  events.on("executor:start", (event) => logger.info(event, "an executor process started serving"));
   events.on("executor:lost", (event) => logger.warn(event, "an executor was lost and replaced"));
-  events.on("executor:recycle", (event) => logger.info(event, "an executor process makes room for a fresh one"));
-  events.on("executor:delay", (event) => logger.warn(event, "executors are lost so fast that the next one waits"));
-  events.on("fleet:join", (event) => logger.info(event, "a worker machine of the fleet takes calls"));
-  events.on("fleet:leave", (event) => logger.warn(event, "a worker machine of the fleet is gone"));
-  events.on("fleet:damage", (event) => logger.warn(event, "something came from the fleet that cannot be read"));
-  events.on("call:restart", (event) => logger.info(event, "a call starts again that lost its executor"));
-  events.on("tool:quarantine", (event) => logger.warn(event, "a tool ended an executor and runs apart from now on"));
-  events.on("tool:refuse", (event) => logger.warn(event, "a tool is refused for a while to whom it ended executors"));
-  events.on("tool:probe", (event) => logger.info(event, "one call shows whether a tool ends executors still"));
-  events.on("tool:clear", (event) => logger.info(event, "a tool runs among the others again"));
-  events.on("audit:drop", (event) => logger.warn(event, "the audit lost entries, because it could not write them"));
+  events.on("executor:recycle", (event) => logger.info(event, "an executor process is being replaced by a fresh one"));
+  events.on("executor:delay", (event) => logger.warn(event, "executors crash repeatedly; the next start is delayed"));
+  events.on("fleet:join", (event) => logger.info(event, "a worker machine joined the fleet"));
+  events.on("fleet:leave", (event) => logger.warn(event, "a worker machine left the fleet"));
+  events.on("fleet:damage", (event) => logger.warn(event, "an unreadable message from the fleet was dropped"));
+  events.on("call:restart", (event) => logger.info(event, "a call is restarted because its executor was lost"));
+  events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));
+  events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));
+  events.on("tool:probe", (event) => logger.info(event, "a quarantined tool runs one probe call"));
+  events.on("tool:clear", (event) => logger.info(event, "a tool left quarantine"));
+  events.on("audit:drop", (event) => logger.warn(event, "the audit dropped entries that it could not write in time"));
   events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
-    for (const finding of findings) logger.warn({ tool: name, ...finding }, "a tool asks for what it will not get");
+    for (const finding of findings)
+      logger.warn({ tool: name, ...finding }, "a tool requests a capability that the policy denies");
   });
   events.on("package:step", ({ failed, ...event }) => {
-    if (failed) logger.warn(event, "a package could not be made ready");
-    else logger.info(event, "a package is a step further");
+    if (failed) logger.warn(event, "a package step failed");
+    else logger.info(event, "a package step completed");
   });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
   logRefusals(events, logger);
   events.on("engine:reconfigure", (event) => {
-    logger.info(event, "other options are in force");
+    logger.info(event, "the engine was reconfigured");
     const { needRestart } = event;
-    if (needRestart.length > 0) logger.warn({ options: needRestart }, "options have changed that need a restart");
+    if (needRestart.length > 0) logger.warn({ options: needRestart }, "changed options need a restart to take effect");
   });
-  events.on("engine:close", () => logger.info({}, "the engine takes no more calls"));
+  events.on("engine:close", () => logger.info({}, "the engine is closing and accepts no more calls"));
 }
 
 /** Whoever is refused may come again at once, as often as wanted: more lines than these say nothing new. */
@@ -55,9 +56,9 @@ const REFUSALS = { calls: 10, perMs: 10_000 };
 function logRefusals(events: Events, logger: Logger): void {
   const lines = new RateLimiter(REFUSALS);
   let unsaid = 0;
-  events.on("door:refuse", (event) => {
+  events.on("request:refused", (event) => {
     if (lines.take("", performance.now()) > 0) return void unsaid++;
-    logger.warn(unsaid === 0 ? event : { ...event, unsaid }, "a request was refused at the door");
+    logger.warn(unsaid === 0 ? event : { ...event, unsaid }, "a request was refused");
     unsaid = 0;
   });
 }

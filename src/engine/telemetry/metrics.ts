@@ -55,37 +55,59 @@ export class Metrics {
         registers,
         ...(collect === undefined ? {} : { collect }),
       });
-    this.#calls = counter("calls_total", "Calls by tool and code; ok for success.", ["tool", "code"], () => {
-      for (const [tool, tallies] of this.#tools) {
-        if (tallies.ok > 0) this.#calls.inc({ tool, code: "ok" }, tallies.ok);
-        tallies.ok = 0;
-      }
-    });
-    const cpu = counter("cpu_seconds_total", "Processor time of tools' own turns.", ["tool"], () => {
+    this.#calls = counter(
+      "calls_total",
+      "Ended calls by tool and error code; code ok for success.",
+      ["tool", "code"],
+      () => {
+        for (const [tool, tallies] of this.#tools) {
+          if (tallies.ok > 0) this.#calls.inc({ tool, code: "ok" }, tallies.ok);
+          tallies.ok = 0;
+        }
+      },
+    );
+    const cpu = counter("cpu_seconds_total", "Processor time used by tool code, in seconds.", ["tool"], () => {
       for (const [tool, tallies] of this.#tools) {
         if (tallies.cpuMs > 0) cpu.inc({ tool }, tallies.cpuMs / 1e3);
         tallies.cpuMs = 0;
       }
     });
     this.#executor = new ExecutorMetrics(registry, () => sources.executor());
-    this.#callRestarts = counter("call_restarts_total", "Calls that lost their executor and started again.", []);
-    this.#quarantine = counter("quarantine_events_total", "What happened to tools in quarantine.", ["event"]);
-    this.#capabilities = counter("capability_calls_total", "Capability calls.", ["capability", "outcome"]);
-    this.#rejections = counter("rejections_total", "Calls that were refused before they ran.", ["code"]);
+    this.#callRestarts = counter("call_restarts_total", "Calls restarted because their executor was lost.", []);
+    this.#quarantine = counter(
+      "quarantine_events_total",
+      "Quarantine events by kind: quarantine, refuse, probe, clear.",
+      ["event"],
+    );
+    this.#capabilities = counter("capability_calls_total", "Capability calls by capability and outcome.", [
+      "capability",
+      "outcome",
+    ]);
+    this.#rejections = counter("rejections_total", "Calls and requests refused before they ran, by error code.", [
+      "code",
+    ]);
     // What begins with its first count has no increase that an alert could see.
     for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
-    this.#auditDrops = counter("audit_dropped_total", "Entries of the audit that were lost.", []);
-    const keyCalls = counter("key_calls_total", "Calls by the name of their key, and code.", ["key", "code"]);
+    this.#auditDrops = counter("audit_dropped_total", "Audit entries that were dropped.", []);
+    const keyCalls = counter("key_calls_total", "Ended calls by key name and error code.", ["key", "code"]);
     events.on("key:call", (labels) => keyCalls.inc(labels));
-    const keyCpu = counter("key_cpu_seconds_total", "Processor time of the calls of keys, and on their behalf.", [
-      "key",
-    ]);
+    const keyCpu = counter(
+      "key_cpu_seconds_total",
+      "Processor time of calls by key name, child calls included, in seconds.",
+      ["key"],
+    );
     events.on("key:cpu", ({ key, cpuMs }) => keyCpu.inc({ key }, cpuMs / 1e3));
-    const duration = { name: "glovebox_call_duration_seconds", help: "Time from dispatch to result." };
+    const duration = {
+      name: "glovebox_call_duration_seconds",
+      help: "Time from a call's first start to its result, in seconds.",
+    };
     registerTallies(registry, duration, () => [...this.#tools].map(([tool, tallies]) => [{ tool }, tallies.duration]));
-    const wait = { name: "glovebox_queue_wait_seconds", help: "Time calls waited for their start." };
+    const wait = {
+      name: "glovebox_queue_wait_seconds",
+      help: "Time from a call's acceptance to its start, in seconds.",
+    };
     registerTallies(registry, wait, () => [[{}, this.#queueWait]]);
-    const batch = { name: "glovebox_dispatch_batch_size", help: "Calls that went to a worker together." };
+    const batch = { name: "glovebox_dispatch_batch_size", help: "Number of calls sent to a worker in one batch." };
     registerTallies(registry, batch, () => [[{}, this.#batch]]);
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
@@ -111,7 +133,7 @@ export class Metrics {
     for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
       events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));
     }
-    events.on("door:refuse", ({ code }) => this.#rejections.inc({ code }));
+    events.on("request:refused", ({ code }) => this.#rejections.inc({ code }));
     events.on("audit:drop", ({ dropped }) => this.#auditDrops.inc(dropped));
     events.on("capability:call", ({ capability, outcome }) => {
       // The name may be anything a tool wrote.
@@ -162,13 +184,13 @@ export class Metrics {
 
 function registerGauges(registry: Registry, sources: MetricSources, label: (tool: string) => string): void {
   const gauge = gaugesOf(registry, () => sources.scheduler());
-  gauge("queue_depth", "Calls that wait.", ({ queued }) => queued);
-  gauge("queue_capacity", "Calls that may wait.", ({ maxQueued }) => maxQueued);
-  gauge("calls_in_flight", "Calls that run.", ({ running }) => running);
-  gauge("calls_capacity", "Calls that may run at once.", ({ concurrency }) => concurrency);
+  gauge("queue_depth", "Calls waiting in the queue.", ({ queued }) => queued);
+  gauge("queue_capacity", "Maximum number of waiting calls.", ({ maxQueued }) => maxQueued);
+  gauge("calls_in_flight", "Calls running.", ({ running }) => running);
+  gauge("calls_capacity", "Maximum number of calls running at once.", ({ concurrency }) => concurrency);
   new Gauge({
     name: "glovebox_isolate_heap_bytes",
-    help: "Heap of the isolates of a tool.",
+    help: "Heap used by the isolates of a tool, in bytes.",
     labelNames: ["tool"],
     registers: [registry],
     collect() {

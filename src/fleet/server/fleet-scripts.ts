@@ -53,7 +53,7 @@ export class FleetScripts {
   }
 
   /**
-   * All that a machine runs a tool by. It is not the tool's mark (`tool/tool-mark.ts`): that has what its server does with the output, and
+   * All that a machine runs a tool by. It is not the tool's mark (`tool/registered-tool.ts`): that has what its server does with the output, and
    * nothing of isolates; and this may be read in Redis, so a config makes the key this server's own.
    */
   #keyOf(script: ToolScript, textHash: string): string {

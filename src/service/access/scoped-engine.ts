@@ -63,7 +63,7 @@ export class ScopedEngine {
       return this.#refuse(caller, call, "rate_limited", message, details);
     }
     const result = await this.#engine.execute(call, this.#narrow(holder, whose));
-    this.#engine.tell("key:call", { key: holder.grant.name, code: result.error?.code ?? "ok" });
+    this.#engine.emit("key:call", { key: holder.grant.name, code: result.error?.code ?? "ok" });
     return result;
   }
 
@@ -129,7 +129,7 @@ export class ScopedEngine {
       ...(limits === undefined ? {} : { maxLimits: limits }),
       onCpu: (cpuMs) => {
         account.charge(cpuMs);
-        this.#engine.tell("key:cpu", { key: name, cpuMs });
+        this.#engine.emit("key:cpu", { key: name, cpuMs });
       },
     };
   }
@@ -142,8 +142,8 @@ export class ScopedEngine {
     reason: string,
     details?: unknown,
   ): ToolResult {
-    this.#engine.tell("door:refuse", { code, key, address: null, reason });
-    if (key !== null) this.#engine.tell("key:call", { key, code });
+    this.#engine.emit("request:refused", { code, key, address: null, reason });
+    if (key !== null) this.#engine.emit("key:call", { key, code });
     // What a caller sends may be anything.
     const { id, name }: { readonly id?: unknown; readonly name?: unknown } = call ?? {};
     const metadata = emptyMetadata(textOf(id), textOf(name), 0);

@@ -139,7 +139,7 @@ function refuse(
   refusal: Omit<RequestRefusal, "address">,
   details?: { readonly retryAfterMs: number },
 ): void {
-  engine.tell("door:refuse", { ...refusal, address: request.ip });
+  engine.emit("request:refused", { ...refusal, address: request.ip });
   const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
   if (coding !== undefined || Number(length) > REST_MAX_BYTES) reply.header("connection", "close");
   sendRefusal(reply, refusal.code, refusal.reason, details === undefined ? {} : { details });

@@ -1,5 +1,5 @@
 import type { Engine } from "../../engine/engine.ts";
-import type { EngineStats } from "../../engine/engine-stats.ts";
+import type { EngineStats } from "../../engine/engine.ts";
 import type { CallEvent } from "../../engine/telemetry/events.ts";
 import { type CallRates, StatsWindow, type ToolRates } from "./stats-window.ts";
 

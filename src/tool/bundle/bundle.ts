@@ -137,7 +137,7 @@ async function bundleFile(
   if (entry === undefined) {
     throw loadError(
       name,
-      `has a file ${path.basename(file)} that is a link out of its folder; register what it links to`,
+      `has a file ${path.basename(file)} that is a link to a file outside its folder; register the target by its own path`,
     );
   }
   const found = await stat(real);
@@ -196,7 +196,7 @@ type Definitions = Readonly<Record<string, string>>;
 
 function fileOf(output: readonly OutputFile[], file: string, name: string): string {
   const found = output.find((one) => path.basename(one.path) === file);
-  if (found === undefined) throw loadError(name, "could not be bundled: the bundler gave no script");
+  if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
   return found.text;
 }
 
@@ -281,7 +281,7 @@ async function withRetries(name: string, deadlineMs: number, work: () => Promise
       await endGeneration(started);
       if (error instanceof GloveboxError) throw error;
       if (attempt === ATTEMPTS || running === 1) {
-        throw loadError(name, "ended the bundler; its source is nested too deeply, flatten it");
+        throw loadError(name, "crashed the bundler; its source is nested too deeply, flatten it");
       }
     } finally {
       running--;

@@ -27,7 +27,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
     case "wasi":
       return bundleWasmText(source, name);
     case "native":
-      throw new GloveboxError("load_error", `tool "${name}" is native, so it has a file: name that as its entry`, {
+      throw new GloveboxError("load_error", `tool "${name}" is native and needs a file; name it in entry`, {
         runtime,
       });
     default:

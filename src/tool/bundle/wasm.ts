@@ -12,7 +12,7 @@ export function bundleWasmText(source: string, name: string): Bundle {
   const bytes = Buffer.from(text, "base64");
   // What is no Base64 is passed over when it is read.
   if (bytes.toString("base64") !== text) {
-    throw loadError(name, "has a source that is not Base64; give the module's bytes so");
+    throw loadError(name, "has a source that is not Base64; give the bytes of the module in Base64");
   }
   return bundle(bytes, name);
 }

@@ -62,7 +62,7 @@ async function readManifest(root: string): Promise<readonly Dependency[]> {
     ? Object.entries(manifest).find(([key]) => key === "dependencies")?.[1]
     : {};
   if (!isObject(manifest) || (given !== undefined && !isObject(given))) {
-    throw new PackageError(`${file} is no object with an object of dependencies`);
+    throw new PackageError(`${file} must be a JSON object with an object "dependencies"`);
   }
   return Object.entries(given ?? {}).map(([name, range]) =>
     dependencyOf(name, typeof range === "string" ? range.trim() : "?", file, `${name}: ${String(range)}`),

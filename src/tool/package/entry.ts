@@ -62,7 +62,7 @@ export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: numbe
       return;
     }
     if (known.path !== path || (known.isListed && isListed)) {
-      throw new PackageError(`the archive has ${quoted(path)} twice, once as ${quoted(known.path)}`);
+      throw new PackageError(`the archive has two entries for ${quoted(path)}, one as ${quoted(known.path)}`);
     }
     if (!known.isFolder || !isFolder) {
       throw new PackageError(`the archive has ${quoted(path)} both as a file and as a folder`);
@@ -83,10 +83,10 @@ export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: numbe
 
 /** The parts of an entry's name, without the dot that some archivers begin all names with. */
 function segmentsOf(name: string): readonly string[] {
-  if (name.length > PATH_MAX) throw new PackageError(`the entry ${quoted(name)} has too long a name`);
+  if (name.length > PATH_MAX) throw new PackageError(`the entry ${quoted(name)} has a name that is too long`);
   // oxlint-disable-next-line no-control-regex -- no file that anybody wants has one in its name
   if (/[\0-\x1f\x7f\\\ufffd]/.test(name)) {
-    throw new PackageError(`the entry ${quoted(name)} has a character in its name that no file should have`);
+    throw new PackageError(`the entry ${quoted(name)} has a name with a control or reserved character`);
   }
   if (name.startsWith("/") || /^[a-z]:/i.test(name)) {
     throw new PackageError(`the entry ${quoted(name)} has an absolute path`);
@@ -97,10 +97,10 @@ function segmentsOf(name: string): readonly string[] {
     .split("/");
   const segments = parts.length === 1 && (parts[0] === "" || parts[0] === ".") ? [] : parts;
   if (segments.includes("..")) throw new PackageError(`the entry ${quoted(name)} leads out of the package`);
-  if (segments.length > DEPTH_MAX) throw new PackageError(`the entry ${quoted(name)} lies too deep`);
+  if (segments.length > DEPTH_MAX) throw new PackageError(`the entry ${quoted(name)} is nested too deeply`);
   for (const segment of segments) {
     if (segment === "" || segment === "." || Buffer.byteLength(segment) > SEGMENT_BYTES_MAX) {
-      throw new PackageError(`the entry ${quoted(name)} has no valid path`);
+      throw new PackageError(`the entry ${quoted(name)} has an invalid path`);
     }
   }
   return segments;

@@ -65,10 +65,10 @@ async function request(
   try {
     const { location, "content-length": length } = headers;
     if (isRedirect(statusCode)) {
-      if (typeof location !== "string") throw new PackageError(`${shown(url)} redirects to nowhere`);
+      if (typeof location !== "string") throw new PackageError(`${shown(url)} redirects without a location`);
       return { status: statusCode, location };
     }
-    if (statusCode !== 200) throw new PackageError(`${shown(url)} answers with the status ${statusCode}`);
+    if (statusCode !== 200) throw new PackageError(`${shown(url)} responded with status ${statusCode}`);
     if (Number(length ?? 0) > maxBytes) throw tooLarge(url, maxBytes);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -86,7 +86,7 @@ async function request(
 
 function failed(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (error instanceof PackageError) return error;
-  if (signal.aborted) return new PackageError(`${shown(url)} was not there within ${DEADLINE_MS} ms`);
+  if (signal.aborted) return new PackageError(`${shown(url)} could not be downloaded within ${DEADLINE_MS} ms`);
   if (error instanceof PrivateAddressError) {
     const advice = `the operator can add "${url.origin}" to packages.privateOrigins`;
     return new PackageError(`${url.origin} resolves to an address that is not public; ${advice}`);

@@ -16,7 +16,7 @@ export async function readFileAt(
   if (handle === undefined) return undefined;
   await using owned = handle;
   const found = await owned.stat();
-  if (!found.isFile()) throw new PackageError(`${quoted(name)} is no file`);
+  if (!found.isFile()) throw new PackageError(`${quoted(name)} is not a file`);
   if (found.size > maxBytes) throw new PackageError(`${quoted(name)} is larger than ${maxBytes} bytes`);
   // It may grow while it is read.
   const buffer = Buffer.alloc(found.size);
@@ -38,7 +38,7 @@ async function openFile(file: string, name: string, flags: number): Promise<File
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    if (code === "ELOOP") throw new PackageError(`${quoted(name)} is a link, and no file`);
+    if (code === "ELOOP") throw new PackageError(`${quoted(name)} is a link, not a file`);
     throw new PackageError(`${quoted(name)} cannot be read (${code})`);
   }
 }

@@ -33,7 +33,7 @@ export async function findRoot(extracted: string): Promise<string> {
     if (name !== MACOS && (await isFolder(path.join(extracted, name, CODE)))) roots.push(path.join(extracted, name));
   }
   const [root, another] = roots;
-  if (another !== undefined) throw new PackageError(`more than one of its folders holds a folder ${CODE}/`);
+  if (another !== undefined) throw new PackageError(`more than one folder contains a folder ${CODE}/`);
   if (root === undefined) throw noCode();
   return root;
 }
@@ -64,10 +64,10 @@ export async function readLayout(root: string): Promise<PackageLayout> {
   const [file, another] = names;
   if (file === undefined) throw new PackageError(`${missing}, and no other file either`);
   if (another !== undefined) {
-    throw new PackageError(`${missing}, and is no binary tool, which is one file: it has ${names.length} entries`);
+    throw new PackageError(`${missing}; a binary tool must be a single file, but ${CODE}/ has ${names.length} entries`);
   }
   if (!(await isFile(path.join(code, file)))) {
-    throw new PackageError(`${missing}, and is no binary tool, which is one file: ${quoted(file)} is none`);
+    throw new PackageError(`${missing}; a binary tool must be a single file, but ${quoted(file)} is not a file`);
   }
   return { kind: (await isWebAssembly(path.join(code, file))) ? "wasi" : "native", entry: `${CODE}/${file}` };
 }
@@ -98,7 +98,7 @@ export function parseJson(bytes: Buffer, name: string): unknown {
 }
 
 function noCode(): PackageError {
-  return new PackageError(`it has no folder ${CODE}/, neither at its root nor in a folder there`);
+  return new PackageError(`it has no folder ${CODE}/, neither at its root nor one level below`);
 }
 
 /** Names that mean something, sorted. */
@@ -106,7 +106,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   const names: string[] = [];
   let listed = 0;
   for await (const { name } of await opendir(folder)) {
-    if (++listed > LISTED_MAX) throw new PackageError(`a folder of it has more than ${LISTED_MAX} entries`);
+    if (++listed > LISTED_MAX) throw new PackageError(`one of its folders has more than ${LISTED_MAX} entries`);
     if (!name.startsWith(".")) names.push(name);
   }
   return names.sort();

@@ -63,7 +63,7 @@ export async function openPackage(given: string | FoundPackage, context: Package
       const content = await readRoot(await realpath(location.path));
       return { name, sha256: null, ...content, [Symbol.asyncDispose]: async () => {} };
     }
-    if (archive === null) throw new PackageError("there is no archive");
+    if (archive === null) throw new PackageError("the archive is missing");
     const owned = await extract(archive.bytes, archive.format, context.options.maxBytes);
     try {
       const content = await readRoot(await findRoot(owned.path));
@@ -85,6 +85,6 @@ async function readArchive(
 ): Promise<Buffer> {
   if (location.kind === "url") return fetchArchive(location.url, options, connections());
   const bytes = await readFileAt(location.path, path.basename(location.path), options.maxBytes, true);
-  if (bytes === undefined) throw new PackageError("it does not exist any more");
+  if (bytes === undefined) throw new PackageError("it was removed while it was read");
   return bytes;
 }

@@ -44,18 +44,20 @@ export function isNpmName(text: string): boolean {
 /** Decides what is left open. Throws a `TypeError` or `RangeError` that names the option that is wrong. */
 export function resolvePackageOptions(given: unknown): ResolvedPackageOptions {
   if (given !== undefined && (typeof given !== "object" || given === null || Array.isArray(given))) {
-    throw new TypeError(`packages is an object of ${NAMES.join(", ")}`);
+    throw new TypeError(`packages must be an object with the members ${NAMES.join(", ")}`);
   }
   const options = new Map<string, unknown>(Object.entries(given ?? {}));
   for (const name of options.keys()) {
     if (NAMES.includes(name)) continue;
-    throw new TypeError(`packages.${name.slice(0, 64)} is not an option; those of packages are ${NAMES.join(", ")}`);
+    throw new TypeError(
+      `packages.${name.slice(0, 64)} is not an option; the options of packages are ${NAMES.join(", ")}`,
+    );
   }
   const modules = readFolder("modules", options.get("modules"));
   const allow = readList("allow", options.get("allow"));
   const maxBytes = options.get("maxBytes") ?? MAX_BYTES_DEFAULT;
   const wrong = allow.findIndex((name) => !isNpmName(name));
-  if (wrong >= 0) throw new TypeError(`packages.allow/${wrong} is not the name of an npm package`);
+  if (wrong >= 0) throw new TypeError(`packages.allow/${wrong} must be the name of an npm package`);
   if (allow.length > 0 && modules === undefined) {
     throw new TypeError("packages.allow needs packages.modules, the folder that holds them");
   }
@@ -77,13 +79,13 @@ export function resolvePackageOptions(given: unknown): ResolvedPackageOptions {
 function readFolder(name: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "string" && value !== "" && !value.includes("\0")) return resolve(value);
-  throw new TypeError(`packages.${name} is the path of a folder`);
+  throw new TypeError(`packages.${name} must be the path of a folder`);
 }
 
 function readList(name: string, value: unknown): readonly string[] {
   if (value === undefined) return [];
   const isList = Array.isArray(value) && value.length <= LIST_MAX && value.every((one) => typeof one === "string");
-  if (!isList) throw new TypeError(`packages.${name} is a list of at most ${LIST_MAX} texts`);
+  if (!isList) throw new TypeError(`packages.${name} must be a list of at most ${LIST_MAX} strings`);
   return value;
 }
 

@@ -55,7 +55,7 @@ function stepFailure(name: string, step: PackageStepName, error: unknown): unkno
   if (error instanceof GloveboxError) return failed(error.message, error.code, error.details);
   // What the system says of a file holds the host's paths, so of that only the code is told.
   if (error instanceof Error && "syscall" in error && "code" in error) {
-    return failed(`the system could not do it (${String(error.code)})`);
+    return failed(`the operating system reported ${String(error.code)}`);
   }
   return error;
 }

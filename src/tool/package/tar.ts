@@ -53,11 +53,11 @@ export async function readTar(packed: Buffer, maxBytes: number): Promise<readonl
 async function unzipped(packed: Buffer, max: number): Promise<Buffer> {
   const tar = await unzip(packed, { maxOutputLength: max }).catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooMuch(max);
-    throw new PackageError("the archive is no gzip file, is damaged or cut off");
+    throw new PackageError("the archive is not a gzip file, or is damaged or truncated");
   });
   // A gzip file ends with how long it is: where that is all that was read, there is no second one, and nothing behind it.
   if (packed.readUInt32LE(packed.length - SIZE_BYTES) !== tar.length) {
-    throw new PackageError("the archive is more than one gzip file, or has something behind it");
+    throw new PackageError("the archive has data after its gzip stream");
   }
   return tar;
 }
@@ -70,7 +70,7 @@ function checkHeaders(tar: Buffer): void {
   let entries = 0;
   for (let at = 0; ;) {
     const header = tar.subarray(at, at + BLOCK);
-    if (header.length < BLOCK) throw new PackageError("the archive is cut off");
+    if (header.length < BLOCK) throw new PackageError("the archive is truncated");
     if (header.every((byte) => byte === 0)) return;
     if (++entries > ENTRIES_MAX) throw tooMany();
     const name = header.toString("utf8", 0, 100).replace(/\0.*$/s, "");

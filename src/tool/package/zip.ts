@@ -49,7 +49,7 @@ export async function readZip(bytes: Buffer): Promise<readonly ArchiveEntry[]> {
     extents.push(extent);
   }
   if (directoryBytes !== directory.end - directory.start || entries.length !== directory.entries) {
-    throw new PackageError("the archive's directory is not as long as it says");
+    throw new PackageError("the archive's central directory has another length than it declares");
   }
   checkExtents(extents, directory.start);
   return entries;
@@ -74,16 +74,17 @@ function directoryOf(bytes: Buffer, commentBytes: number): { start: number; end:
   if (locator >= WIDE_END_BYTES && bytes.readUInt32LE(locator) === LOCATOR_SIGNATURE) {
     end = locator - WIDE_END_BYTES;
     const wide = (offset: number): number => Number(bytes.readBigUInt64LE(offset));
-    if (wide(locator + 8) !== end) throw new PackageError("the end of the archive's directory is not where it says");
+    if (wide(locator + 8) !== end)
+      throw new PackageError("the end of the archive's central directory is not at its declared position");
     [entries, size, start] = [wide(end + 32), wide(end + 40), wide(end + 48)];
     const agrees = (one: number, other: number, isElsewhere: number): boolean => one === other || one === isElsewhere;
     const isSame =
       agrees(narrow[0], entries, NARROW_16) &&
       agrees(narrow[1], size, NARROW_32) &&
       agrees(narrow[2], start, NARROW_32);
-    if (!isSame) throw new PackageError("the archive says twice where its directory is, and not the same");
+    if (!isSame) throw new PackageError("the archive declares two different positions of its central directory");
   }
-  if (start + size !== end) throw new PackageError("the archive's directory is not where it says");
+  if (start + size !== end) throw new PackageError("the archive's central directory is not at its declared position");
   return { start, end, entries };
 }
 
@@ -150,7 +151,7 @@ function checkExtents(extents: readonly Extent[], directoryStart: number): void 
 }
 
 function misplaced(): PackageError {
-  return new PackageError("the archive's files overlap, or there is something between them");
+  return new PackageError("the archive's entries overlap, or have data between them");
 }
 
 type Inflated = { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } };

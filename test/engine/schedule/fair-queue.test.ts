@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FairQueue } from "../../../src/engine/schedule/fair-queue.ts";
-import type { QueueEntry } from "../../../src/engine/schedule/entry.ts";
+import type { QueueEntry } from "../../../src/engine/schedule/queue-entry.ts";
 import { clampPriority, Waiting, type ConcurrencyCap, type Tenant } from "../../../src/engine/schedule/flows.ts";
 
 /** What the queue holds is never started or refused by it. */

@@ -1,4 +1,4 @@
-import type { Refusal } from "../../../src/engine/schedule/refusal.ts";
+import type { Refusal } from "../../../src/engine/schedule/queue-entry.ts";
 import type { ScheduleRequest, Scheduler } from "../../../src/engine/schedule/scheduler.ts";
 
 /**

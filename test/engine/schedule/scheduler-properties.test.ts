@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Scheduler } from "../../../src/engine/schedule/scheduler.ts";
-import { Refusal } from "../../../src/engine/schedule/refusal.ts";
+import { Refusal } from "../../../src/engine/schedule/queue-entry.ts";
 import { flush, pass } from "./support.ts";
 import { run } from "./run.ts";
 

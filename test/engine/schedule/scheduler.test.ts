@@ -3,7 +3,7 @@ import { FairQueue } from "../../../src/engine/schedule/fair-queue.ts";
 import { Tenant } from "../../../src/engine/schedule/flows.ts";
 import { Scheduler } from "../../../src/engine/schedule/scheduler.ts";
 import { Desk, flush, pass } from "./support.ts";
-import type { Slot } from "../../../src/engine/schedule/entry.ts";
+import type { Slot } from "../../../src/engine/schedule/queue-entry.ts";
 import { run } from "./run.ts";
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 import type { ScheduleRequest } from "../../../src/engine/schedule/scheduler.ts";
 import { Scheduler, type SchedulerOptions } from "../../../src/engine/schedule/scheduler.ts";
-import { Refusal } from "../../../src/engine/schedule/refusal.ts";
+import { Refusal } from "../../../src/engine/schedule/queue-entry.ts";
 import { run } from "./run.ts";
 
 // Taken before any test replaces the timers.

@@ -56,8 +56,8 @@ function listen(level: Level): { readonly logger: Logger; readonly lines: Line[]
   return { logger, lines };
 }
 
-const ENDED = "a call has ended";
-const ASKED = "a call asked the host for something";
+const ENDED = "a call ended";
+const ASKED = "a call made a capability call";
 
 describe("at debug", () => {
   test("a call is one line that says who, what, how it ended and what it cost", async () => {

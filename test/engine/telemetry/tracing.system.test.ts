@@ -306,8 +306,8 @@ test("lines of the log name the spans that they are about", async () => {
     return [traceId, spanId];
   };
   expect(logged).toEqual([
-    ["a call asked the host for something", ...ids("glovebox.capability world.look")],
-    ["a call has ended", ...ids("glovebox.call look")],
+    ["a call made a capability call", ...ids("glovebox.capability world.look")],
+    ["a call ended", ...ids("glovebox.call look")],
   ]);
 });
 

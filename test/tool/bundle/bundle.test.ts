@@ -526,7 +526,7 @@ describe("what a tool may read", () => {
     const folder = await temporaryFolder({ ...outer, "tool/other.js": "" });
     await symlink(path.join(folder, "secret.js"), path.join(folder, "tool/tool.js"));
     const error = await refusalOf(bundleModule({ kind: "file", path: path.join(folder, "tool/tool.js"), name: "x" }));
-    expect(error.message).toContain("a link out of its folder");
+    expect(error.message).toContain("a link to a file outside its folder");
   });
 
   test("includes links that stay inside, as mounted configuration has them", async () => {
@@ -600,6 +600,6 @@ test("a module that ends the bundler's process takes no other tool with it", asy
     await stopBundler();
   `;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
-  const message = 'tool "add" ended the bundler; its source is nested too deeply, flatten it';
+  const message = 'tool "add" crashed the bundler; its source is nested too deeply, flatten it';
   expect(JSON.parse(stdout)).toEqual([5, message, true]);
 });

@@ -103,7 +103,7 @@ describe("an Amplifier module", () => {
 
   test("that mounts nothing cannot be registered by itself", async () => {
     const error = await refusal("export async function mount() { return null; }");
-    expect([error.code, error.message]).toEqual(["load_error", "there is no tool in it"]);
+    expect([error.code, error.message]).toEqual(["load_error", "the location contains no tool"]);
   });
 
   test("that waits for a timer when it is mounted is told where waiting has its place", async () => {

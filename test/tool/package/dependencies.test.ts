@@ -112,21 +112,21 @@ describe("a dependency is refused [C14]", () => {
     '{"dependencies":{"slugify":1}}',
     '{"dependencies":{"slugify":"file:.."}}',
   ])("in a package.json such as %s", async (text) => {
-    expect(await problemOf(manifest(text))).toMatch(/is no object|is not JSON|is not understood/);
+    expect(await problemOf(manifest(text))).toMatch(/must be a JSON object|is not JSON|is not understood/);
   });
 
   test.each(["requirements.txt", "package.json"])("in a %s that is a pipe, which nobody writes to", async (name) => {
     const root = await newTree({ "code/function.js": "" });
     execFileSync("sh", ["-c", 'mkfifo "$0"', path.join(root, "code", name)]);
     const reading = readDependencies(root, resolvePackageOptions({}));
-    expect(await problemOf(reading)).toBe(`"code/${name}" is no file`);
+    expect(await problemOf(reading)).toBe(`"code/${name}" is not a file`);
   });
 
   test.each(["requirements.txt", "package.json"])("in a %s that is a link", async (name) => {
     const root = await newTree({ "code/function.js": "", elsewhere: "slugify" });
     await symlink("../elsewhere", path.join(root, "code", name));
     const reading = readDependencies(root, resolvePackageOptions({}));
-    expect(await problemOf(reading)).toBe(`"code/${name}" is a link, and no file`);
+    expect(await problemOf(reading)).toBe(`"code/${name}" is a link, not a file`);
   });
 
   test("among far too many", async () => {

@@ -106,13 +106,13 @@ describe("an archive is not fetched [C07]", () => {
     });
     const options = { privateOrigins: [server.origin] };
     expect(await problemOf(`${server.origin}/a.zip`, options)).toContain("more than 20 times");
-    expect(await problemOf(`${server.origin}/nowhere.zip`, options)).toContain("redirects to nowhere");
+    expect(await problemOf(`${server.origin}/nowhere.zip`, options)).toContain("redirects without a location");
   });
 
   test.each([204, 403, 404, 500])("where the server answers %i", async (status) => {
     await using server = await serve((_request, response) => response.writeHead(status).end());
     const problem = await problemOf(`${server.origin}/a.zip`, { privateOrigins: [server.origin] });
-    expect(problem).toContain(`answers with the status ${status}`);
+    expect(problem).toContain(`responded with status ${status}`);
   });
 
   test("where it is larger than packages may be, said or not", async () => {

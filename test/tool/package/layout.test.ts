@@ -126,7 +126,7 @@ describe("a package is refused", () => {
     ["no file", { "code/package.json": "{}" }],
     ["two files", { "code/increment": "", "code/decrement": "" }],
   ])("as a binary with %s in code/ [C63]", async (_what, tree: Tree) => {
-    expect(await refusedFolder(tree)).toMatch(/no binary tool, which is one file|no other file/);
+    expect(await refusedFolder(tree)).toMatch(/a binary tool must be a single file|no other file/);
   });
 
   test.each(["code", "code/function.js", "tool.json"])(

@@ -70,26 +70,26 @@ const NAMES: readonly [what: string, name: string, problem: string][] = [
   ["is absolute", "/etc/cron.d/evil", "absolute path"],
   ["is absolute on Windows", "C:/evil.js", "absolute path"],
   ["names a drive", "c:evil.js", "absolute path"],
-  ["has backslashes", "C:\\evil.js", "a character"],
-  ["leads out by backslashes", "..\\..\\evil.js", "a character"],
-  ["has a NUL", "code/a.js\0.txt", "a character"],
-  ["has a line feed", "code/a\n.js", "a character"],
-  ["has an empty part", "code//a.js", "no valid path"],
-  ["has a part that is a dot", "code/./a.js", "no valid path"],
-  ["is long", `code/${"d/".repeat(10)}${"x".repeat(1_000)}`, "too long a name"],
-  ["has a long part", `code/${"x".repeat(256)}`, "no valid path"],
-  ["has a part that is long in bytes", `code/${"ä".repeat(128)}`, "no valid path"],
+  ["has backslashes", "C:\\evil.js", "control or reserved character"],
+  ["leads out by backslashes", "..\\..\\evil.js", "control or reserved character"],
+  ["has a NUL", "code/a.js\0.txt", "control or reserved character"],
+  ["has a line feed", "code/a\n.js", "control or reserved character"],
+  ["has an empty part", "code//a.js", "invalid path"],
+  ["has a part that is a dot", "code/./a.js", "invalid path"],
+  ["is long", `code/${"d/".repeat(10)}${"x".repeat(1_000)}`, "a name that is too long"],
+  ["has a long part", `code/${"x".repeat(256)}`, "invalid path"],
+  ["has a part that is long in bytes", `code/${"ä".repeat(128)}`, "invalid path"],
   ["lies deep", `${"d/".repeat(40)}a.js`, "too deep"],
   ["is empty", "", "without a name"],
 ];
 
 const TWICE: readonly [what: string, names: readonly string[], problem: string][] = [
-  ["by the same name", ["code/a.js", "code/a.js"], "twice"],
-  ["by a name with a dot in front", ["code/a.js", "./code/a.js"], "twice"],
-  ["by case", ["code/a.js", "code/A.js"], "twice"],
-  ["by a folder's case", ["code/a.js", "Code/b.js"], "twice"],
-  ["by another way to write a letter", ["code/\u00e9.js", "code/e\u0301.js"], "twice"],
-  ["by letters that are one in capitals", ["code/stra\u00dfe.js", "code/STRASSE.js"], "twice"],
+  ["by the same name", ["code/a.js", "code/a.js"], "two entries for"],
+  ["by a name with a dot in front", ["code/a.js", "./code/a.js"], "two entries for"],
+  ["by case", ["code/a.js", "code/A.js"], "two entries for"],
+  ["by a folder's case", ["code/a.js", "Code/b.js"], "two entries for"],
+  ["by another way to write a letter", ["code/\u00e9.js", "code/e\u0301.js"], "two entries for"],
+  ["by letters that are one in capitals", ["code/stra\u00dfe.js", "code/STRASSE.js"], "two entries for"],
   ["as a file and as a folder", ["code/a", "code/a/b.js"], "both as a file and as a folder"],
   ["as a folder and as a file", ["code/a/b.js", "code/a"], "both as a file and as a folder"],
 ];
@@ -162,22 +162,27 @@ const BROKEN: readonly [what: string, parts: readonly ZipPart[], end: ZipEnd, pr
     "has bytes behind it that are nobody's",
     [{ ...MODULE, behind: Buffer.from("secret") }, { name: "b" }],
     {},
-    "something between",
+    "data between",
   ],
-  ["has bytes before the directory", [MODULE], { gap: Buffer.from("gap") }, "something between"],
-  ["has bytes before it", [MODULE], { prefix: Buffer.from("#!/bin/sh\n") }, "something between"],
+  ["has bytes before the directory", [MODULE], { gap: Buffer.from("gap") }, "data between"],
+  ["has bytes before it", [MODULE], { prefix: Buffer.from("#!/bin/sh\n") }, "data between"],
   ["has bytes behind its end", [MODULE], { suffix: Buffer.from("more") }, "cannot be read"],
-  ["has an end that is a comment", [MODULE], { suffix: buildZip([]) }, "is not where it says"],
-  ["has a directory elsewhere", [MODULE], { directoryStart: 1 }, "is not where it says"],
-  ["has a shorter directory", [MODULE], { directoryBytes: 1 }, "is not where it says"],
-  ["has fewer entries than its directory", [MODULE, { name: "b" }], { entries: 1 }, "not as long as it says"],
+  ["has an end that is a comment", [MODULE], { suffix: buildZip([]) }, "is not at its declared position"],
+  ["has a directory elsewhere", [MODULE], { directoryStart: 1 }, "is not at its declared position"],
+  ["has a shorter directory", [MODULE], { directoryBytes: 1 }, "is not at its declared position"],
+  ["has fewer entries than its directory", [MODULE, { name: "b" }], { entries: 1 }, "another length than it declares"],
   ["has more entries than its directory", [MODULE], { entries: 2 }, "cannot be read"],
-  ["has no entries", [MODULE], { entries: 0 }, "not as long as it says"],
+  ["has no entries", [MODULE], { entries: 0 }, "another length than it declares"],
   ["has far too many in the wide form", [MODULE], { wide: { entries: 2n ** 52n } }, "more than 10000 entries"],
   ["has its wide end elsewhere", [MODULE], { wide: { at: 0n } }, "cannot be read"],
   ["has its wide end beyond itself", [MODULE], { wide: { at: 2n ** 60n } }, "cannot be read"],
-  ["has its wide directory beyond itself", [MODULE], { wide: { directoryStart: 2n ** 63n } }, "is not where it says"],
-  ["has two ends that differ", [MODULE], { wide: true, entries: 2 }, "says twice"],
+  [
+    "has its wide directory beyond itself",
+    [MODULE],
+    { wide: { directoryStart: 2n ** 63n } },
+    "is not at its declared position",
+  ],
+  ["has two ends that differ", [MODULE], { wide: true, entries: 2 }, "two different positions"],
   ["has a comment that is not there", [MODULE], { commentBytes: 7 }, "cannot be read"],
 ];
 
@@ -198,7 +203,7 @@ describe("a zip archive is refused, and nothing of it is left [C78],", () => {
 
   test("where a name is not the UTF-8 that it says it is", async () => {
     const name = Buffer.from([0x63, 0xff, 0xfe]);
-    await refused([MODULE, { ...CONTENT, name: "x", both: { name } }], {}, "a character");
+    await refused([MODULE, { ...CONTENT, name: "x", both: { name } }], {}, "control or reserved character");
   });
 
   test("where another name for the same entry leads out", async () => {

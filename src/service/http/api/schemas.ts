@@ -1,6 +1,6 @@
 import { ERRORS } from "../../../base/errors.ts";
 import { NAMES } from "../../../base/limits.ts";
-import { DEFINITION } from "../../../tool/definition-check.ts";
+import { DEFINITION } from "../../../tool/definition.ts";
 
 /** A schema of the API: an object, so that the API's description can tell which one it is. */
 export type ApiSchema = Readonly<Record<string, unknown>>;

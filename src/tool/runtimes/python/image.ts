@@ -37,13 +37,13 @@ export async function preparePython(): Promise<void> {
 }
 
 function notReady(reason: string): GloveboxError {
-  return new GloveboxError("load_error", `Python could not be made ready: ${reason}`);
+  return new GloveboxError("load_error", `the Python runtime could not be loaded: ${reason}`);
 }
 
 /** What went wrong, without the host's paths: whoever registers a tool is told. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "for no known reason";
-  if ("syscall" in error && "code" in error) return `the system could not do it (${String(error.code)})`;
+  if ("syscall" in error && "code" in error) return `the operating system reported ${String(error.code)}`;
   const said = "stderr" in error ? String(error.stderr) : error.message;
   const [line = "its process ended without a word"] = /^.*error.*$/im.exec(said) ?? [];
   return line.replaceAll(PATH, "…").slice(0, 500);

@@ -41,7 +41,7 @@ class Effort {
   async spend(comparisons: number): Promise<void> {
     this.#spent += comparisons;
     if (this.#spent > COMPARISONS_MAX) {
-      throw new PackageError("it takes too long to find out which wheels suit what it asks for; ask for less");
+      throw new PackageError("its requirements take too long to resolve; require fewer packages");
     }
     if (this.#spent - this.#turn < COMPARISONS_IN_TURN) return;
     this.#turn = this.#spent;
@@ -81,7 +81,7 @@ async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<re
     if (isSame(needed, all)) return choices;
     all = needed;
   }
-  throw new PackageError("no wheels are found that suit each other; ask for exact versions");
+  throw new PackageError("no compatible set of wheels was found; require exact versions");
 }
 
 /** The latest version that suits all who ask for it; `null` where the interpreter has it itself. */
@@ -176,15 +176,14 @@ function merged(choices: readonly Choice[]): PythonScript["packages"] {
     for (const [path, file] of wheel.files) {
       const known = files.get(path);
       if (known !== undefined && JSON.stringify(known) !== JSON.stringify(file)) {
-        throw new PackageError(`the wheel ${quoted(name.file)} has ${quoted(path)}, which another one has as well`);
+        throw new PackageError(`the wheel ${quoted(name.file)} has ${quoted(path)}, which another wheel contains too`);
       }
       files.set(path, file);
       for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) folders.add(path.slice(0, at));
     }
   }
   const both = [...files.keys()].find((path) => folders.has(path));
-  if (both !== undefined)
-    throw new PackageError(`one wheel has ${quoted(both)} as a file, and another one as a folder`);
+  if (both !== undefined) throw new PackageError(`${quoted(both)} is a file in one wheel and a folder in another`);
   if (files.size > FILES_MAX) throw new PackageError(`its packages have more than ${FILES_MAX} files`);
   return Object.fromEntries(files);
 }

@@ -164,5 +164,5 @@ function tokensOf(text: string): readonly string[] {
 }
 
 function notUnderstood(text: string): PackageError {
-  return new PackageError(`the condition ${quoted(text.trim())} is not understood`);
+  return new PackageError(`has the marker ${quoted(text.trim())}, which is not supported`);
 }

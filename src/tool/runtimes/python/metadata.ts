@@ -17,7 +17,7 @@ export function readMetadata(bytes: Uint8Array, name: string): Metadata {
     if (line === "") break;
     if (/^[ \t]/.test(line)) {
       // Of what goes on in the next line, nothing is of use here.
-      if (last === undefined) throw new PackageError(`${name} begins in the midst of a field`);
+      if (last === undefined) throw new PackageError(`${name} starts with the continuation of a field`);
       continue;
     }
     const at = line.indexOf(":");
@@ -35,5 +35,5 @@ export function readMetadata(bytes: Uint8Array, name: string): Metadata {
 export function onlyField(metadata: Metadata, field: string, name: string): string {
   const [value, another] = metadata.get(field.toLowerCase()) ?? [];
   if (value !== undefined && another === undefined) return value;
-  throw new PackageError(`${name} says ${value === undefined ? "nothing of" : "twice"} ${field}`);
+  throw new PackageError(`${name} has ${value === undefined ? "no" : "more than one"} field ${field}`);
 }

@@ -21,16 +21,16 @@ export function checkRecord(files: ReadonlyMap<string, Uint8Array>, folder: stri
     const path = quotedPath?.replaceAll('""', '"') ?? plainPath;
     const data = files.get(path);
     if (path === "" || data === undefined)
-      throw new PackageError(`its RECORD names ${quoted(path || row)}, which is not there`);
-    if (recorded.has(path)) throw new PackageError(`its RECORD names ${quoted(path)} twice`);
+      throw new PackageError(`its RECORD lists ${quoted(path || row)}, which is missing`);
+    if (recorded.has(path)) throw new PackageError(`its RECORD lists ${quoted(path)} twice`);
     recorded.add(path);
     if (!unrecorded.has(path) && !isHashOf(hash, data)) {
-      throw new PackageError(`its file ${quoted(path)} is not the one that its RECORD names`);
+      throw new PackageError(`its file ${quoted(path)} does not match the hash in its RECORD`);
     }
   }
   for (const path of files.keys()) {
     if (!recorded.has(path) && !unrecorded.has(path)) {
-      throw new PackageError(`it has the file ${quoted(path)}, which its RECORD does not name`);
+      throw new PackageError(`it has the file ${quoted(path)}, which its RECORD does not list`);
     }
   }
 }

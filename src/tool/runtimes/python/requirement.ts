@@ -78,6 +78,6 @@ function markerOf(condition: string, place: string): Marker {
   try {
     return readMarker(condition);
   } catch (error) {
-    throw error instanceof PackageError ? new PackageError(`${place}: ${error.message}`) : error;
+    throw error instanceof PackageError ? new PackageError(`${place} ${error.message}`) : error;
   }
 }

@@ -64,7 +64,7 @@ function readLine(line: string, place: string): Requirement {
   const hashes = options.map((option) => {
     const [, hash] = HASH.exec(option.trim()) ?? [];
     if (hash !== undefined) return hash.toLowerCase();
-    throw new PackageError(`${place} has ${quoted(option)}, which is not understood: --hash=sha256:… is`);
+    throw new PackageError(`${place} has ${quoted(option)}, which is not supported; only --hash=sha256:… is`);
   });
   return readRequirement(asked, place, hashes);
 }

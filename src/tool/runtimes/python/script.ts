@@ -16,7 +16,7 @@ const LISTED_MAX = 10_000;
 
 /** The script of a tool that is a text. Throws a `PackageError`. */
 export function scriptOfText(text: string): PythonScript {
-  if (!text.isWellFormed()) throw new PackageError("its source has half of a character, and is no text");
+  if (!text.isWellFormed()) throw new PackageError("its source is not well-formed text: it has a lone surrogate");
   const source = text.replace(/^\ufeff/, "");
   if (Buffer.byteLength(source) > SCRIPT_BYTES_MAX)
     throw new PackageError(`its source is larger than ${SCRIPT_BYTES_MAX} bytes`);
@@ -81,12 +81,11 @@ async function readFiles(root: string, prefix: string): Promise<PythonScript["fi
         await visit(file, `${shown}/`);
         continue;
       }
-      if (found.isSymbolicLink())
-        throw new PackageError(`${quoted(shown)} is a link; put what it leads to there instead`);
+      if (found.isSymbolicLink()) throw new PackageError(`${quoted(shown)} is a link; replace it by its target`);
       if (!found.isFile()) throw new PackageError(`${quoted(shown)} is neither a file nor a folder`);
       if (files.size === FILES_MAX) throw new PackageError(`it has more than ${FILES_MAX} files`);
       const bytes = await readFileAt(file, shown, SCRIPT_BYTES_MAX);
-      if (bytes === undefined) throw new PackageError(`${quoted(shown)} went while it was read`);
+      if (bytes === undefined) throw new PackageError(`${quoted(shown)} was removed while it was read`);
       bytesLeft -= bytes.length;
       if (bytesLeft < 0) throw new PackageError(`its files are more than ${SCRIPT_BYTES_MAX} bytes`);
       files.set(shown, pythonFile(shown, bytes));

@@ -46,7 +46,7 @@ async function readContents(
   const metadata = readMetadata(required(contents, `${folder}/METADATA`), "its METADATA");
   checkMetadata(metadata, name);
   const requires = metadata.get("requires-dist") ?? [];
-  if (requires.length > REQUIRES_MAX) throw new PackageError(`it asks for more than ${REQUIRES_MAX} packages`);
+  if (requires.length > REQUIRES_MAX) throw new PackageError(`it requires more than ${REQUIRES_MAX} packages`);
   return { files: installed(contents, folder), requires };
 }
 
@@ -71,24 +71,24 @@ function infoFolder(contents: ReadonlyMap<string, Uint8Array>, { name, version }
   }
   const [, ofName = "", ofVersion = ""] = /^(.+?)-([^-]+)\.dist-info$/.exec(folder) ?? [];
   if (normalizedName(ofName) !== name || !isSameVersion(ofVersion.replaceAll("_", "-"), version)) {
-    throw new PackageError(`it is called one thing, and its folder ${quoted(folder)} another`);
+    throw new PackageError(`its file name does not match its folder ${quoted(folder)}`);
   }
   return folder;
 }
 
 function checkFormat(wheel: Metadata): void {
   const version = onlyField(wheel, "Wheel-Version", "its WHEEL");
-  if (!/^1\.\d+$/.test(version)) throw new PackageError(`it has the format ${quoted(version)}, and 1.x is read`);
+  if (!/^1\.\d+$/.test(version)) throw new PackageError(`its wheel format is ${quoted(version)}; supported is 1.x`);
 }
 
 function checkMetadata(metadata: Metadata, { name, version }: WheelName): void {
   const [said, saidVersion] = ["Name", "Version"].map((field) => onlyField(metadata, field, "its METADATA"));
   if (normalizedName(said ?? "") !== name || !isSameVersion(saidVersion ?? "", version)) {
-    throw new PackageError(`it is called one thing, and its METADATA says ${quoted(`${said} ${saidVersion}`)}`);
+    throw new PackageError(`its file name does not match its METADATA, ${quoted(`${said} ${saidVersion}`)}`);
   }
   const [python = ""] = metadata.get("requires-python") ?? [];
   if (!isSpecifiers(python) || !admits(python, PYTHON_VERSION)) {
-    throw new PackageError(`it asks for Python ${quoted(python)}, and this is ${PYTHON_VERSION}`);
+    throw new PackageError(`it requires Python ${quoted(python)}; this is Python ${PYTHON_VERSION}`);
   }
 }
 
@@ -102,7 +102,7 @@ function installed(contents: ReadonlyMap<string, Uint8Array>, folder: string): R
       : ["", path];
     if (place === undefined || place.split("/").includes(CACHE)) continue;
     if (COMPILED.test(place))
-      throw new PackageError(`it holds compiled code (${quoted(place)}), which cannot run here`);
+      throw new PackageError(`it contains compiled code (${quoted(place)}), which cannot run in WebAssembly`);
     if (files.has(place)) throw new PackageError(`it has ${quoted(place)} twice`);
     files.set(place, pythonFile(place, bytes));
   }

@@ -52,7 +52,7 @@ export class Wheels {
       this.#folder === undefined
         ? undefined
         : await readFileAt(path.join(this.#folder, name.file), name.file, this.#maxBytes, true);
-    if (bytes === undefined) throw new PackageError("a wheel went while it was looked for; try again");
+    if (bytes === undefined) throw new PackageError("a wheel was removed while it was read; try again");
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     // The same bytes are another wheel under another name.
     const key = `${sha256} ${name.file}`;

@@ -4,7 +4,7 @@
  */
 import { vi } from "vitest";
 import type { ScheduleRequest, SchedulerStats } from "../../../../src/engine/schedule/scheduler.ts";
-import { Refusal } from "../../../../src/engine/schedule/refusal.ts";
+import { Refusal } from "../../../../src/engine/schedule/queue-entry.ts";
 
 // Taken before the simulation replaces the timers.
 const { setImmediate: realSetImmediate } = globalThis;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Scheduler } from "../../../../src/engine/schedule/scheduler.ts";
-import { Refusal } from "../../../../src/engine/schedule/refusal.ts";
+import { Refusal } from "../../../../src/engine/schedule/queue-entry.ts";
 import { run } from "../run.ts";
 import { simulate, type Subject, type World } from "./schedule-harness.ts";
 

@@ -95,7 +95,7 @@ describe("the guide's mount, unchanged", () => {
     const error = await bench
       .register("async def mount(coordinator, config):\n    return None")
       .catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ code: "load_error", message: "there is no tool in it" });
+    expect(error).toMatchObject({ code: "load_error", message: "the location contains no tool" });
   });
 
   test("may wait for nothing, and says why it failed [A26]", async () => {

@@ -45,7 +45,7 @@ describe("Python's image", () => {
   test("that cannot be made is told of without the host's paths", async () => {
     const cache = await newFolder();
     const { problem } = await tell({ XDG_CACHE_HOME: cache }, "fail");
-    expect(problem).toBe("Python could not be made ready: the system could not do it (EEXIST)");
+    expect(problem).toBe("the Python runtime could not be loaded: the operating system reported EEXIST");
   });
 
   test("is made again where the cache was cleared", { timeout: 120_000 }, async () => {

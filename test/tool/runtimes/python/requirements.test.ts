@@ -68,8 +68,8 @@ describe("a requirement is refused by its line", () => {
     ["./six-1.0-py3-none-any.whl", "an address or a file"],
     ["six-1.0-py3-none-any.whl", "an address or a file"],
     ["..\\six", "an address or a file"],
-    ["six --global-option=x", "is not understood"],
-    ["six --hash=md5:abc", "is not understood"],
+    ["six --global-option=x", "is not supported"],
+    ["six --hash=md5:abc", "is not supported"],
     ["six==", "is not understood"],
     ["six=1", "is not understood"],
     ["six 1.0", "is not understood"],
@@ -80,11 +80,11 @@ describe("a requirement is refused by its line", () => {
     ["_six", "is not understood"],
     ["six.", "is not understood"],
     ["$HOME", "is not understood"],
-    ["six; python_version", "condition"],
-    ["six; nobody == '1'", "condition"],
-    ["six;", "condition"],
+    ["six; python_version", "marker"],
+    ["six; nobody == '1'", "marker"],
+    ["six;", "marker"],
     [`six${"x".repeat(200)}`, "is not understood"],
-    [`six;${"(".repeat(100)}os_name=='a'${")".repeat(100)}`, "condition"],
+    [`six;${"(".repeat(100)}os_name=='a'${")".repeat(100)}`, "marker"],
   ])("%s", async (line, problem) => {
     const message = await problemOf(() => parseRequirements(`ok\n\n${line}`));
     expect(message).toContain("code/requirements.txt, line 3");

@@ -111,7 +111,7 @@ describe("a tool in Python is refused", () => {
   });
 
   test("where its text is none", async () => {
-    expect(await problemOf(() => scriptOfText("x = '\ud800'"))).toContain("half of a character");
+    expect(await problemOf(() => scriptOfText("x = '\ud800'"))).toContain("a lone surrogate");
   });
 
   test("where its file is not there, or is a folder, and no path of the host is told", async () => {
@@ -149,7 +149,7 @@ describe("a tool in Python is refused", () => {
     const large = { [FUNCTION]: "x", "code/a.bin": half, "code/b.bin": half };
     expect(await problemOf(() => packaged(large))).toContain("more than 10485760 bytes");
     const deep = { [FUNCTION]: "x", [`code/${"d/".repeat(40)}a.py`]: "" };
-    expect(await problemOf(() => packaged(deep))).toContain("lies too deep");
+    expect(await problemOf(() => packaged(deep))).toContain("is nested too deeply");
   });
 
   test.each(["a\nb.py", "a\\b.py", "a\u007f.py"])("where it holds a file called %j", async (name) => {

@@ -115,30 +115,34 @@ describe("a wheel", () => {
 
   test.each<[string, Omit<WheelParts, "name">, string]>([
     ["without a RECORD", { record: () => null }, "it has no RECORD"],
-    ["with a file that its RECORD does not name", { more: [{ name: "one/evil.py", data: "" }] }, "does not name"],
-    ["with a file that is missing", { record: (rows) => [...rows, "one/gone.py,sha256=x,1"] }, "is not there"],
+    ["with a file that its RECORD does not name", { more: [{ name: "one/evil.py", data: "" }] }, "does not list"],
+    ["with a file that is missing", { record: (rows) => [...rows, "one/gone.py,sha256=x,1"] }, "is missing"],
     [
       "with a file that is another one",
       { record: (rows) => [recordRow("one/__init__.py", "other"), ...rows.slice(1)] },
-      "is not the one that its RECORD names",
+      "does not match the hash in its RECORD",
     ],
-    ["with a file without a hash", { record: (rows) => ["one/__init__.py,,", ...rows.slice(1)] }, "is not the one"],
+    [
+      "with a file without a hash",
+      { record: (rows) => ["one/__init__.py,,", ...rows.slice(1)] },
+      "does not match the hash",
+    ],
     [
       "with a file by a weak hash",
       { record: (rows) => ["one/__init__.py,md5=1B2M2Y8AsgTpgAmY7PhCfg,0", ...rows.slice(1)] },
-      "is not the one",
+      "does not match the hash",
     ],
     ["with a file twice in its RECORD", { record: (rows) => [...rows, rows[0] ?? ""] }, "twice"],
-    ["with a RECORD that is none", { record: () => ["a,b"] }, "is not there"],
-    ["of another format", { wheel: "Wheel-Version: 2.0\n" }, "1.x is read"],
-    ["without a format", { wheel: "Generator: x\n" }, "says nothing of Wheel-Version"],
-    ["that says of itself another name", { said: "Name: other\nVersion: 1.0" }, "its METADATA says"],
-    ["that says of itself another version", { said: "Name: one\nVersion: 1.1" }, "its METADATA says"],
-    ["that says its name twice", { said: "Name: one\nName: one\nVersion: 1.0" }, "twice"],
+    ["with a RECORD that is none", { record: () => ["a,b"] }, "is missing"],
+    ["of another format", { wheel: "Wheel-Version: 2.0\n" }, "supported is 1.x"],
+    ["without a format", { wheel: "Generator: x\n" }, "has no field Wheel-Version"],
+    ["that says of itself another name", { said: "Name: other\nVersion: 1.0" }, "does not match its METADATA"],
+    ["that says of itself another version", { said: "Name: one\nVersion: 1.1" }, "does not match its METADATA"],
+    ["that says its name twice", { said: "Name: one\nName: one\nVersion: 1.0" }, "more than one field"],
     ["whose METADATA is none", { said: "Name: one\nVersion: 1.0\nno field" }, "has the line"],
     ["whose folder is another one's", { info: "other-1.0.dist-info" }, "its folder"],
     ["with two such folders", { files: { "two-1.0.dist-info/x": "" } }, "more than one"],
-    ["for another Python", { metadata: ["Requires-Python: >=3.99"] }, "asks for Python"],
+    ["for another Python", { metadata: ["Requires-Python: >=3.99"] }, "requires Python"],
     ["that asks for what is not understood", { metadata: ["Requires-Dist: a b"] }, "not understood"],
     [
       "that asks for an address",
@@ -157,7 +161,7 @@ describe("a wheel", () => {
       { more: [{ name: "one/link", data: "/etc", central: { attributes: 0o120777 * 65_536 } }] },
       "is a link",
     ],
-    ["with a name in two ways of writing it", { files: { "one/a.py": "", "one/A.py": "" } }, "twice"],
+    ["with a name in two ways of writing it", { files: { "one/a.py": "", "one/A.py": "" } }, "two entries for"],
     ["that is a bomb", { more: [{ name: "one/bomb", data: Buffer.alloc(5 * 1024 * 1024) }] }, "too much for its size"],
   ])("%s is refused by its name", async (_what, parts, problem) => {
     const message = await problemOf(() => filesOf(parts));
@@ -336,8 +340,10 @@ describe("a requirement that cannot be met says why", () => {
       { name: "three", files: { "same.py": "1" } },
       { name: "four", files: { "same.py/x.py": "" } },
     );
-    expect(await problemOf(() => installed(folder, "one\ntwo"))).toContain("which another one has as well");
-    expect(await problemOf(() => installed(folder, "one\nfour"))).toContain("and another one as a folder");
+    expect(await problemOf(() => installed(folder, "one\ntwo"))).toContain("which another wheel contains too");
+    expect(await problemOf(() => installed(folder, "one\nfour"))).toContain(
+      "is a file in one wheel and a folder in another",
+    );
     expect(await installed(folder, "one\nthree")).toEqual(["same.py"]);
   });
 
@@ -348,6 +354,6 @@ describe("a requirement that cannot be met says why", () => {
       { name: "one", version: "2.0", files: { "b.py": "" }, metadata: ["Requires-Dist: two"] },
       { name: "two", files: { "c.py": "" }, metadata: ["Requires-Dist: one<2"] },
     );
-    expect(await problemOf(() => installed(folder, "one"))).toContain("suit each other");
+    expect(await problemOf(() => installed(folder, "one"))).toContain("no compatible set of wheels");
   });
 });

@@ -5,7 +5,7 @@ import { toolError } from "../../src/base/errors.ts";
 import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/base/limits.ts";
 import { SCRIPT_EXPORTS, type Inspection, type ToolScript } from "../../src/base/protocol/script.ts";
 import { stopBundler } from "../../src/tool/bundle/bundle.ts";
-import { prepareModule, prepareTool, type PrepareContext } from "../../src/tool/prepare.ts";
+import { prepareModule, prepareTool, type PrepareContext } from "../../src/tool/registrar.ts";
 import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
 import { findSources } from "../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
@@ -254,7 +254,7 @@ describe("a tool is refused", () => {
     ["leads-out.js", /imports "\.\.\/\.\.\/package\.json", which leads out of the tool's folder/],
     ["unknown-import.js", /at unknown-import\.js:3 that is only known when it runs/],
     ["no-default.js", /tool "no-default" must export default a function \(input, context\) => output/],
-    ["no-spec.js", /must say what it is: export const spec = \{ name, description/],
+    ["no-spec.js", /must export its specification: export const spec = \{ name, description/],
     ["bad-schema.js", /tool "bad_schema": inputSchema at \/properties\/count\/type is not valid/],
   ])("for what is wrong with %s", async (file, reason) => {
     const [source] = await findSources(path.join(broken, file));

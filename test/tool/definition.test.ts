@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GloveboxError } from "../../src/base/errors.ts";
-import { checkDefinition, type CheckOptions } from "../../src/tool/definition-check.ts";
+import { checkDefinition, type CheckOptions } from "../../src/tool/definition.ts";
 
 const valid = { name: "add", description: "Adds two numbers.", source: "export default () => 1" };
 
@@ -102,7 +102,7 @@ describe("a definition is refused", () => {
   });
 
   test.each(["source", "entry"])("where a module's spec has %s", (key) => {
-    expect(refusal({ name: "a", description: "A.", [key]: "x" }, { allowNoSource: true })).toContain("leave them out");
+    expect(refusal({ name: "a", description: "A.", [key]: "x" }, { allowNoSource: true })).toContain("remove them");
   });
 
   test("by name, and in one message for all that is wrong", () => {

@@ -1,0 +1,192 @@
+import { within } from "../../base/deadline.ts";
+import { toolError } from "../../base/errors.ts";
+import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
+import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
+import type { Broker } from "../../broker/broker.ts";
+import type { CallSession } from "../../broker/call-session.ts";
+import type { CallReply, Executor } from "../../executor/executor.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+import { type ExecuteOptions, isAmong } from "../execute-options.ts";
+import type { InstalledTools } from "../installed-tools.ts";
+import { recordCall } from "../replay/recording.ts";
+import type { Refusal, Slot } from "../schedule/queue-entry.ts";
+import type { Scheduler } from "../schedule/scheduler.ts";
+import type { Events } from "../telemetry/events.ts";
+import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
+import type { Admission } from "./admission.ts";
+import { tenantOf } from "./arguments.ts";
+import { callTool, parentOf } from "./child-call.ts";
+import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
+import { type CallStages, EngineCall, notify } from "./engine-call.ts";
+import type { Idempotency } from "./idempotency.ts";
+
+/** The objects that a call passes. */
+export interface PipelineParts {
+  readonly registry: ToolRegistry;
+  readonly tools: InstalledTools;
+  readonly idempotency: Idempotency;
+  readonly admission: Admission;
+  readonly tracing: Tracing;
+  readonly events: Events;
+  readonly scheduler: Scheduler;
+  readonly broker: Broker;
+  readonly executor: Executor;
+  /** Makes the number of an attempt. */
+  readonly nextRun: () => number;
+  /** The secret from which the randomness of calls is derived. */
+  readonly entropyKey: string;
+}
+
+/**
+ * The way of a call: admit → announce → schedule → run → conclude. Whatever happens on the way, the call ends once, with a
+ * result.
+ */
+export class CallPipeline implements CallStages {
+  readonly #parts: PipelineParts;
+  #isDraining = false;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs a call; calls with the same idempotency key share one run. Never rejects. */
+  execute(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
+    // A caller that may not call the tool must not get the result of another one's call either.
+    if (!isKeyed || !isAmong(options.tools, call?.name)) return this.run(call, options, null);
+    const { idempotency } = this.#parts;
+    return idempotency.run(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
+  }
+
+  /** Admits, announces and schedules a call. `parent` is the call on whose behalf it is made. */
+  run(
+    call: ToolCall,
+    options: ExecuteOptions,
+    parent: EngineCall | null,
+    claimOf: LedgerClaimOf | null = null,
+  ): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      const { admission, tracing, scheduler, nextRun } = this.#parts;
+      // A call that was accepted may still make child calls while the engine drains.
+      const isOpen = !this.#isDraining || parent !== null;
+      const admitted = admission.admit(call, options, isOpen, parent);
+      if ("success" in admitted) {
+        this.#concludeRejected(admitted, tenantOf(options), parent);
+        return resolve(admitted);
+      }
+      const accepted = new EngineCall(admitted, nextRun(), this);
+      const { callId, tool, tenant, limits } = accepted;
+      accepted.trace = tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
+      accepted.claimOf = claimOf;
+      accepted.resolve = resolve;
+      tool.usage.calls++;
+      const blocked = this.#announce(accepted, call);
+      if (blocked !== null) return this.#end(accepted, failure(toolError("blocked", blocked), metadataOf(accepted, 0)));
+      // The parent holds a slot already; a child that waited for another one could wait forever.
+      if (parent !== null) return this.start(accepted, scheduler.lend(), 0);
+      const { signal, priority = 0 } = options;
+      scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
+    });
+  }
+
+  /** Gives a call that has a slot to the executor. */
+  start(call: EngineCall, slot: Slot, queueMs: number): void {
+    const { broker, executor } = this.#parts;
+    call.slot = slot;
+    call.queueMs = queueMs;
+    call.grants = broker.grants;
+    const { signal } = call.options;
+    if (signal !== undefined) {
+      call.onAbort = () => executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
+      signal.addEventListener("abort", call.onAbort, { once: true });
+    }
+    executor.run(call);
+  }
+
+  /** Opens the broker's session of a call, at its first capability call. */
+  openSession(call: EngineCall): CallSession {
+    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this));
+    return this.#parts.broker.open(brokered, call.grants);
+  }
+
+  /** Ends a call that the scheduler refused. */
+  refuse(call: EngineCall, { code, message, retryAfterMs, queueMs }: Refusal): void {
+    const error = toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
+    this.#end(call, failure(error, metadataOf(call, queueMs)));
+  }
+
+  /** Takes the executor's reply: starts the call once more if it may be retried, else concludes it. */
+  settle(call: EngineCall, given: CallReply): void {
+    const { executor, nextRun, entropyKey } = this.#parts;
+    const { options } = call;
+    const reply = closeSession(given, call.session);
+    const { outcome } = reply;
+    if (options.onCpu !== undefined) notify(() => options.onCpu?.(spentBy(given, call.limits)));
+    if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
+      call.trace?.note("glovebox.retry", { "error.type": outcome.failure.code });
+      call.beginAttempt(nextRun(), reply);
+      return executor.run(call);
+    }
+    if (call.onAbort !== null) options.signal?.removeEventListener("abort", call.onAbort);
+    // The slot is free before the caller gets the result, so that its next call finds it.
+    call.slot?.release();
+    const result = concludeCall(reply, call, executor);
+    this.#end(call, options.record === true ? recordCall(call, result, entropyKey) : result);
+  }
+
+  /** Refuses new calls, gives accepted ones up to `drainMs` to end, and ends the rest with `engine_closed`. */
+  async close(drainMs: number): Promise<void> {
+    const { scheduler, executor, events, idempotency } = this.#parts;
+    this.#isDraining = true;
+    events.emit("engine:close");
+    scheduler.close({ refuseWaiting: drainMs === 0 });
+    await within(drainMs, scheduler.idle());
+    scheduler.close({ refuseWaiting: true });
+    await executor.close();
+    await idempotency.close();
+  }
+
+  /** Emits `tool:pre`; returns the reason of a listener that blocks the call. */
+  #announce({ callId, tool, tenant, parent }: EngineCall, call: ToolCall): string | null {
+    const { events } = this.#parts;
+    if (!events.has("tool:pre")) return null;
+    let reason: string | null = null;
+    const block = (why: string) => {
+      reason ??= String(why).slice(0, 1_000);
+    };
+    events.emit("tool:pre", { callId, tool: tool.info.name, tenant, ...parentOf(parent), call, block });
+    return reason;
+  }
+
+  /** Emits the end of a call that admission rejected. */
+  #concludeRejected(result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    const { registry, tracing } = this.#parts;
+    const { callId, tool } = result.metadata;
+    // A span is not named by a tool name that the caller made up.
+    const name = registry.get(tool) === undefined ? "" : tool;
+    this.#emitEnd(tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
+  }
+
+  #end(call: EngineCall, result: ToolResult): void {
+    this.#emitEnd(call.trace, result, call.tenant, call.parent);
+    this.#parts.tools.release(call.tool);
+    call.resolve(result);
+  }
+
+  /** Emits a call's end while its span is active, and ends the span. */
+  #emitEnd(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    if (trace === null) return this.#emitResult(result, tenant, parent);
+    trace.within(() => this.#emitResult(result, tenant, parent));
+    trace.end(result);
+  }
+
+  #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    const { callId, tool } = result.metadata;
+    const event = { callId, tool, tenant, ...parentOf(parent), result };
+    this.#parts.events.emit(result.success ? "tool:post" : "tool:error", event);
+  }
+}
+
+function metadataOf({ callId, tool }: EngineCall, queueMs: number): ResultMetadata {
+  return emptyMetadata(callId, tool.info.name, queueMs);
+}

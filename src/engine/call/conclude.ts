@@ -1,0 +1,250 @@
+import { type ToolError, toolError } from "../../base/errors.ts";
+import { byteLength, describeExcess } from "../../base/json.ts";
+import type { Limits } from "../../base/limits.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import {
+  emptyMetadata,
+  failure,
+  type LogLine,
+  NO_LOGS,
+  type ResultMetadata,
+  type ToolCall,
+  type ToolResult,
+} from "../../base/result.ts";
+import type { CallSession } from "../../broker/call-session.ts";
+import type { LastRefusal } from "../../broker/capability-invoker.ts";
+import type { CallReply, Executor } from "../../executor/executor.ts";
+import { readOrphan } from "../../fleet/wire/orphan-result.ts";
+import type { Outcome } from "../../tool/contracts/contract.ts";
+import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
+import type { EngineCall } from "./engine-call.ts";
+
+/** The state of a call that has ended, besides the executor's reply. */
+export interface EndedCall {
+  readonly callId: string;
+  readonly tool: RegisteredTool;
+  readonly tenant: string;
+  readonly command: string | undefined;
+  readonly limits: Pick<Limits, "outputBytes">;
+  /** Queue time and number of starts before those that the reply counts. */
+  readonly queueMs: number;
+  readonly attempts: number;
+  readonly lastRefusal: LastRefusal | null;
+  /** Number of capability calls that were carried out, in all of its starts. */
+  readonly effects: number;
+}
+
+/** Where a quarantined tool's remaining refusal time is known. */
+type Refusals = Pick<Executor, "refusedForMs">;
+
+/** The result of a call that ran: its output by its tool's contract, without possible keys of the tool's config. */
+export function concludeCall(reply: CallReply, call: EndedCall, executor: Refusals): ToolResult {
+  const result = readReply(reply, call, executor);
+  return call.tool.redactor?.result(result) ?? result;
+}
+
+function readReply(reply: CallReply, call: EndedCall, executor: Refusals): ToolResult {
+  const { callId, tool, command, limits, queueMs } = call;
+  try {
+    const metadata = readMetadata(reply, call);
+    const { outcome } = reply;
+    if (!outcome.ok) return failure(describeFailure(outcome.failure, call, executor), metadata);
+    // The schema describes the tool's main operation, not its commands.
+    return readOutput(outcome.json, command === undefined ? tool : { ...tool, checkOutput: null }, limits, metadata);
+  } catch {
+    // Only a compromised executor sends text that is not JSON.
+    const message = "the executor's reply is not valid JSON";
+    return failure(toolError("executor_crashed", message), emptyMetadata(callId, tool.info.name, queueMs));
+  }
+}
+
+/**
+ * The result of a call that ended on a worker machine after its server was lost. `null` if the tool registered here is not
+ * the version that ran: only that version knows how its output is read and what must be redacted.
+ */
+export function adoptResult(end: string, call: ToolCall, tool: RegisteredTool | undefined): ToolResult | null {
+  const orphan = readOrphan(end);
+  if (orphan === null || tool === undefined || orphan.tool !== fingerprintOf(tool).mark) return null;
+  const { callId, outputBytes, reply } = orphan;
+  const { command } = call;
+  const base = { callId, tool, tenant: "", command, limits: { outputBytes }, queueMs: 0, attempts: 0 };
+  // Refusals were lost with the server. Effects matter only to failures that a machine never stores.
+  return concludeCall(reply, { ...base, lastRefusal: null, effects: 0 }, NEVER_REFUSED);
+}
+
+const NEVER_REFUSED: Refusals = { refusedForMs: () => 0 };
+
+/** Failures after which a further start of the call may have made fewer requests than an earlier one. */
+const MAY_BE_BEHIND: ReadonlySet<string> = new Set(["tool_error", "wall_limit"]);
+
+const FELL_BEHIND = {
+  ok: false,
+  failure: {
+    code: "executor_lost",
+    message: "replay diverged: after its executor was lost, the call made fewer capability calls than in its first run",
+  },
+} as const;
+
+/** Closes the call's session. A last start without all the effects of an earlier one is a failure, whatever it returned. */
+export function closeSession(reply: CallReply, session: CallSession | null): CallReply {
+  if (session === null) return reply;
+  session[Symbol.dispose]();
+  const { outcome, attempts, heard } = reply;
+  if (heard !== undefined) session.journal.endAfter(heard);
+  if (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code)) return reply;
+  return session.isBehind(attempts) ? { ...reply, outcome: FELL_BEHIND } : reply;
+}
+
+/** Failures that an immediate retry would meet again. */
+const NO_RETRY: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
+
+/** Whether a failed call is started once more. */
+export function mayRetry(failed: Failure, call: EngineCall, executor: Refusals): boolean {
+  const { tool, options } = call;
+  const retries = options.retries ?? tool.retries;
+  if (call.retries >= retries || options.signal?.aborted === true || NO_RETRY.has(failed.code)) return false;
+  if (describeFailure(failed, call, executor).retryable) return true;
+  if (tool.retryOn !== "failure" || failed.code !== "tool_error") return false;
+  const isIdempotent = tool.info.annotations.idempotent === true || options.idempotencyKey !== undefined;
+  return isIdempotent || call.effects === 0;
+}
+
+/** Codes of failures after which the progress of a started call is unknown. */
+const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout", "cancelled"]);
+
+/** Turns a worker's failure into the error of the call's result. */
+function describeFailure(failure: Failure, call: EndedCall, executor: Refusals): ToolError {
+  const { code, message, type, stack } = failure;
+  if (LOST.has(code)) return describeLoss(failure, call, executor);
+  const refusal = refusalOf(call.lastRefusal, message);
+  const mapped = stack === undefined ? {} : { stack: call.tool.mapStack(stack) };
+  const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...mapped };
+  return toolError(code, message, details, code === "tool_error" ? type : undefined);
+}
+
+/** The journal ends with the call, so only its caller can decide whether its effects may be repeated. */
+function describeLoss({ code, message }: Failure, call: EndedCall, executor: Refusals): ToolError {
+  const { effects, tool, tenant } = call;
+  const wait = code === "tool_quarantined" ? { retryAfterMs: executor.refusedForMs(tool.info.name, tenant) } : null;
+  if (effects === 0) return toolError(code, message, wait ?? undefined);
+  const text = `${message}; ${effects} of its capability calls had been carried out`;
+  return { ...toolError(code, text, { effects, ...wait }), retryable: false };
+}
+
+/** The processor time of one attempt. An attempt that ended its process reports none and counts as its whole limit. */
+export function spentBy({ outcome, cpuMs }: CallReply, limits: Limits): number {
+  if (outcome.ok || cpuMs > 0) return cpuMs;
+  const { code } = outcome.failure;
+  return code === "executor_crashed" || code === "memory_limit" ? limits.cpuMs : cpuMs;
+}
+
+/** The refusal that the call failed with: the request, the grant and the remedy. */
+function refusalOf(last: LastRefusal | null, message: string): Omit<LastRefusal, "message"> | null {
+  if (last === null || last.message !== message) return null;
+  const { capability, asked, granted, remedy } = last;
+  return { capability, asked, granted, remedy };
+}
+
+/** The parts of a tool that its output is read with. */
+type OutputTool = Pick<RegisteredTool, "readResult" | "outputChars" | "checkOutput">;
+
+/** The result of a call whose tool returned this JSON. Throws if the text is not JSON. */
+function readOutput(
+  json: string,
+  tool: OutputTool,
+  limits: Pick<Limits, "outputBytes">,
+  metadata: ResultMetadata,
+): ToolResult {
+  const { outputBytes } = limits;
+  const size = byteLength(json, outputBytes);
+  if (size > outputBytes) {
+    const message = `the output has ${size} bytes of JSON, the limit is ${outputBytes}`;
+    return failure(toolError("output_too_large", message), metadata);
+  }
+  const excess = describeExcess(json);
+  if (excess !== null) return failure(toolError("invalid_output", `the output is ${excess}`), metadata);
+  const answer: unknown = JSON.parse(json);
+  if (tool.readResult === null) return succeed(answer, tool, metadata);
+  const outcome = readAnswer(tool.readResult, answer);
+  if ("code" in outcome) return failure(outcome, metadata);
+  const merged = outcome.metadata === undefined ? metadata : { ...withoutReserved(outcome.metadata), ...metadata };
+  if (outcome.ok) return succeed(outcome.output, tool, merged);
+  const { output, metadata: cut } = shorten(outcome.output ?? null, tool, merged);
+  return { success: false, output, error: errorOf(outcome.error), metadata: cut };
+}
+
+/** The metadata of a result: the reply's figures added to those of earlier attempts. Throws if the logs are not JSON. */
+function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts }: EndedCall): ResultMetadata {
+  const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
+  const metadata = {
+    callId,
+    tool: tool.info.name,
+    queueMs: queueMs + waitedMs,
+    wallMs,
+    cpuMs,
+    heapBytes,
+    attempts: attempts + reply.attempts,
+    logs: reply.logs === "" ? NO_LOGS : readLogs(reply.logs),
+  };
+  return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
+}
+
+function readLogs(logs: string): LogLine[] {
+  return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));
+}
+
+/** Metadata that only the engine may set, although not every call has it. */
+const RESERVED: ReadonlySet<string> = new Set(["truncated", "originalChars", "isRepeated", "recording"]);
+
+/** A tool's own metadata, without the names that are reserved for the engine. */
+function withoutReserved(given: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !RESERVED.has(name)));
+}
+
+/** Reads an answer by the tool's contract. Tools are not trusted to keep their contract. */
+function readAnswer(read: (answer: unknown) => Outcome, answer: unknown): Outcome | ToolError {
+  try {
+    return read(answer);
+  } catch (error) {
+    return toolError("invalid_output", error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The failure that the tool itself returned. */
+function errorOf({ message, type, details }: Extract<Outcome, { ok: false }>["error"]): ToolError {
+  return toolError("tool_error", message, details, type);
+}
+
+function succeed(given: unknown, tool: OutputTool, known: ResultMetadata): ToolResult {
+  const violations = tool.checkOutput?.check(given) ?? [];
+  if (violations.length > 0) {
+    const message = "the output does not match the tool's outputSchema";
+    return failure(toolError("invalid_output", message, { violations }), known);
+  }
+  const { output, metadata } = shorten(given, tool, known);
+  return { success: true, output, error: null, metadata };
+}
+
+/** Cuts a text output to the tool's `outputChars`. Lengths count UTF-16 units. */
+function shorten(
+  output: unknown,
+  { outputChars }: OutputTool,
+  metadata: ResultMetadata,
+): { readonly output: unknown; readonly metadata: ResultMetadata } {
+  if (outputChars === null || typeof output !== "string" || output.length <= outputChars) return { output, metadata };
+  // Never between the two halves of a surrogate pair.
+  const end = isHighSurrogate(output.charCodeAt(outputChars - 1)) ? outputChars - 1 : outputChars;
+  const left = output.length - end;
+  return {
+    output: `${output.slice(0, end)}\n\n[Truncated: ${left} chars remaining]`,
+    metadata: {
+      ...metadata,
+      truncated: { ...metadata.truncated, output: left },
+      originalChars: output.length,
+    },
+  };
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}

@@ -1,0 +1,57 @@
+import type { Broker } from "../broker/broker.ts";
+import type { RegisteredTool } from "../tool/registered-tool.ts";
+import type { Registrar } from "../tool/registrar.ts";
+import type { ToolRegistry } from "../tool/registry.ts";
+import { lintTool } from "./explanation.ts";
+import type { Events } from "./telemetry/events.ts";
+
+/** Puts tools into the registry and removes them, with their events; drops a version's script after its last call. */
+export class InstalledTools {
+  readonly #registry: ToolRegistry;
+  readonly #registrar: Registrar;
+  readonly #broker: Broker;
+  readonly #events: Events;
+
+  constructor(registry: ToolRegistry, registrar: Registrar, broker: Broker, events: Events) {
+    this.#registry = registry;
+    this.#registrar = registrar;
+    this.#broker = broker;
+    this.#events = events;
+  }
+
+  /** Throws a `GloveboxError`, and puts none, if the engine is closing or has no room for all of them. */
+  putAll(tools: readonly RegisteredTool[]): void {
+    this.#registrar.requireOpen();
+    this.#registry.requireRoom(tools);
+    for (const tool of tools) this.put(tool);
+  }
+
+  put(tool: RegisteredTool): void {
+    const old = this.#registry.get(tool.info.name);
+    this.#registry.set(tool);
+    if (old !== undefined) this.#retire(old);
+    const findings = lintTool(tool, this.#broker);
+    this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
+  }
+
+  /** Returns whether there was a tool of that name. */
+  remove(name: string): boolean {
+    const tool = this.#registry.get(name);
+    if (tool === undefined) return false;
+    this.#registry.delete(name);
+    this.#retire(tool);
+    this.#events.emit("tool:unregister", { name });
+    return true;
+  }
+
+  /** A call of the tool has ended. */
+  release({ usage, script }: RegisteredTool): void {
+    usage.calls--;
+    if (usage.retired && usage.calls === 0) this.#registrar.forget(script.key);
+  }
+
+  #retire({ usage, script }: RegisteredTool): void {
+    usage.retired = true;
+    if (usage.calls === 0) this.#registrar.forget(script.key);
+  }
+}
