@@ -40,7 +40,7 @@ test("calls leave in the order in which they came, however they are added, taken
   );
 });
 
-test("a line that is never empty does not hold on to the calls that have left it", async () => {
+test("a queue that is never empty does not hold on to the calls that have left it", async () => {
   const line = new ToolQueue(script, "", new TurnTimeEstimate());
   let first: WeakRef<LocalCall> | undefined;
   line.add(flight(0));
