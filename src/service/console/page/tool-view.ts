@@ -59,13 +59,7 @@ export class ToolView {
   #formCard(): HTMLElement {
     const copied = h("span", { class: "muted", role: "status" });
     const copy = h("button", { type: "button", class: "quiet", click: () => void this.#copy(copied) }, "Copy as curl");
-    const keys = h(
-      "span",
-      { class: "muted keys", "aria-hidden": "true" },
-      h("kbd", {}, "Ctrl"),
-      " ",
-      this.#shortcut,
-    );
+    const keys = h("span", { class: "muted keys", "aria-hidden": "true" }, h("kbd", {}, "Ctrl"), " ", this.#shortcut);
     this.#setRunning(null);
     const submit = (event: Event): void => {
       event.preventDefault();
