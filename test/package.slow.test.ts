@@ -1,6 +1,6 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -20,6 +20,35 @@ async function compile(folder: string): Promise<void> {
     await run(process.execPath, [tsc, "-p", project, "--outDir", out], { cwd: ROOT, timeout: 60_000 });
   }
 }
+
+/** A Node on the `PATH` that is too old for the package; `undefined` where there is none. */
+const oldNode = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .map((folder) => join(folder, "node"))
+  .find((file) => existsSync(file) && Number.parseInt(versionOf(file), 10) < 24);
+
+function versionOf(file: string): string {
+  return spawnSync(file, ["--version"], { encoding: "utf8" }).stdout.replace("v", "");
+}
+
+/** A program that counts the files which its imports load, by package, and finds none of the packages in `missing`. */
+const OBSERVED = (missing: readonly string[]) => `
+  import { registerHooks } from "node:module";
+  const files = {};
+  registerHooks({
+    resolve(specifier, context, next) {
+      const name = ${JSON.stringify(missing)}.find((one) => specifier === one || specifier.startsWith(one + "/"));
+      if (name === undefined) return next(specifier, context);
+      throw Object.assign(new Error("Cannot find package '" + name + "'"), { code: "ERR_MODULE_NOT_FOUND" });
+    },
+    load(url, context, next) {
+      const [, name = ""] = /\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*\\/node_modules\\/)/.exec(url) ?? [];
+      if (url.startsWith("file:")) files[name] = (files[name] ?? 0) + 1;
+      return next(url, context);
+    },
+  });`;
+
+const PEERS = Object.keys(manifest.peerDependencies);
 
 const EXPORTS = {
   ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability loadConfig readRecording replayCall",
@@ -62,6 +91,72 @@ describe("the package", () => {
     const module = (await import(join(folder, file.replace("./dist/", "")))) as object;
     expect(Object.keys(module).toSorted()).toEqual(values.split(" "));
     expect(existsSync(join(folder, file.replace("./dist/", "").replace(".js", ".d.ts")))).toBe(true);
+  });
+
+  async function runProgram(text: string): Promise<string> {
+    const file = join(folder, "observed.mjs");
+    writeFileSync(file, text);
+    const { stdout } = await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file], { timeout: 30_000 });
+    return stdout;
+  }
+  const entry = (path: keyof typeof EXPORTS) => join(folder, manifest.exports[path].default.replace("./dist/", ""));
+
+  test("loads few files, and nothing that only some need", async () => {
+    const program = `${OBSERVED([])}
+      await import(${JSON.stringify(entry("."))});
+      console.log(JSON.stringify(files));`;
+    const files = JSON.parse(await runProgram(program)) as { readonly [name: string]: number };
+    const unwanted = [...PEERS, "fastify", "@modelcontextprotocol/server", "@opentelemetry/api", "esbuild", "undici"];
+    expect(unwanted.filter((name) => name in files)).toEqual([]);
+    expect(Object.values(files).reduce((all, count) => all + count, 0)).toBeLessThan(320);
+  });
+
+  test("loads without its optional peers, and says which one is missing and how to install it", async () => {
+    const entries = (Object.keys(EXPORTS) as (keyof typeof EXPORTS)[]).map(entry);
+    const program = `${OBSERVED(PEERS)}
+      for (const entry of ${JSON.stringify(entries)}) await import(entry);
+      const { createEngine } = await import(${JSON.stringify(entry("."))});
+      const { createRegistry } = await import(${JSON.stringify(entry("./agentspace"))});
+      const { load_spec } = await import(${JSON.stringify(entry("./strands"))});
+      const url = "redis://127.0.0.1:1";
+      const secret = "s".repeat(64);
+      await using engine = await createEngine({ workers: 1, executor: "threads" });
+      await using registry = await createRegistry(engine, { path: ":memory:" });
+      const tries = [
+        createEngine({ executor: { kind: "queue", url, secret } }),
+        createEngine({ kv: { url } }),
+        createEngine({ idempotency: { url, secret } }),
+        engine.register({ name: "py", description: "py", runtime: "python", source: "def execute(input): pass" }),
+        registry.search("word"),
+        load_spec(${JSON.stringify(join(ROOT, "fixtures/contracts/strands/echo-demo.yaml"))}),
+      ];
+      for (const one of await Promise.allSettled(tries)) console.log(one.reason?.code, one.reason?.message);`;
+    const command = (...names: (keyof typeof manifest.peerDependencies)[]) =>
+      `run: npm install ${names.map((name) => `${name}@${manifest.peerDependencies[name]}`).join(" ")}`;
+    const missing = (feature: string, name: keyof typeof manifest.peerDependencies) =>
+      `missing_package ${feature} needs the package ${name}, which is not installed; ${command(name)}`;
+    expect((await runProgram(program)).trim().split("\n")).toEqual([
+      `missing_package executor "queue" needs the packages bullmq and ioredis, which are not installed; ${command("bullmq", "ioredis")}`,
+      missing("kv.url", "ioredis"),
+      missing("idempotency.url", "ioredis"),
+      missing("Python", "pyodide"),
+      missing("the search of AgentSpace's registry", "minisearch"),
+      missing("a Strands workflow", "liquidjs"),
+    ]);
+  });
+
+  test.skipIf(oldNode === undefined)("says on an older Node which one it needs, and has no stack", async () => {
+    const sentence = /^glovebox needs Node\.js 24 or later, and this is Node\.js [\d.]+; install it from .*\n?$/;
+    for (const path of Object.keys(EXPORTS) as (keyof typeof EXPORTS)[]) {
+      const program = `import(${JSON.stringify(entry(path))}).catch(({ stack }) => console.log(stack))`;
+      const { stdout } = await run(oldNode ?? "", ["--eval", program]);
+      expect(stdout.trim()).toMatch(sentence);
+    }
+    const command = readFileSync(join(ROOT, "bin/glovebox.js"), "utf8").replaceAll("../dist/", `${folder}/`);
+    const file = join(folder, "glovebox.mjs");
+    writeFileSync(file, command);
+    const failed = run(oldNode ?? "", [file, "--help"]);
+    await expect(failed).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(sentence) });
   });
 
   test("exports nothing else", () => {

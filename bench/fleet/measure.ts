@@ -7,7 +7,7 @@
  * Eight connections have one operation on its way each, so nothing is made cheaper by pipelining than it would be.
  */
 import { type Job, Queue, Worker } from "bullmq";
-import { schedulerScripts, TAKEN } from "../../src/fleet/gate/gate-script.ts";
+import { schedulerScripts, TAKEN } from "../../src/fleet/gate/scheduler-scripts.ts";
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
 import { FLEET_TIMINGS } from "../../src/fleet/wire/fleet-timings.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";

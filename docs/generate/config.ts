@@ -156,8 +156,9 @@ function documented(name: string): Member | undefined {
 
 /** What a setting does, and its default where its documentation names one. */
 function describe(name: string, part: Part, member: Member | undefined) {
-  const doc = part.description ?? MEANINGS[name] ?? member?.doc ?? "";
-  const [, standard = ""] = /(?:^|\. |: )[Dd]efault:? ([^.]+)\.?/.exec(member?.doc ?? MEANINGS[name] ?? "") ?? [];
+  const documentation = MEANINGS[name] ?? member?.doc ?? "";
+  const doc = part.description ?? documentation;
+  const [, standard = ""] = /(?:^|\. |: )[Dd]efault:? ([^.]+)\.?/.exec(documentation) ?? [];
   const meaning = doc.replace(/(?<=^|\. |: )[Dd]efault:? [^.]+\.?/, "").replace(/: *$/, ".");
   if (meaning.trim() === "") throw new Error(`docs/generate/config.ts has no text for the setting ${name}`);
   return { meaning: sentence(meaning), standard: standard.trim() };

@@ -9,7 +9,20 @@ export interface ErrorText {
   readonly details?: unknown;
 }
 
-const VIOLATION = { pointer: "/a", keyword: "type", message: '/a must be number, but got string "one"' };
+const VIOLATION = {
+  pointer: "/a",
+  keyword: "type",
+  expected: "number",
+  received: 'string "one"',
+  message: '/a must be number, but got string "one"',
+};
+
+const GRANTED = "GET, HEAD to https://api.example.com (at most 5242880 bytes and 20 requests in a call)";
+const REMEDY =
+  'add "https://evil.example" to fetch.origins and "GET" to fetch.methods, in the tool\'s capabilities and in allow of a policy rule';
+
+const NO_BUILT_INS =
+  'imports "node:fs" at greet.js:1: Node built-ins do not exist inside an isolate; ask for a capability instead';
 
 export const ERROR_TEXTS = {
   tool_not_found: {
@@ -80,11 +93,7 @@ export const ERROR_TEXTS = {
   },
   rate_limited: {
     meaning: "The caller is faster than it may be, or has used its quota.",
-    causes: [
-      "The key's `rate` or `quota` is used up.",
-      "Too many wrong keys came from one address.",
-      "A capability's `rateLimit` is used up.",
-    ],
+    causes: ["The key's `rate` or `quota` is used up.", "Too many wrong keys came from one address."],
     message: "the key calls faster than it may; there is more in 400 ms",
     details: { retryAfterMs: 400 },
   },
@@ -111,7 +120,8 @@ export const ERROR_TEXTS = {
       "A package lacks a file that its contract demands.",
       "The runtime is missing: Python needs the package `pyodide`.",
     ],
-    message: 'tool "greet" greet.ts:1:15: imports "node:fs", which tools do not have',
+    message: `tool "greet" ${NO_BUILT_INS}`,
+    details: { errors: [NO_BUILT_INS] },
   },
   cpu_limit: {
     meaning: "The call used more processor time than it may. It was stopped.",
@@ -131,7 +141,7 @@ export const ERROR_TEXTS = {
   output_too_large: {
     meaning: "The tool's output as JSON exceeds `limits.outputBytes`. The output is dropped.",
     causes: ["The tool returns whole files or tables. `outputChars` cuts long texts instead."],
-    message: "the output has 2097152 bytes of JSON, the limit is 1048576",
+    message: "the output has 2097154 characters of JSON, the limit is 1048576 bytes",
   },
   invalid_output: {
     meaning: "The tool's output is not JSON, or does not fit its `outputSchema`. The output is dropped.",
@@ -146,26 +156,32 @@ export const ERROR_TEXTS = {
       "No rule of the policy allows it to this tool and tenant.",
       "A request went to an origin outside the grant, or to a private address.",
     ],
-    message: "GET https://evil.example/ was not granted",
-    details: {
-      capability: "fetch",
-      asked: "GET https://evil.example/",
-      granted: { origins: ["https://api.example.com"] },
-      remedy: 'add "https://evil.example", in the tool\'s capabilities and in allow of a policy rule',
-    },
+    message: `GET https://evil.example/ was not granted; asked for: GET https://evil.example/; granted: ${GRANTED}; to grant it, ${REMEDY}`,
+    details: { capability: "fetch", asked: "GET https://evil.example/", granted: GRANTED, remedy: REMEDY },
   },
   capability_failed: {
     meaning: "A granted capability failed, and the tool did not catch the exception.",
-    causes: ["The origin did not answer.", "A file does not exist.", "The handler of a custom capability threw."],
-    message: "https://api.example.com could not be reached",
+    causes: [
+      "The handler of a custom capability threw.",
+      "The store behind a capability does not answer.",
+      "Not this: a failed request and a missing file are exceptions of `fetch` and `host.fs`. Uncaught, they end the call with `tool_error`.",
+    ],
+    message: "inventory.count failed: the warehouse does not answer",
   },
   capability_limit: {
     meaning: "The call used its capabilities too often or for too much.",
     causes: [
       "More calls than `limits.capabilityCalls`, or more data than `limits.capabilityBytes`.",
-      "A bound of the grant itself: `maxRequests`, `maxBytes`, `rateLimit`.",
+      "A bound of the capability itself: its `rateLimit`, or `maxRequests` and `maxBytes` of a grant.",
     ],
-    message: "the call may ask the host 100 times",
+    message:
+      "a call may make 100 capability calls; asked for: kv.get; granted: make 100 capability calls; to grant it, raise limits.capabilityCalls of the tool",
+    details: {
+      capability: "kv",
+      asked: "kv.get",
+      granted: "make 100 capability calls",
+      remedy: "raise limits.capabilityCalls of the tool",
+    },
   },
   in_progress: {
     meaning: "Another process runs the call with this idempotency key, and this process cannot wait for it.",
@@ -214,7 +230,7 @@ export const ERROR_TEXTS = {
   missing_package: {
     meaning: "The configuration needs an optional package that is not installed. Nothing ran.",
     causes: [
-      "`executor: { kind: \"queue\" }` or a Redis store, without `bullmq` or `ioredis`.",
+      '`executor: { kind: "queue" }` or a Redis store, without `bullmq` or `ioredis`.',
       "A Python tool, without `pyodide`.",
     ],
     message: 'executor "queue" needs the packages bullmq and ioredis, which are not installed',

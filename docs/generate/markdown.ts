@@ -1,13 +1,12 @@
-/** A Markdown table with aligned columns and without its empty ones. Cells are one line each; pipes in them are escaped. */
+/**
+ * A Markdown table without its empty columns. Cells are one line each; pipes in them are escaped. Columns are not aligned,
+ * so that one changed row is one changed line.
+ */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const isUsed = (_cell: string, at: number): boolean => rows.some((row) => row[at] !== "");
   const head = titles.filter(isUsed);
-  const lines = [head, ...rows.map((row) => row.filter(isUsed).map(cell))];
-  const widths = head.map((_, at) => Math.max(3, ...lines.map((line) => (line[at] ?? "").length)));
-  const write = (line: readonly string[]) =>
-    `| ${widths.map((width, at) => (line[at] ?? "").padEnd(width)).join(" | ")} |`;
-  const [first = "", ...rest] = lines.map(write);
-  return [first, `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...rest].join("\n");
+  const write = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [head, head.map(() => "---"), ...rows.map((row) => row.filter(isUsed).map(cell))].map(write).join("\n");
 }
 
 export function code(text: string): string {

@@ -6,14 +6,20 @@ export interface Position {
   readonly column: number;
 }
 
-/** What is wrong with a text that is no YAML, or more than is read. */
+/** One mistake in a text, and its place where it has one. */
+interface YamlProblem {
+  readonly message: string;
+  readonly position?: Position;
+}
+
+/** What is wrong with a text that is no YAML, or more than is read. Its message is that of the first problem. */
 export class YamlError extends Error {
   override readonly name = "YamlError";
-  readonly position: Position | undefined;
+  readonly problems: readonly YamlProblem[];
 
-  constructor(message: string, position?: Position) {
+  constructor(message: string, problems: readonly YamlProblem[] = [{ message }]) {
     super(message);
-    this.position = position;
+    this.problems = problems;
   }
 }
 
@@ -58,8 +64,11 @@ function parse(text: string, lines: LineCounter, prettyErrors: boolean): Documen
   const [error] = document.errors;
   // The parser follows nesting by calling itself, and takes for the text's mistake that it cannot go on.
   if (error?.message.startsWith("Maximum call stack") === true) throw new YamlError(TOO_DEEP);
-  if (error !== undefined) throw new YamlError(error.message, positionAt(lines, error.pos[0]));
-  checkNodes(document);
+  if (error !== undefined) {
+    const problems = document.errors.map(({ message, pos }) => ({ message, position: positionAt(lines, pos[0]) }));
+    throw new YamlError(error.message, problems);
+  }
+  checkNodes(document, lines);
   return document;
 }
 
@@ -120,8 +129,9 @@ function childOf(
   return node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === name);
 }
 
-function checkNodes(document: Document): void {
+function checkNodes(document: Document, lines: LineCounter): void {
   let aliases = 0;
+  const repeated: YamlProblem[] = [];
   visit(document, {
     Alias: () => {
       if (++aliases > ALIASES_IN_ALL_MAX) throw new YamlError(`it has more than ${ALIASES_IN_ALL_MAX} aliases`);
@@ -130,10 +140,13 @@ function checkNodes(document: Document): void {
       const keys = new Set<unknown>();
       for (const { key } of items) {
         const name: unknown = isScalar(key) ? key.value : key;
-        if (keys.has(name))
-          throw new YamlError(`map keys must be unique: ${JSON.stringify(String(name)).slice(0, 100)}`);
+        if (keys.has(name)) {
+          const message = `map keys must be unique: ${JSON.stringify(String(name)).slice(0, 100)}`;
+          repeated.push({ message, position: positionAt(lines, ofNode(key)[0]?.range?.[0] ?? 0) });
+        }
         keys.add(name);
       }
     },
   });
+  if (repeated[0] !== undefined) throw new YamlError(repeated[0].message, repeated);
 }

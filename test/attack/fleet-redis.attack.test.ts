@@ -2,15 +2,16 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
-import { shortName } from "../../src/fleet/gate/gate-caps.ts";
+import { shortName } from "../../src/fleet/gate/caps.ts";
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
 import { Seal } from "../../src/store/redis/seal.ts";
+import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { machineIn, type Siege, siegeOf, startSiege } from "../fleet/siege.ts";
 
 /** Whoever can read and write a fleet's Redis: with the secret of another fleet where this one has one. */
 const SECRET = "the secret of this fleet";
 const OTHERS = Seal.of("the secret of another fleet");
-const DAMAGE = "something came from the fleet that cannot be read";
+const DAMAGE = "an unreadable message from the fleet was dropped";
 const LONG_MS = 90_000;
 const MIB = 1024 * 1024;
 const MEMBER = "0123456789abcdef";
@@ -41,8 +42,7 @@ function boxesOf({ keys, serverId, machineId }: Siege): readonly [string, string
 /** Says of every call that there may be that it has ended, and asks for a deed in its name. */
 function forgedMessages(server: string): readonly object[] {
   const reply = {
-    ok: true,
-    payload: '"forged"',
+    outcome: { ok: true, json: '"forged"' },
     cpuMs: 0,
     waitedMs: 0,
     wallMs: 0,
@@ -73,7 +73,7 @@ test("letters that nobody of the fleet has sealed end no call, and have nothing 
     [ofServer, machineId],
     [ofMachine, serverId],
   ] as const) {
-    const letter = JSON.stringify({ v: 1, from, seq: 1_000_000, messages: forgedMessages(serverId) });
+    const letter = JSON.stringify({ v: PROTOCOL, from, seq: 1_000_000, messages: forgedMessages(serverId) });
     const key = keys.of("side", "forged");
     await client.set(key, OTHERS.close(letter, `${keys.prefix} ${box} ${key}`), "PX", 60_000);
     const forged = [
@@ -150,7 +150,7 @@ test("jobs that are forged, or are no jobs at all, are dropped, and run nothing"
     nowMs: 1,
     stream: false,
   };
-  const forged = JSON.stringify({ v: 1, server: serverId, scripts: [], limits: [], calls: [call] });
+  const forged = JSON.stringify({ v: PROTOCOL, server: serverId, scripts: [], limits: [], calls: [call] });
   const deep = JSON.parse("[".repeat(900) + "]".repeat(900)) as unknown;
   const packed = [
     "",
@@ -230,7 +230,7 @@ test("a job of ours that is put back again and again is done once", async () => 
 test("heartbeats that nobody has sealed are nobody's", async () => {
   const { client, keys, engine, add } = sealed();
   const flood = client.pipeline();
-  const absurd = { protocols: [1], slots: 1e9, busySlots: -1, isReady: true, isDraining: false };
+  const absurd = { protocols: [PROTOCOL], slots: 1e9, busySlots: -1, isReady: true, isDraining: false };
   for (let count = 0; count < 20_000; count++) {
     const id = `machine-${count.toString(16).padStart(16, "0")}`;
     flood.zadd(keys.of("machines"), count % 2 === 0 ? "-inf" : "+inf", id);
@@ -294,9 +294,14 @@ test("without a secret, a text that is not a fleet message ends no process and n
     [ofMachine, `server-${MEMBER}`],
   ] as const) {
     const letters = [
-      ...[...odd, ...half].map((message, at) => JSON.stringify({ v: 1, from, seq: at + 1, messages: [message] })),
-      ...odd.flatMap((wrong) => [JSON.stringify({ v: 1, from, seq: wrong, messages: [] }), JSON.stringify(wrong)]),
-      JSON.stringify({ v: 1, from, seq: 1, messages: 1 }),
+      ...[...odd, ...half].map((message, at) =>
+        JSON.stringify({ v: PROTOCOL, from, seq: at + 1, messages: [message] }),
+      ),
+      ...odd.flatMap((wrong) => [
+        JSON.stringify({ v: PROTOCOL, from, seq: wrong, messages: [] }),
+        JSON.stringify(wrong),
+      ]),
+      JSON.stringify({ v: PROTOCOL, from, seq: 1, messages: 1 }),
       "{",
       "[".repeat(100_000),
       `[${"0,".repeat(1_500_000)}0]`,
@@ -309,7 +314,7 @@ test("without a secret, a text that is not a fleet message ends no process and n
     }
   }
   const queue = await queueOf(open);
-  const job = { v: 1, server: serverId, scripts: [], limits: [], calls: [] };
+  const job = { v: PROTOCOL, server: serverId, scripts: [], limits: [], calls: [] };
   for (const [at, data] of [
     ...odd,
     ...Object.keys(job).flatMap((name) => odd.map((wrong: unknown) => ({ ...job, [name]: wrong }))),

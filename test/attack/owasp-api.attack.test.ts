@@ -167,7 +167,7 @@ async function openApp() {
   const keys = new Keys([...byRole.values()].map(({ options }) => options));
   const gate = new ScopedEngine(engine, keys);
   const sites = new Sites({}, { host: "127.0.0.1", hasKeys: true });
-  const app = opened.use(await createApp(1_000, { engine, gate, keys, sites }));
+  const app = opened.use(await createApp(1_000, { engine, gate, keys, isAdminOpen: false, sites }));
   app.addHook("onRoute", ({ method, url, config }: RouteOptions) => {
     for (const each of [method].flat()) routes.push({ method: each, url, role: config?.role ?? "anybody" });
   });

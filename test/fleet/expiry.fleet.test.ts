@@ -6,16 +6,18 @@ import { afterEach, expect, test, vi } from "vitest";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { SCALE, startMachineProcess } from "./fleet.ts";
+import { PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";
 import { startSiege } from "./siege.ts";
 
 const SERVER = new URL("./programs/busy-server.ts", import.meta.url).pathname;
+const QUEUE = queueName(PROTOCOL);
 const LONG_MS = 120_000;
 const MIB = 1024 * 1024;
 /**
  * BullMQ's own, whose time begins anew with every member's look, every ten seconds: lists of ids that come and go, of which one that came
  * just before all members were killed has none yet. They hold ids only, and the next machine removes those whose jobs have expired.
  */
-const PASSING = /:calls-1:(?:active|marker|pc|prioritized|stalled|wait)$/;
+const PASSING = new RegExp(`:${QUEUE}:(?:active|marker|pc|prioritized|stalled|wait)$`);
 const isPassing = (key: string): boolean => PASSING.test(key);
 
 vi.setConfig({ testTimeout: LONG_MS });
@@ -81,7 +83,7 @@ test("what they leave when they are killed expires as well, and its jobs with th
   children.push(machine.process);
   const server = await startServer(redis.url);
   // Some are with the machine, the others wait for it.
-  await expect.poll(() => client.keys("*:calls-1:server-*[0-9]").then(({ length }) => length)).toBeGreaterThan(10);
+  await expect.poll(() => client.keys(`*:${QUEUE}:server-*[0-9]`).then(({ length }) => length)).toBeGreaterThan(10);
   // Members look after what BullMQ keeps every ten seconds.
   const last = async (): Promise<readonly string[]> => (await lasting(client)).filter((key) => !isPassing(key));
   await expect.poll(last, { timeout: 30_000, interval: 500 }).toEqual([]);
@@ -89,7 +91,7 @@ test("what they leave when they are killed expires as well, and its jobs with th
   for (const [child] of killed) child.kill("SIGKILL");
   await Promise.all(killed.map(([, exit]) => exit));
   expect(await last()).toEqual([]);
-  const jobs = await client.keys("*:calls-1:server-*[0-9]");
+  const jobs = await client.keys(`*:${QUEUE}:server-*[0-9]`);
   expect(jobs.length).toBeGreaterThan(10);
   for (const job of jobs) expect(await client.pttl(job)).toBeLessThanOrEqual(3 * 60_000);
 });
@@ -98,11 +100,11 @@ test("jobs that have expired are passed over by the next machine, which leaves n
   await using siege = await startSiege(undefined);
   const { client, keys } = siege;
   const ids = Array.from({ length: 200 }, (_, at) => `server-00000000000000ff-${at}`);
-  await client.lpush(keys.of("calls-1", "wait"), ...ids);
-  await client.zadd(keys.of("calls-1", "marker"), 0, "0");
-  await expect.poll(() => client.llen(keys.of("calls-1", "wait")), { timeout: 20_000 }).toBe(0);
+  await client.lpush(keys.of(QUEUE, "wait"), ...ids);
+  await client.zadd(keys.of(QUEUE, "marker"), 0, "0");
+  await expect.poll(() => client.llen(keys.of(QUEUE, "wait")), { timeout: 20_000 }).toBe(0);
   expect(await siege.add(1, 2)).toBe(3);
-  const left = (): Promise<readonly string[]> => client.keys(keys.of("calls-1", "server-00000000000000ff-*"));
+  const left = (): Promise<readonly string[]> => client.keys(keys.of(QUEUE, "server-00000000000000ff-*"));
   await expect.poll(left, { timeout: 20_000 }).toEqual([]);
 });
 
@@ -112,7 +114,7 @@ test("neither keys nor memory grow with the number of calls", async () => {
   const call = (count: number): Promise<readonly unknown[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => siege.add(at, 1)));
   await call(500);
-  const settled = async (): Promise<number> => (await client.keys("*:calls-1:server-*")).length;
+  const settled = async (): Promise<number> => (await client.keys(`*:${QUEUE}:server-*`)).length;
   await expect.poll(settled, { timeout: 20_000 }).toBe(0);
   const before = { keys: await client.dbsize(), lasting: await lasting(client), bytes: await usedBytes(client) };
   for (let round = 0; round < 8; round++) await call(250);

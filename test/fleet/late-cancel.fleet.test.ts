@@ -1,15 +1,19 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { type Siege, startSiege } from "./siege.ts";
 
 /** For what comes by itself, on a machine that is busy. */
 const WAIT = { timeout: 20_000 };
+
+/** Redis's client fails where a monitor is told of something as it begins, so heartbeats are as rare as they can be. */
+const MONITORED = 1;
 
 let siege: Siege & AsyncDisposable;
 let letters: string[];
 let deafen: () => void;
 
 beforeEach(async () => {
-  siege = await startSiege(undefined);
+  siege = await startSiege(undefined, {}, undefined, MONITORED);
   letters = [];
   const ear = await siege.client.monitor();
   ear.on("monitor", (_time: string, [command, , ...rest]: readonly string[]) => {
@@ -36,7 +40,7 @@ async function cancelAs(jobOf: (job: string) => string, start: number) {
   const run = Number(heard(/"kind":"ask","run":(\d+)/));
   const job = jobOf(heard(/"kind":"ask".*?"job":"([^"]+)"/) ?? "");
   const seq = Number(heard(new RegExp(`"from":"${serverId}","seq":(\\d+)`)) ?? 0) + 1;
-  const letter = { v: 1, from: serverId, seq, messages: [{ kind: "cancel", run, job, start }] };
+  const letter = { v: PROTOCOL, from: serverId, seq, messages: [{ kind: "cancel", run, job, start }] };
   await client.xadd(keys.of("mail", machineId), "*", "m", `=plain1:${JSON.stringify(letter)}`);
   return waiting;
 }

@@ -7,6 +7,7 @@ import { createServer, type Server } from "../../src/service/http/server.ts";
 import { conformingFetch } from "../service/mcp/conformance.ts";
 import { createFleetEngine } from "./fleet.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
+import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { machineIn } from "./siege.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
@@ -68,7 +69,7 @@ test("a server shows each machine of its fleet, wherever it shows its executor",
       state: "ready",
       slots: 4,
       busySlots: 0,
-      protocols: [1],
+      protocols: [PROTOCOL],
       isSandboxed: expect.any(Boolean),
       silentMs: expect.any(Number),
     },
@@ -92,7 +93,7 @@ test("a machine that is about to stop is shown so, with what it still does, and 
   await expect
     .poll(() => fleet.engine.stats().executor.fleet?.seen[0], { timeout: 20_000 })
     .toMatchObject({ state: "draining", busySlots: 1 });
-  expect(await fleet.readiness()).toEqual(waiting("no worker machine takes calls: 1 about to stop"));
+  expect(await fleet.readiness()).toEqual(waiting("no worker machine takes calls: 1 draining"));
   expect(await call).toMatchObject({ success: true });
   await drained;
 });
@@ -108,13 +109,15 @@ test("a server without a machine says how to start one, and then which it has in
     await expect.poll(fleet.readiness, { timeout: 20_000 }).toEqual(waiting(words));
     expect(fleet.engine.stats().executor.fleet).toMatchObject({ unreadable: 1, seen: [] });
   }
-  await using _newer = await machineIn(redis, undefined, [], { fleet: fleet.name, protocols: [2] });
+  await using _newer = await machineIn(redis, undefined, [], { fleet: fleet.name, protocols: [PROTOCOL + 1] });
   await expect
     .poll(reason, { timeout: 20_000 })
     .toBe(
-      "no worker machine of the fleet understands protocol 1, which this server speaks; they understand 2: upgrade this server",
+      `no worker machine of the fleet understands protocol ${PROTOCOL}, which this server speaks; they understand ${PROTOCOL + 1}: upgrade this server`,
     );
-  expect(fleet.engine.stats().executor.fleet?.seen).toMatchObject([{ state: "other protocol", protocols: [2] }]);
+  expect(fleet.engine.stats().executor.fleet?.seen).toMatchObject([
+    { state: "other protocol", protocols: [PROTOCOL + 1] },
+  ]);
 });
 
 test("a server and a machine say since when they do not reach Redis, and why, and how long a machine is silent", async () => {

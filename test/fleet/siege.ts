@@ -3,10 +3,11 @@ import { afterAll, beforeAll } from "vitest";
 import { resolveExecutorOptions } from "../../src/executor/options.ts";
 import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
+import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
 import { type Machine, startMachine } from "../../src/fleet/machine/machine.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
-import { createFleetEngine, TIMINGS } from "./fleet.ts";
+import { createFleetEngine, SCALE } from "./fleet.ts";
 
 /** A line of the log of a server or a machine. */
 export interface Line {
@@ -44,7 +45,10 @@ export function machineIn(
   redis: Pick<RedisServer, "url">,
   secret: string | undefined,
   lines: Line[],
-  more: { readonly protocols?: readonly number[]; readonly fleet?: string } = {},
+  {
+    scale = SCALE,
+    ...more
+  }: { readonly protocols?: readonly number[]; readonly fleet?: string; readonly scale?: number } = {},
 ): Promise<Machine> {
   const log = (fields: object, message: string): void => void lines.push({ fields, message });
   return startMachine({
@@ -53,7 +57,7 @@ export function machineIn(
     secret,
     slots: 4,
     workers: 1,
-    timings: TIMINGS,
+    timings: scaled(scale),
     executor: { ...resolveExecutorOptions("process"), spare: false },
     logger: { info: log, warn: log },
     ...more,
@@ -64,13 +68,14 @@ export async function startSiege(
   secret: string | undefined,
   more: Partial<EngineOptions> = {},
   redis?: RedisServer,
+  scale = SCALE,
 ): Promise<Siege & AsyncDisposable> {
   redis ??= await startRedis();
   const lines: Line[] = [];
   const deeds: unknown[] = [];
   const opened = Promise.withResolvers<void>();
   let open = opened;
-  const machine = await machineIn(redis, secret, lines);
+  const machine = await machineIn(redis, secret, lines, { scale });
   const capability = defineCapability({
     name: "deeds",
     methods: {
@@ -84,13 +89,16 @@ export async function startSiege(
     },
   });
   const log = (fields: object, message: string): void => void lines.push({ fields, message });
-  const engine = await createFleetEngine({
-    executor: { kind: "queue", url: redis.url, fleet: FLEET, ...(secret === undefined ? {} : { secret }) },
-    logger: { info: log, warn: log },
-    capabilities: [capability],
-    policy: { rules: [{ allow: GIVEN }] },
-    ...more,
-  });
+  const engine = await createFleetEngine(
+    {
+      executor: { kind: "queue", url: redis.url, fleet: FLEET, ...(secret === undefined ? {} : { secret }) },
+      logger: { info: log, warn: log },
+      capabilities: [capability],
+      policy: { rules: [{ allow: GIVEN }] },
+      ...more,
+    },
+    scale,
+  );
   await engine.register({ name: "add", description: "adds", source: "export default ({ a, b }) => a + b" });
   await engine.register({
     name: "wait",
@@ -129,10 +137,10 @@ export async function startSiege(
 }
 
 /** One siege for all tests of a file, or of a part of it. */
-export function siegeOf(secret: string | undefined, more: Partial<EngineOptions> = {}): () => Siege {
+export function siegeOf(secret: string | undefined, more: Partial<EngineOptions> = {}, scale = SCALE): () => Siege {
   let siege: (Siege & AsyncDisposable) | undefined;
   beforeAll(async () => {
-    siege = await startSiege(secret, more);
+    siege = await startSiege(secret, more, undefined, scale);
   }, 60_000);
   afterAll(() => siege?.[Symbol.asyncDispose]());
   return () => {

@@ -9,10 +9,13 @@ import type { Machine } from "../../src/fleet/machine/machine.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { queueOptions, script } from "../executor/jobs.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
+import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { type Line, machineIn } from "./siege.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 
+/** Of the next version, as far as this one can tell. */
+const NEXT = PROTOCOL + 1;
 let redis: RedisServer;
 let fleets = 0;
 
@@ -71,22 +74,22 @@ const jobsOf = async (machine: Machine): Promise<number> =>
 test("a server whose protocol no machine understands does not start, and says who is to be upgraded", async () => {
   const fleet = newFleet();
   await using _machine = await machineIn(redis, undefined, [], { fleet });
-  await using server = serverOf(fleet, 2);
+  await using server = serverOf(fleet, NEXT);
   await expect(server.executor.start()).rejects.toMatchObject({
     name: "GloveboxError",
     code: "executor_lost",
     message:
-      `the fleet "${fleet}" cannot be used: no worker machine of the fleet understands protocol 2, which this server ` +
-      "speaks; they understand 1: upgrade the worker machines first",
+      `the fleet "${fleet}" cannot be used: no worker machine of the fleet understands protocol ${NEXT}, which this server ` +
+      `speaks; they understand ${PROTOCOL}: upgrade the worker machines first`,
   });
 });
 
 test("calls of servers of two versions go where they are understood, while a fleet is upgraded", async () => {
   const fleet = newFleet();
-  await using both = await machineIn(redis, undefined, [], { fleet, protocols: [2, 1] });
-  await using fresh = await machineIn(redis, undefined, [], { fleet, protocols: [2] });
-  await using older = serverOf(fleet, 1);
-  await using newer = serverOf(fleet, 2);
+  await using both = await machineIn(redis, undefined, [], { fleet, protocols: [NEXT, PROTOCOL] });
+  await using fresh = await machineIn(redis, undefined, [], { fleet, protocols: [NEXT] });
+  await using older = serverOf(fleet, PROTOCOL);
+  await using newer = serverOf(fleet, NEXT);
   await older.executor.start();
   await newer.executor.start();
   const numbers = Array.from({ length: 40 }, (_, n) => n);
@@ -105,7 +108,7 @@ test("letters of another protocol are damage, and no more", async () => {
   const fleet = newFleet();
   const lines: Line[] = [];
   await using machine = await machineIn(redis, undefined, lines, { fleet });
-  await using server = serverOf(fleet, 1);
+  await using server = serverOf(fleet, PROTOCOL);
   await server.executor.start();
   const keys = new FleetKeys(fleet);
   await using connection = RedisConnection.open(redis.url, "another");
@@ -116,7 +119,7 @@ test("letters of another protocol are damage, and no more", async () => {
     const letter = { v: 9, from: "server-00000000000000ff", seq: 1, messages: [{ kind: "from the future" }] };
     await client.xadd(keys.of("mail", to), "*", "m", `=plain1:${JSON.stringify(letter)}`);
   }
-  const why = "a letter of protocol 9, and this one understands 1";
+  const why = `an envelope of protocol 9; this member understands ${PROTOCOL}`;
   await expect.poll(() => server.damage).toEqual([why]);
   await expect.poll(() => lines.map(({ fields }) => fields)).toContainEqual({ why });
   expect(await server.double(4)).toEqual({ ok: true, json: "8" });
@@ -125,8 +128,8 @@ test("letters of another protocol are damage, and no more", async () => {
 test("calls fail with a code that may be tried again when the last machine that understands them has gone", async () => {
   const fleet = newFleet();
   const last = await machineIn(redis, undefined, [], { fleet });
-  await using _fresh = await machineIn(redis, undefined, [], { fleet, protocols: [2] });
-  await using server = serverOf(fleet, 1);
+  await using _fresh = await machineIn(redis, undefined, [], { fleet, protocols: [NEXT] });
+  await using server = serverOf(fleet, PROTOCOL);
   await server.executor.start();
   expect(await server.double(5)).toEqual({ ok: true, json: "10" });
   await last.close();
@@ -135,6 +138,8 @@ test("calls fail with a code that may be tried again when the last machine that 
   await expect.poll(() => server.executor.stats().fleet?.machines).toBe(0);
   const outcome = await server.double(6);
   expect(outcome).toMatchObject({ ok: false, failure: { code: "executor_lost" } });
-  expect(outcome).toMatchObject({ failure: { message: expect.stringContaining("understands protocol 1") as string } });
+  expect(outcome).toMatchObject({
+    failure: { message: expect.stringContaining(`understands protocol ${PROTOCOL}`) as string },
+  });
   expect(ERRORS.executor_lost.retryable).toBe(true);
 });

@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 export { agentspace } from "../../tool/contracts/agentspace.ts";
 export type { RegistrationRecord, ToolMetadata } from "../../tool/contracts/agentspace-record.ts";
 export {

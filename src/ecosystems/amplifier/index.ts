@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 export {
   amplifier,
   AMPLIFIER_CONTRACT,

@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 export { run_chain, type ChainOptions, type ChainResult, type ChainStep } from "./chain.ts";
 export {
   check_capability,

@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 export { type CheckResult, conformance, type ConformanceOptions } from "./conformance.ts";
 export { type FaultOptions, faults, type FaultyRunner, type FaultTarget, type QueueFullOptions } from "./faults.ts";
 export { MockToolProvider } from "./mock-tool-provider.ts";

@@ -1,5 +1,11 @@
 import { type Job as BullJob, type JobJson, Worker } from "bullmq";
 import { readText } from "../wire/fields.ts";
+import type { JobData } from "../wire/messages.ts";
+import type { Payloads } from "../wire/payloads.ts";
+import { readJobData } from "../wire/read-job.ts";
+import { readJobTurn, type JobTurn } from "../gate/turn.ts";
+import { isObject } from "../../base/json.ts";
+import { ProtocolError } from "../../base/protocol/wire.ts";
 
 /** The longest that a server of ours sends: what is longer lies beside it. */
 const DATA_MAX = 512 * 1024;
@@ -30,4 +36,23 @@ function readData(data: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** What a job of BullMQ brings. Rejects with words for an operator where it cannot be read. */
+export async function readJob(
+  bull: BullJob,
+  payloads: Payloads,
+  protocols: readonly number[],
+): Promise<JobData & { readonly turn: JobTurn }> {
+  const packed = packedOf(bull);
+  if (packed === null || !(bull.attemptsStarted >= 1))
+    throw new ProtocolError("it was not written by a server of this fleet");
+  const text = await payloads.unpack(packed, bull.id ?? "");
+  return { ...readJobData(text, protocols), turn: readJobTurn((bull.data as { readonly turn?: unknown }).turn) };
+}
+
+/** Where its data is, as `Payloads` has it; `null` where it has none. */
+export function packedOf({ data }: Pick<BullJob, "data">): string | null {
+  const envelope: unknown = data;
+  return isObject(envelope) && typeof envelope["packed"] === "string" ? envelope["packed"] : null;
 }

@@ -1,13 +1,11 @@
-import type { Job as BullJob } from "bullmq";
+import { type Job as BullJob, Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
 import { valueIn, within } from "../../base/deadline.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { QueueKeeper } from "../wire/queue-keeper.ts";
 import { answerOf } from "../../store/redis/reply.ts";
-import { packedOf } from "./job-data.ts";
-import { JobLocks } from "./job-locks.ts";
 import { JobMarker } from "./job-marker.ts";
-import { JobWorker } from "./job-worker.ts";
+import { JobWorker, packedOf } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
 /** How often a job may be taken up from a lost machine; its server gives up on it before. */
@@ -18,7 +16,7 @@ const HOLDS_MS = 1_000;
 /** How often a machine with more open jobs than it should have looks for those that they wait for. */
 const ROOM_MS = 100;
 
-export interface PullerOptions {
+export interface JobPullerOptions {
   readonly fleet: Fleet;
   readonly protocol: number;
   readonly slots: Slots;
@@ -26,8 +24,8 @@ export interface PullerOptions {
 }
 
 /** Takes jobs from the fleet's queue, as many as there are slots for, and holds on to those that this machine has. */
-export class Puller {
-  readonly #options: PullerOptions;
+export class JobPuller {
+  readonly #options: JobPullerOptions;
   readonly #worker: JobWorker;
   readonly #locks: JobLocks;
   readonly #marker: JobMarker;
@@ -39,7 +37,7 @@ export class Puller {
   #isClosed = false;
   #pulling: Promise<void> | null = null;
 
-  constructor(options: PullerOptions) {
+  constructor(options: JobPullerOptions) {
     const { fleet, protocol } = options;
     const { timings } = fleet;
     this.#options = options;
@@ -108,7 +106,7 @@ export class Puller {
     const { slots, fleet } = this.#options;
     this.#worker.startStalledCheckTimer().catch(() => undefined);
     while (!this.#isClosed) {
-      if (!slots.hasRoom && !(slots.isCrowded && (await this.#isAwaited()))) {
+      if (!slots.hasRoom && !(slots.isCrowded && (await this.#isNextAwaited()))) {
         await slots.room(ROOM_MS);
         continue;
       }
@@ -125,7 +123,7 @@ export class Puller {
   }
 
   /** Whether the next job is of calls on behalf of others, or was lost by its machine: nothing else has no place in the order. */
-  async #isAwaited(): Promise<boolean> {
+  async #isNextAwaited(): Promise<boolean> {
     const { connection } = this.#options.fleet;
     const length = await answerOf(connection, (client) => client.llen(this.#worker.toKey("wait")), HOLDS_MS);
     return length !== undefined && length > 0;
@@ -153,5 +151,29 @@ export class Puller {
   #renew(): void {
     if (this.#held.size === 0 || !this.#options.fleet.pulse.isReady) return;
     this.#locks.extend([...this.#held.keys()], [...this.#held.values()]).catch(() => undefined);
+  }
+}
+
+/** Says of jobs that this machine still has them, where nothing long can be before it. */
+export class JobLocks {
+  readonly #queue: Queue;
+  readonly #lockMs: number;
+
+  constructor(fleet: Fleet, protocol: number) {
+    const { pulse, keys, timings } = fleet;
+    this.#lockMs = Math.ceil(timings.lockMs);
+    const name = fleet.queueOf(protocol);
+    this.#queue = new Queue(name, { connection: pulse.client, prefix: keys.prefix, skipMetasUpdate: true });
+    // What is wrong with the connection is seen by whoever needs it.
+    this.#queue.on("error", () => undefined);
+  }
+
+  /** `tokens`: with which each of them was taken. Answers which are not this machine's any more. Rejects where Redis does not say. */
+  extend(ids: readonly string[], tokens: readonly string[]): Promise<readonly string[]> {
+    return this.#queue.backend.extendLocks([...ids], [...tokens], this.#lockMs);
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 }

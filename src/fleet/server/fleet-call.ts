@@ -1,10 +1,11 @@
-import { readFailure, readProgress } from "../../base/protocol/payload.ts";
+import { ProtocolError } from "../../base/protocol/wire.ts";
+import { readProgress } from "../../base/protocol/payload.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { FleetReply, MachineMessage, Resumption } from "../wire/messages.ts";
-import { readLines } from "../wire/read-message.ts";
+import type { MachineMessage, Resumption } from "../wire/messages.ts";
+import { isFailure, readLines } from "../wire/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
+import type { CallReply, CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
 import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -70,7 +71,7 @@ export class FleetCall extends DispatchedCall {
   }
 
   /**
-   * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
+   * What its machine asks. A message may be lost, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
@@ -107,23 +108,24 @@ export class FleetCall extends DispatchedCall {
     const { queueMs } = this.job.limits;
     const waited = `waited longer than ${queueMs} ms for a worker machine`;
     if (this.carrier?.isHeard === true) {
-      return { code: "executor_lost", message: "the worker machine that has the call says nothing of it" };
+      return {
+        code: "executor_lost",
+        message: "the worker machine that runs the call has sent nothing until its deadline",
+      };
     }
     if (this.#losses > 0) return { code: "executor_lost", message: `the call lost its worker machine and ${waited}` };
     return { code: "queue_timeout", message: `the call ${waited}` };
   }
 
   /** Ends with what its machine says. Throws where that cannot be read. */
-  finish(reply: FleetReply, nowMs: number): void {
-    const outcome = reply.ok
-      ? ({ ok: true, json: reply.payload } as const)
-      : ({ ok: false, failure: readFailure(reply.payload) } as const);
-    const { cpuMs, heapBytes, logs, dropped, heard, waitedMs, wallMs } = reply;
+  finish(reply: CallReply, nowMs: number): void {
+    const { outcome, logs, waitedMs, wallMs } = reply;
+    if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with an invalid failure");
     // What it wrote last may have waited on its machine.
     if (this.job.stream) this.log(0, readLines(logs));
     this.attempts = this.#before + reply.attempts;
     // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
     this.correctStart(waitedMs, nowMs - wallMs);
-    this.settle(outcome, { cpuMs, heapBytes, logs, dropped, heard }, nowMs);
+    this.settle(outcome, reply, nowMs);
   }
 }

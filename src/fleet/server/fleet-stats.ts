@@ -1,7 +1,10 @@
 import type { MachineInfo } from "../wire/messages.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
-import type { FleetStats, SeenMachine } from "../../executor/fleet-state.ts";
+import type { FleetStats, SeenMachine, MachineState } from "../../executor/fleet-state.ts";
 import type { MachineDirectory } from "./machine-directory.ts";
+import { describeForeign } from "../wire/members.ts";
+import { describeLoss } from "../../store/redis/reply.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
 
 /** Machines that are told one by one, and versions of the protocol of each. */
 const SEEN_MAX = 100;
@@ -66,4 +69,25 @@ export function sumUpMachines(
           reason: `${machines.length - sandboxed} of ${machines.length} worker machines have none`,
         } as const);
   return { isolates, starts, heapBytes, rssBytes, quarantined: [...quarantined], sandbox };
+}
+
+const WORDS: Readonly<Record<MachineState, string>> = {
+  ready: "ready",
+  draining: "draining",
+  unready: "without a running executor process",
+  "other protocol": "of another version",
+};
+
+export const NO_MACHINE = "there is no worker machine: start one with glovebox worker";
+
+/** Why no machine takes a server's calls, and what to do, in words for an operator; `null` where one does. */
+export function problemOf(redis: RedisConnection, roll: MachineDirectory): string | null {
+  const loss = describeLoss(redis);
+  if (loss !== null) return loss;
+  if (roll.serving.length > 0) return null;
+  if (roll.misfit !== null) return roll.misfit;
+  const states = [...roll.all.values()].map((machine) => roll.stateOf(machine));
+  if (states.length === 0) return roll.foreign > 0 ? describeForeign(roll.foreign, "machine") : NO_MACHINE;
+  const counts = Map.groupBy(states, (state) => state);
+  return `no worker machine takes calls: ${[...counts].map(([state, { length }]) => `${length} ${WORDS[state]}`).join(", ")}`;
 }

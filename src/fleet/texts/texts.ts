@@ -2,9 +2,9 @@ import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 import { identify, isTextRef, pack, storedBytesMax, type TextRef, type TextSeal, unpack } from "./packing.ts";
-import { RedisTexts } from "./redis-texts.ts";
-import { TextFailure } from "./text-failure.ts";
-import type { TextPlace } from "./text-place.ts";
+import { type TextStore, TextFailure, oversized } from "./text-store.ts";
+import { inTime } from "../../base/deadline.ts";
+import { replyOf, wordsOfLoss, wordsOfReply } from "../../store/redis/reply.ts";
 
 export type { TextRef, TextSeal };
 
@@ -15,7 +15,7 @@ export interface TextsOptions {
   readonly keys: FleetKeys;
   readonly seal: TextSeal;
   /** Where texts are that are too large for Redis: see `openTextStore`. Default: nowhere. */
-  readonly store?: TextPlace | undefined;
+  readonly store?: TextStore | undefined;
   /** Longest wait for Redis. Default 10,000. */
   readonly waitMs?: number | undefined;
   /** For how long a text stays in Redis when nobody publishes it again. Default one hour. */
@@ -33,12 +33,12 @@ export interface TextReaderOptions extends TextsOptions {
 }
 
 /** What a publisher knows of a text: that it is there, or that a machine could not use what is there. */
-type Known =
+type PublishedState =
   | { readonly kind: "published"; readonly ref: TextRef; readonly freshUntilMs: number; readonly untilMs: number }
   | { readonly kind: "missing" | "damaged" };
 
 /** A text in a machine's memory, and how much of that it takes. */
-interface Kept {
+interface CachedText {
   readonly text: string;
   readonly bytes: number;
 }
@@ -53,14 +53,14 @@ const CACHE_DEFAULT_BYTES = 256 * MIB;
 const ENTRIES_MAX = 4_096;
 
 /** The places of a fleet's texts, and under which key each is in them. */
-class Places {
-  readonly #redis: TextPlace;
-  readonly #store: TextPlace | undefined;
+class TextStores {
+  readonly #redis: TextStore;
+  readonly #store: TextStore | undefined;
   readonly #keys: FleetKeys;
 
   constructor(options: TextsOptions) {
     const { connection, keys, store, waitMs = WAIT_DEFAULT_MS, ttlMs = TTL_DEFAULT_MS } = options;
-    this.#redis = new RedisTexts(connection, { waitMs, ttlMs });
+    this.#redis = new RedisTextStore(connection, { waitMs, ttlMs });
     this.#store = store;
     this.#keys = keys;
   }
@@ -69,7 +69,7 @@ class Places {
     return this.#keys.of("text", hash);
   }
 
-  of(place: TextRef["place"]): TextPlace | undefined {
+  of(place: TextRef["place"]): TextStore | undefined {
     switch (place) {
       case "redis":
         return this.#redis;
@@ -81,17 +81,17 @@ class Places {
 
 /** The server's side: puts tools' code where machines find it, each text once. */
 export class TextPublisher {
-  readonly #places: Places;
+  readonly #places: TextStores;
   readonly #seal: TextSeal;
   readonly #ttlMs: number;
   readonly #codeMaxBytes: number;
   /** By the text itself, so that a text of many megabytes is not digested for each call. */
   readonly #identities = new BoundedCache<Identity>(ENTRIES_MAX, CACHE_DEFAULT_BYTES, ({ bytes }) => bytes);
-  readonly #known = new BoundedCache<Known>(ENTRIES_MAX);
+  readonly #known = new BoundedCache<PublishedState>(ENTRIES_MAX);
   readonly #publishing = new Map<string, Promise<TextRef>>();
 
   constructor(options: TextPublisherOptions) {
-    this.#places = new Places(options);
+    this.#places = new TextStores(options);
     this.#seal = options.seal;
     this.#ttlMs = options.ttlMs ?? TTL_DEFAULT_MS;
     this.#codeMaxBytes = options.codeMaxBytes ?? CODE_MAX_DEFAULT_BYTES;
@@ -163,14 +163,14 @@ export class TextPublisher {
 
 /** A machine's side: fetches tools' code, each text once while there is room for it, and believes none before its digest. */
 export class TextReader {
-  readonly #places: Places;
+  readonly #places: TextStores;
   readonly #seal: TextSeal;
-  readonly #texts: BoundedCache<Kept>;
+  readonly #texts: BoundedCache<CachedText>;
   readonly #cacheBytes: number;
   readonly #fetching = new Map<string, Promise<string>>();
 
   constructor(options: TextReaderOptions) {
-    this.#places = new Places(options);
+    this.#places = new TextStores(options);
     this.#seal = options.seal;
     this.#cacheBytes = options.cacheBytes ?? CACHE_DEFAULT_BYTES;
     this.#texts = new BoundedCache(ENTRIES_MAX, this.#cacheBytes, ({ bytes }) => bytes);
@@ -188,7 +188,7 @@ export class TextReader {
   }
 
   async #read(ref: TextRef): Promise<string> {
-    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call names its tool's code by what is no reference");
+    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call has an invalid reference to its tool's code");
     const place = this.#places.of(ref.place);
     if (place === undefined)
       throw new TextFailure(
@@ -197,7 +197,7 @@ export class TextReader {
       );
     const key = this.#places.keyOf(ref);
     const stored = await place.get(key, storedBytesMax(ref));
-    if (stored === null) throw new TextFailure("missing", "the tool's code is not where its server put it");
+    if (stored === null) throw new TextFailure("missing", "the tool's code is missing in the store");
     const text = await unpack(stored, this.#seal, key, ref);
     const bytes = weigh(text, ref);
     // All others would go before it does.
@@ -216,4 +216,56 @@ function tooLargeWords(bytes: number, codeMaxBytes: number): string {
     `the tool's code takes ${bytes} bytes, and Redis is given no more than ${codeMaxBytes}: ` +
     "raise executor.codeMaxBytes, or name a folder or a bucket in executor.store"
   );
+}
+
+export interface RedisTextStoreOptions {
+  /** For how long a text stays when nobody publishes it again. */
+  readonly ttlMs: number;
+  /** Longest wait for Redis. */
+  readonly waitMs: number;
+}
+
+/** Texts in Redis itself: where all of them are that are not too large for it. */
+export class RedisTextStore implements TextStore {
+  readonly #connection: RedisConnection;
+  readonly #ttlMs: number;
+  readonly #waitMs: number;
+
+  constructor(connection: RedisConnection, { ttlMs, waitMs }: RedisTextStoreOptions) {
+    this.#connection = connection;
+    this.#ttlMs = ttlMs;
+    this.#waitMs = waitMs;
+  }
+
+  async keep(key: string): Promise<boolean> {
+    return (await this.#ask((client) => client.pexpire(key, this.#ttlMs))) === 1;
+  }
+
+  async put(key: string, stored: string): Promise<void> {
+    await this.#ask((client) => client.set(key, stored, "PX", this.#ttlMs));
+  }
+
+  async get(key: string, bytesMax: number): Promise<string | null> {
+    // Whatever lies there, no more than this is sent: one byte beyond what there may be shows that it is more.
+    const stored = await this.#ask((client) => client.getrangeBuffer(key, 0, bytesMax));
+    if (stored.length > bytesMax) throw oversized();
+    return stored.length === 0 ? null : stored.toString();
+  }
+
+  async #ask<Answer>(ask: (client: RedisConnection["client"]) => Promise<Answer>): Promise<Answer> {
+    // What is sent while there is no connection waits in memory for the next one, and a text may be large.
+    if (!(await this.#connection.ready(this.#waitMs))) throw unreachable(wordsOfLoss(this.#connection.failure));
+    try {
+      const late = () => unreachable("does not answer in time");
+      return await inTime(this.#waitMs, ask(this.#connection.client), late);
+    } catch (error) {
+      if (error instanceof TextFailure) throw error;
+      const reply = replyOf(error);
+      throw unreachable(reply === undefined ? wordsOfLoss(this.#connection.failure) : wordsOfReply(reply));
+    }
+  }
+}
+
+function unreachable(words: string): TextFailure {
+  return new TextFailure("unreachable", `Redis ${words}`);
 }

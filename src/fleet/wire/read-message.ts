@@ -1,4 +1,5 @@
-import { isErrorCode } from "../../base/errors.ts";
+import { type Failure, isErrorCode } from "../../base/errors.ts";
+import type { CallReply } from "../../executor/executor.ts";
 import { isObject } from "../../base/json.ts";
 import type { CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
@@ -17,7 +18,7 @@ import {
   isTime,
   readText,
 } from "./fields.ts";
-import type { FleetReply, Envelope, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
+import type { Envelope, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
 import { isTextRef } from "../texts/packing.ts";
 
 /*
@@ -25,49 +26,49 @@ import { isTextRef } from "../texts/packing.ts";
  * peer of another version or that is broken, must not be able to end a process. Checked by hand, because each call crosses here twice.
  */
 
-/** A letter; its messages are read one by one. Throws a `ProtocolError`. */
+/** An envelope; its messages are read one by one. Throws a `ProtocolError`. */
 export function readEnvelope(text: string, protocols: readonly number[]): Envelope<unknown> {
-  const letter = readText(text, "a letter");
-  if (!isObject(letter)) throw new ProtocolError("a letter that is none");
-  const { v, from, seq, messages } = letter;
+  const envelope = readText(text, "an envelope");
+  if (!isObject(envelope)) throw new ProtocolError("an invalid envelope");
+  const { v, from, seq, messages } = envelope;
   if (!isCount(v) || !protocols.includes(v)) {
-    throw new ProtocolError(`a letter of protocol ${briefly(v)}, and this one understands ${protocols.join(", ")}`);
+    throw new ProtocolError(`an envelope of protocol ${briefly(v)}; this member understands ${protocols.join(", ")}`);
   }
-  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("a letter that is none");
+  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("an invalid envelope");
   return { v, from, seq, messages };
 }
 
 /** What a machine says. Throws a `ProtocolError`. */
 export function readMachineMessage(message: unknown): MachineMessage {
   if (isObject(message) && isMachineMessage(message)) return message;
-  throw new ProtocolError("a message of a machine that is none");
+  throw new ProtocolError("an invalid message of a worker machine");
 }
 
 /** What a server says. Throws a `ProtocolError`. */
 export function readServerMessage(message: unknown): ServerMessage {
   if (isObject(message) && isServerMessage(message)) return message;
-  throw new ProtocolError("a message of a server that is none");
+  throw new ProtocolError("an invalid message of a server");
 }
 
 /** The response to a capability call, or what ends the call. Throws a `ProtocolError`. */
 export function readAnswer(text: string): CapabilityResponse | Diverged {
   const answer = readText(text, "an answer");
   if (isObject(answer) && isAnswer(answer)) return answer;
-  throw new ProtocolError("an answer that is none");
+  throw new ProtocolError("an invalid capability response");
 }
 
 /** A resumption's plan. Throws a `ProtocolError`. */
 export function readPlan(text: string): ReplayPlan {
   const plan = text === "" ? [] : readText(text, "a plan");
   if (Array.isArray(plan) && plan.every(isPlannedResponse)) return plan;
-  throw new ProtocolError("a plan that is none");
+  throw new ProtocolError("an invalid replay plan");
 }
 
 /** The lines of a reply's `logs`, each as `log` carries it. Throws a `ProtocolError`. */
 export function readLines(logs: string): readonly string[] {
   const lines = logs === "" ? [] : readText(logs, "a log");
   if (Array.isArray(lines) && lines.every(isLogLine)) return lines.map((line) => JSON.stringify(line));
-  throw new ProtocolError("a log that is none");
+  throw new ProtocolError("an invalid log");
 }
 
 function isMachineMessage(message: Fields): message is Fields & MachineMessage {
@@ -80,7 +81,7 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   switch (message["kind"]) {
     case "ask": {
       const { job, step, attempt, nowMs, heard, capability, method, args } = message;
-      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && (heard === undefined || isCount(heard));
+      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && isOptional(heard, isCount);
       return isShort(job) && isPlaced && isText(capability) && isText(method) && isText(args);
     }
     case "log": {
@@ -95,18 +96,23 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     case "restart":
       return isCount(message["attempts"]);
     case "done":
-      return isObject(message["reply"]) && isReply(message["reply"]);
+      return isObject(message["reply"]) && isReply(message["reply"]) && isOptional(message["refusedForMs"], isTime);
     default:
       return false;
   }
 }
 
-function isReply(reply: Fields): reply is Fields & FleetReply {
-  const { ok, payload, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard, refusedForMs } = reply;
+/** A failure that is none still ends its call: `isFailure` says so later. */
+function isReply(reply: Fields): reply is Fields & CallReply {
+  const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard } = reply;
   const isUsed = isTime(cpuMs) && isTime(waitedMs) && isTime(wallMs) && isTime(heapBytes);
-  const isCounted = isCount(attempts) && isCount(dropped) && (heard === undefined || isCount(heard));
-  const isSaid = typeof ok === "boolean" && isText(payload) && isText(logs);
-  return isUsed && isCounted && isSaid && (refusedForMs === undefined || isTime(refusedForMs));
+  const isCounted = isCount(attempts) && isCount(dropped) && isOptional(heard, isCount);
+  if (!isUsed || !isCounted || !isText(logs) || !isObject(outcome)) return false;
+  return outcome["ok"] === true ? isText(outcome["json"]) : outcome["ok"] === false && isObject(outcome["failure"]);
+}
+
+function isOptional(value: unknown, is: (value: unknown) => boolean): boolean {
+  return value === undefined || is(value);
 }
 
 function isServerMessage(message: Fields): message is Fields & ServerMessage {
@@ -154,7 +160,8 @@ function isAnswer(answer: Fields): answer is Fields & (CapabilityResponse | Dive
   }
 }
 
-function isFailure({ code, message, type, stack }: Fields): boolean {
+/** Whether a call may fail with this. */
+export function isFailure({ code, message, type, stack }: Partial<Record<keyof Failure, unknown>>): boolean {
   const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
   return isErrorCode(code) && isText(message) && isNamed;
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { compileSchema } from "../../base/schema/schema.ts";
+import { compileSchema, type Validator } from "../../base/schema/schema.ts";
 import { describeViolations, unseen, type Violation } from "../../base/schema/violation.ts";
 import type { Caller } from "./caller.ts";
 import { type KeyGrant, type KeyOptions, KEYS_SCHEMA, type KeySource } from "./key-options.ts";
@@ -71,12 +71,15 @@ export class Keys {
   }
 }
 
+let compiled: Validator | undefined;
+
 function readKeys(
   options: readonly KeyOptions[],
   environment: NodeJS.ProcessEnv,
   former: readonly Known[],
 ): readonly Known[] {
-  const violations = compileSchema({ properties: { keys: KEYS_SCHEMA } }, "inputSchema").check({ keys: options });
+  compiled ??= compileSchema({ properties: { keys: KEYS_SCHEMA } }, "inputSchema");
+  const violations = compiled.check({ keys: options });
   if (violations.length > 0) throw new TypeError(describeViolations(violations.map(describeKeyViolation)));
   const keys = options.map((option, at) => {
     const before =

@@ -2,8 +2,9 @@ import { Command } from "commander";
 import type { Configuration, Source } from "../config/configuration.ts";
 import type { EffectiveValue } from "../config/effective.ts";
 import { SETTINGS } from "../config/names.ts";
+import { EXIT } from "./exit.ts";
 import { readSettings } from "./open-engine.ts";
-import { print, printJson } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
 
 interface Options {
   readonly config?: string;
@@ -12,20 +13,20 @@ interface Options {
 
 /** `glovebox config`: what the configuration comes to, and whose word each value is. */
 export function configCommand(): Command {
-  const command = new Command("config").description("show, or check, the configuration that commands use here");
+  const command = new Command("config").description("show or check the configuration that commands use in this folder");
   const add = (name: string, description: string) => command.command(name).description(description);
-  withFile(add("print", "show every value that is in force, and where it comes from"))
-    .option("--json", "as JSON")
+  withFile(add("print", "print every effective value and its source"))
+    .option("--json", "print JSON")
     .action(printSettings);
-  withFile(add("check", "say whether the configuration can be used")).action(check);
-  add("names", "list every setting, and its variable in the environment").action(printNames);
+  withFile(add("check", "check the configuration and report every mistake")).action(check);
+  add("names", "list every setting and its environment variable").action(printNames);
   return command;
 }
 
 function withFile(command: Command): Command {
   return command.option(
     "--config <file>",
-    "configuration (default: glovebox.config.yaml or .json, where there is one)",
+    "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
   );
 }
 
@@ -39,14 +40,21 @@ async function printSettings({ config, json }: Options): Promise<void> {
   }
 }
 
+/** Every mistake, one line each, in the form of compilers: editors and CI find the places. */
 async function check({ config }: Options): Promise<void> {
-  const settings = await readSettings(config);
-  await checked(settings);
-  print(
-    settings.file === undefined
-      ? "there is no configuration here, and none is needed"
-      : "the configuration can be used",
-  );
+  const { findMistakes } = await import("./config-findings.ts");
+  const { file, findings } = await findMistakes(config, process.env);
+  if (findings.length === 0) {
+    return print(file === undefined ? "no configuration file here, and none is needed" : "the configuration is valid");
+  }
+  const widths = [findings.map(({ place }) => place.length), findings.map(({ rule }) => rule.length)];
+  const [placeWidth = 0, ruleWidth = 0] = widths.map((lengths) => Math.max(...lengths));
+  for (const { place, rule, message } of findings) {
+    const start = placeWidth === 0 ? "" : `${place.padEnd(placeWidth)} `;
+    say(`${start}error  ${rule.padEnd(ruleWidth)}  ${message}`);
+  }
+  say(`${findings.length} ${findings.length === 1 ? "error" : "errors"}`);
+  process.exitCode = EXIT.USAGE;
 }
 
 function printNames(): void {

@@ -65,7 +65,7 @@ export async function checkOptions(config: Config): Promise<void> {
 /** What a configuration says of the engine. */
 export function engineOptions(config: Config): EngineOptions {
   const { host: _host, port: _port, reusePort: _reusePort, bodyBytes: _bodyBytes, assets: _assets, ...rest } = config;
-  const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, ...others } = rest;
+  const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, admin: _admin, ...others } = rest;
   const { drainMs: _drainMs, drainDelayMs: _drainDelayMs, logLevel: _logLevel, machine: _machine, ...options } = others;
   return options;
 }
@@ -75,7 +75,7 @@ export function withSamples(options: EngineOptions): EngineOptions {
   if (options.tools !== undefined) return options;
   const samples = sampleTools();
   if (samples === undefined) {
-    throw new CliError(EXIT.USAGE, "there are no sample tools here: name a folder of tools with --tools DIR");
+    throw new CliError(EXIT.USAGE, "no sample tools are installed: name a folder of tools with --tools DIR");
   }
   const rules = [...samplePolicy.rules, ...(options.policy?.rules ?? [])];
   return { ...options, tools: [samples], capabilities: sampleCapabilities, policy: { rules } };

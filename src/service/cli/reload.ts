@@ -31,6 +31,7 @@ const OF_SERVER = [
   "hosts",
   "publicUrl",
   "origins",
+  "admin",
   "idempotency",
 ] as const;
 

@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { isObject } from "../../base/json.ts";
 import type { Position, YamlText } from "../../base/yaml-text.ts";
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { CONFIG_SCHEMA, HIDDEN, URLS } from "./schema.ts";
 
 /** The names under which a configuration is looked for, in this order. */
@@ -58,11 +58,14 @@ export async function readConfigFile(file: string): Promise<ConfigFile> {
     return { shown, folder, value: read.value ?? {}, positionOf: read.positionOf, pointOut };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    const { message, position } = error;
-    // What the parser could not read may be anything, secrets as well: of it only the place is told.
-    if (position === undefined) throw new ConfigError(`${shown}: ${message}`);
-    const [problem] = message.split(/: |\\/);
-    throw new ConfigError(`${shown}:${position.line}:${position.column}: ${problem}`);
+    // What the parser could not read may be anything, secrets as well: only its place is shown.
+    const findings = error.problems.map(({ message, position }): ConfigFinding => {
+      const place = position === undefined ? shown : `${shown}:${position.line}:${position.column}`;
+      const [problem = message] = position === undefined ? [message] : message.split(/: |\\/);
+      return { rule: "config/syntax", place, message: problem };
+    });
+    const [first] = findings;
+    throw new ConfigError(`${first?.place ?? shown}: ${first?.message ?? "it is not YAML"}`, findings);
   }
 }
 

@@ -1,14 +1,15 @@
+import { type Config, CONFIG_SCHEMA, type Part, PATHS } from "./schema.ts";
 import path from "node:path";
 import { describeKeyViolation } from "../access/keys.ts";
 import { hideKeys } from "../access/secret.ts";
 import { isObject } from "../../base/json.ts";
+import type { Position } from "../../base/yaml-text.ts";
 import { isUrl } from "../../tool/package/location.ts";
-import { compileSchema } from "../../base/schema/schema.ts";
+import { compileSchema, type Validator } from "../../base/schema/schema.ts";
 import { describeViolations, unseen, type Violation } from "../../base/schema/violation.ts";
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { nearest } from "./names.ts";
-import { type Config, CONFIG_SCHEMA, type Part, PATHS } from "./schema.ts";
 
 /** Where a value comes from. */
 export type Source =
@@ -32,24 +33,51 @@ export interface Configuration {
   readonly sourceOf: (path: readonly string[]) => Source;
 }
 
+/** Compiling the configuration's schema takes a tenth of a second, and each reload reads a configuration. */
+let compiled: Validator | undefined;
+
 /**
  * Reads a file, where there is one, lays over it what goes before it, the last one last, and checks the whole. Paths in the
- * file are meant from where it lies. Rejects with a `ConfigError`.
+ * file are relative to its folder. Rejects with a `ConfigError`.
  */
 export async function readConfiguration(
   file: string | undefined,
   overrides: readonly Override[] = [],
 ): Promise<Configuration> {
+  const { configuration, error } = await readLeniently(file, overrides);
+  if (error !== null) throw error;
+  return configuration;
+}
+
+/**
+ * The same, but where values are wrong it gives the error, and the configuration without the settings that are wrong.
+ * Rejects with a `ConfigError` where the file cannot be read at all.
+ */
+export async function readLeniently(
+  file: string | undefined,
+  overrides: readonly Override[] = [],
+): Promise<{ readonly configuration: Configuration; readonly error: ConfigError | null }> {
   const read = file === undefined ? null : await readConfigFile(file);
   const own = read === null ? {} : withPaths(read.value, read.folder);
   const said = isObject(own) ? overrides : [];
   const whole = said.reduce((value, over) => named(lay(value, over.path, over.value)), named(own));
   const origin = new Origin(read, overrides);
-  const violations = compileSchema(CONFIG_SCHEMA, "inputSchema").check(whole);
+  compiled ??= compileSchema(CONFIG_SCHEMA, "inputSchema");
+  const violations = compiled.check(whole);
   const [first] = violations;
-  if (first !== undefined)
-    throw new ConfigError(hideKeys(origin.pointOut(first, describeViolations(violations.map(discreet).map(helpful)))));
-  return { values: whole as Config, file, sourceOf: (at) => origin.of(at) };
+  const shown = violations.map(discreet).map(helpful);
+  const sourceOf = (at: readonly string[]): Source => origin.of(at);
+  if (first === undefined) return { configuration: { values: whole as Config, file, sourceOf }, error: null };
+  const findings = violations.map((violation, at): ConfigFinding => {
+    const rule = violation.keyword === "additionalProperties" ? "config/unknown-key" : "config/value";
+    return { rule, place: origin.placeOf(violation), message: hideKeys(shown[at]?.message ?? "") };
+  });
+  const wrong = new Set(violations.map(({ pointer }) => unescape(pointer.split("/")[1] ?? "")));
+  const kept = isObject(whole) && !wrong.has("") ? Object.entries(whole).filter(([name]) => !wrong.has(name)) : [];
+  return {
+    configuration: { values: Object.fromEntries(kept), file, sourceOf },
+    error: new ConfigError(hideKeys(origin.pointOut(first, describeViolations(shown))), findings),
+  };
 }
 
 /** An executor may be said by its kind alone. */
@@ -82,14 +110,32 @@ class Origin {
     return { kind: "file", file: this.#file.shown, ...this.#file.positionOf(at) };
   }
 
-  /** Says where a value stands that is not right. */
-  pointOut({ pointer, keyword }: Violation, problem: string): string {
-    const at = pointer.split("/").slice(1).map(unescape);
-    // What is missing was left out by whoever said what is around it.
-    const override = this.#overrides.findLast(({ path: over }) => isWithin(at, over) || isWithin(over, at));
-    if (override !== undefined) return `${override.source.name}: ${problem}`;
-    if (this.#file === null) return problem;
-    return this.#file.pointOut(this.#file.positionOf(at, NAMED.has(keyword) ? "key" : "value"), problem);
+  /** The problem with a value, after its place. */
+  pointOut(violation: Violation, problem: string): string {
+    if (this.#file !== null && this.#overrideOf(violation) === undefined) {
+      return this.#file.pointOut(this.#positionOf(this.#file, violation), problem);
+    }
+    const place = this.placeOf(violation);
+    return place === "" ? problem : `${place}: ${problem}`;
+  }
+
+  /** The place of a wrong value: a position in the file, or the name of a variable or a flag. */
+  placeOf(violation: Violation): string {
+    const override = this.#overrideOf(violation);
+    if (override !== undefined) return override.source.name;
+    if (this.#file === null) return "";
+    const { line, column } = this.#positionOf(this.#file, violation);
+    return `${this.#file.shown}:${line}:${column}`;
+  }
+
+  #overrideOf({ pointer }: Violation): Override | undefined {
+    const at = pathOf(pointer);
+    // A value is missing where the value around it comes from.
+    return this.#overrides.findLast(({ path: over }) => isWithin(at, over) || isWithin(over, at));
+  }
+
+  #positionOf(file: ConfigFile, { pointer, keyword }: Violation): Position {
+    return file.positionOf(pathOf(pointer), NAMED.has(keyword) ? "key" : "value");
   }
 }
 
@@ -105,6 +151,10 @@ function has(value: unknown, [name, ...rest]: readonly string[]): boolean {
   return (
     typeof value === "object" && value !== null && Object.hasOwn(value, name) && has(Reflect.get(value, name), rest)
   );
+}
+
+function pathOf(pointer: string): readonly string[] {
+  return pointer.split("/").slice(1).map(unescape);
 }
 
 /** A key of a JSON pointer as it was. */

@@ -1,4 +1,4 @@
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import type { Override } from "./configuration.ts";
 import { HIDDEN, URLS } from "./schema.ts";
 import { nearest, readText, type Setting, settingAt, SETTINGS } from "./names.ts";
@@ -14,23 +14,29 @@ const SERVICE_LINK = /^GLOVEBOX_(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)
 /** What the environment says. Throws a `ConfigError` where a name is none of ours, and where a value cannot be read. */
 export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Override[] {
   const known = new Map(VARIABLES.map((setting) => [setting.variable, setting]));
+  const findings: ConfigFinding[] = [];
   for (const [name, text = ""] of Object.entries(environment)) {
     if (!name.startsWith("GLOVEBOX_") || isServiceLink(name, text)) continue;
     if (known.has(name) || OTHERS.includes(name)) continue;
     const meant = nearest(name, [...known.keys(), ...OTHERS]);
     const hint = meant === undefined ? "see glovebox config names" : `is ${meant} meant?`;
-    throw new ConfigError(`${name.slice(0, 100)}: there is no such setting; ${hint}`);
+    const message = `there is no such setting; ${hint}`;
+    findings.push({ rule: "config/unknown-key", place: name.slice(0, 100), message });
   }
-  return VARIABLES.flatMap(({ path, variable, part }): Override[] => {
+  const overrides = VARIABLES.flatMap(({ path, variable, part }): Override[] => {
     const text = environment[variable];
     // What starts services often has no way to leave a variable out.
     if (text === undefined || text === "" || isServiceLink(variable, text)) return [];
     try {
       return [{ path, value: readText(text, part), source: { kind: "variable", name: variable } }];
     } catch {
-      throw new ConfigError(`${variable}: it is not JSON`);
+      findings.push({ rule: "config/syntax", place: variable, message: "it is not JSON" });
+      return [];
     }
   });
+  const [first] = findings;
+  if (first !== undefined) throw new ConfigError(`${first.place}: ${first.message}`, findings);
+  return overrides;
 }
 
 /** Variables of which no tool shall hear, whatever it may see of the environment: what they say is, or has in it, never shown. */

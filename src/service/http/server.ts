@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
@@ -30,6 +31,11 @@ export interface ServerOptions extends SiteOptions {
    * that does. Default false.
    */
   readonly allowAnybody?: boolean;
+  /**
+   * `open`: where there are no keys, anybody on this machine may register and remove tools. Only on a loopback address.
+   * Default: registering and removing needs a key with the role `admin`.
+   */
+  readonly admin?: "open";
   /** Default 8080; 0 for any that is free. */
   readonly port?: number;
   /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
@@ -109,7 +115,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
     await listen(app.server, options);
     // Where the socket was handed over, only it knows.
     const bound = app.server.address();
-    if (access.keys.size === 0 && typeof bound === "object" && bound !== null) requireLoopback(bound.address, options);
+    if (typeof bound === "object" && bound !== null) requireLoopback(bound.address, access.keys.size > 0, options);
   } catch (error) {
     assets?.[Symbol.dispose]();
     await app.close();
@@ -158,19 +164,26 @@ async function listen(server: HttpServer, { host, port = PORT_DEFAULT, fd, reuse
 function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
   const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
   const hasKeys = keys.size > 0;
-  if (!hasKeys) requireLoopback(host, options);
+  if (options.fd === undefined) requireLoopback(host, hasKeys, options);
   const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
   const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
     host,
     hasKeys,
   });
-  return { engine, gate: new ScopedEngine(engine, keys), keys, sites };
+  const isAdminOpen = options.admin === "open";
+  return { engine, gate: new ScopedEngine(engine, keys), keys, isAdminOpen, sites };
 }
 
-function requireLoopback(host: string, { allowAnybody = false }: ServerOptions): void {
-  if (allowAnybody || isLoopback(host)) return;
+function requireLoopback(host: string, hasKeys: boolean, { admin, allowAnybody = false }: ServerOptions): void {
+  if (isLoopback(host)) return;
+  if (admin === "open") {
+    throw new TypeError(
+      `admin is "open", which needs a loopback address, and ${host} is not one: listen on 127.0.0.1, or remove admin`,
+    );
+  }
+  if (hasKeys || allowAnybody) return;
   throw new TypeError(
-    `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
+    `without keys the server listens on loopback addresses only, and ${host} is not one: configure keys (glovebox keys new)`,
   );
 }
 

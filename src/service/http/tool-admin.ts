@@ -25,10 +25,11 @@ interface Refused {
   readonly details?: unknown;
 }
 
-const NOT_AMONG = "the tool is not among those that the key may use";
+const ADMIN = { role: "admin", needsKey: true } as const;
+const NOT_AMONG = "the key has no access to the tool";
 const UNDER_WAY: Refused = {
   status: 409,
-  message: "another registration of this tool is under way; try again when it has ended",
+  message: "another registration of this tool is in progress; try again when it has ended",
 };
 
 let definitions: Validator | undefined;
@@ -37,7 +38,7 @@ let definitions: Validator | undefined;
 export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): void {
   const underWay = new Set<string>();
 
-  app.put<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: PUT_TOOL } }, async (request, reply) => {
+  app.put<ToolRoute>("/v1/tools/:name", { config: { ...ADMIN, api: PUT_TOOL } }, async (request, reply) => {
     const { name } = request.params;
     if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
     const definition = readDefinition(request.body, name);
@@ -51,7 +52,7 @@ export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): v
     return sendJson(reply.header("etag", etagOf(registered)), before === undefined ? 201 : 200, registered);
   });
 
-  app.delete<ToolRoute>("/v1/tools/:name", { config: { role: "admin", api: DELETE_TOOL } }, async (request, reply) => {
+  app.delete<ToolRoute>("/v1/tools/:name", { config: { ...ADMIN, api: DELETE_TOOL } }, async (request, reply) => {
     const { name } = request.params;
     if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
     const obstacle = findObstacle(request, engine.get(name));
@@ -90,7 +91,7 @@ function readDefinition(body: unknown, name: string): ToolDefinition | Refused {
   definitions ??= compileSchema(SCHEMAS.ToolDefinition, "inputSchema");
   const violations = definitions.check(body);
   if (violations.length > 0) return { message: describeViolations(violations), details: { violations } };
-  if (body["name"] !== name) return { message: "the name in the body is not the one in the address" };
+  if (body["name"] !== name) return { message: "the name in the body differs from the name in the URL" };
   // The schema is what the type says.
   return body as unknown as ToolDefinition;
 }
@@ -100,10 +101,10 @@ function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): 
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
   const etag = info === undefined ? null : etagOf(info);
   if (ifMatch !== undefined && (etag === null || !namesEtag(ifMatch, etag))) {
-    return { status: 412, message: "the tool is not, or no longer, the one that If-Match names" };
+    return { status: 412, message: "the tool's ETag does not match If-Match" };
   }
   if (ifNoneMatch !== undefined && etag !== null && namesEtag(ifNoneMatch, etag)) {
-    return { status: 412, message: "there is such a tool already, and If-None-Match asks for none" };
+    return { status: 412, message: "the tool exists already, and If-None-Match requires that it does not" };
   }
   return null;
 }

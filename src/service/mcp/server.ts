@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 import type { Server } from "@modelcontextprotocol/server";
 import type { ToolRunner } from "../../tool/contracts/index.ts";
 import { createToolServer, type McpServerOptions } from "./tool-server.ts";

@@ -1,3 +1,4 @@
+import "../../base/check-node.ts";
 import { aiSdk } from "./ai-sdk.ts";
 import { anthropic } from "./anthropic.ts";
 import type { Contract, ContractName } from "./contract.ts";

@@ -29,8 +29,8 @@ const NO_HOST: FleetDispatcherHost = {
   dispatch: nothing,
   release: nothing,
   withdraw: nothing,
-  notePace: nothing,
-  noteRefusal: nothing,
+  recordTurnTime: nothing,
+  recordRefusal: nothing,
 };
 
 /** A call whose machine has been missed. */
@@ -120,7 +120,8 @@ function streamed() {
 }
 
 const [A, B, C] = ["a", "b", "c"].map((text) => JSON.stringify(["log", text])) as [string, string, string];
-const REPLY = { payload: "1", cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 1, dropped: 0, ok: true };
+const OUTCOME = { ok: true, json: "1" } as const;
+const REPLY = { outcome: OUTCOME, cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 1, dropped: 0 };
 
 test("each line of a call is told once and in its order, also those that come only with its end, or once more", () => {
   const { dispatcher, told } = streamed();

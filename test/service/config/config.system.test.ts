@@ -192,7 +192,7 @@ describe("glovebox config", () => {
   });
 
   test("checks more than the form: what the engine says of the policy as well", async () => {
-    expect(await glovebox(["config", "check"])).toMatchObject({ code: 0, stdout: "the configuration can be used\n" });
+    expect(await glovebox(["config", "check"])).toMatchObject({ code: 0, stdout: "the configuration is valid\n" });
     const file = join(folder, "unreadable.yaml");
     writeFileSync(file, "policy: { rules: [{ allow: { env: 5 } }] }");
     const { code, stderr } = await glovebox(["config", "check", "--config", file]);
@@ -203,7 +203,50 @@ describe("glovebox config", () => {
     const file = join(folder, "keyless.yaml");
     writeFileSync(file, "keys:\n  - { name: a, tenant: t, env: NO_SUCH_KEY, roles: [execute] }\n");
     const { code, stderr } = await glovebox(["config", "check", "--config", file]);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: "glovebox: /keys/0/env names a variable that is not set\n" });
+    const line = "keyless.yaml:2:32 error  config/meaning  /keys/0/env names a variable that is not set";
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `${line}\n1 error\n` });
+  });
+
+  test("checks all in one go: each mistake has its line and place, and there is a count", async () => {
+    const file = join(folder, "wrong.yaml");
+    const lines = [
+      "workers: many",
+      "limts: { cpuMs: 5 }",
+      "port: 70000",
+      "host: 0.0.0.0",
+      "admin: open",
+      "keys:",
+      "  - { name: a, tenant: t, env: NO_SUCH_KEY, roles: [execute] }",
+      "  - { name: b, tenant: t, env: NO_OTHER_KEY, roles: [execute] }",
+      "kv: { url: redis://127.0.0.1, maxBytes: 5 }",
+      "policy:",
+      "  rules:",
+      "    - allow: { env: 5, fetch: { origins: 5 } }",
+      "    - allow: { tools: 5 }",
+    ];
+    writeFileSync(file, lines.join("\n"));
+    const { code, stdout, stderr } = await glovebox(["config", "check", "--config", file]);
+    const found = stderr.trimEnd().split("\n");
+    const places = found.map((line) =>
+      /^(wrong\.yaml:\d+):\d+ +error {2}(config\/[\w-]+) +\S/.exec(line)?.slice(1).join(" "),
+    );
+    expect([code, stdout, found.at(-1)]).toEqual([2, "", "11 errors"]);
+    expect(places.slice(0, -1)).toEqual([
+      "wrong.yaml:1 config/value",
+      "wrong.yaml:2 config/unknown-key",
+      "wrong.yaml:3 config/value",
+      "wrong.yaml:5 config/meaning",
+      "wrong.yaml:7 config/meaning",
+      "wrong.yaml:8 config/meaning",
+      "wrong.yaml:9 config/meaning",
+      "wrong.yaml:9 config/meaning",
+      "wrong.yaml:12 config/meaning",
+      "wrong.yaml:12 config/meaning",
+      "wrong.yaml:13 config/meaning",
+    ]);
+    writeFileSync(file, 'a: "\\q"\nb: "\\z"\n');
+    const syntax = await glovebox(["config", "check", "--config", file]);
+    expect(syntax.stderr).toMatch(/^(?:wrong\.yaml:[12]:5 error {2}config\/syntax {2}\S.*\n){2}2 errors\n$/);
   });
 
   test("names every setting's variable", async () => {
@@ -245,16 +288,16 @@ describe("glovebox explain", () => {
     expect(limits).toContainEqual({ limit: "outputBytes", value: 5_000, from: "limits" });
   });
 
-  test("ends well without a tool where nothing is asked for, or allowed, in vain", async () => {
+  test("ends well without a tool where no request is denied and no rule is unused", async () => {
     const file = join(folder, "enough.yaml");
     const allow = '{ env: ["*"], tools: ["*"] }';
     writeFileSync(join(folder, "modest.js"), REGION.replace(", bucket: true", ""));
     writeFileSync(file, `tools: [./modest.js]\npolicy: { rules: [{ allow: ${allow} }] }`);
     const { code, stdout } = await glovebox(["explain", "--config", file]);
-    expect([code, stdout]).toEqual([0, "in vain: nothing\n"]);
+    expect([code, stdout]).toEqual([0, "denied requests and unused rules: none\n"]);
   });
 
-  test("lists what the tool asks for in vain, with pointer, reason and remediation", async () => {
+  test("lists the denied requests of the tool, with pointer, reason and remediation", async () => {
     const { findings } = await explain("--tenant", "acme");
     expect(findings.map(({ pointer }) => pointer)).toEqual([
       "/capabilities/env/1",
@@ -264,7 +307,7 @@ describe("glovebox explain", () => {
     for (const { reason, remediation } of findings) expect([reason, remediation].join()).toMatch(/\w{3}.*\w{3}/);
   });
 
-  test("without a tool lists what all of them, and the policy, say in vain for whoever calls", async () => {
+  test("without a tool lists the denied requests of all tools, and the unused rules of the policy", async () => {
     const { code, stdout } = await glovebox(["explain", "--json"]);
     expect(code).toBe(1);
     const findings = JSON.parse(stdout) as ToolFinding[];

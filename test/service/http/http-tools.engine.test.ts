@@ -11,7 +11,7 @@ describe("an administrator", () => {
 
   beforeEach(async () => {
     engine = await createEngine({ workers: 1, executor: "threads" });
-    server = await createServer(engine, { port: 0, drainMs: 100 });
+    server = await createServer(engine, { port: 0, drainMs: 100, admin: "open" });
   });
 
   afterEach(() => server.close());
@@ -117,5 +117,35 @@ describe("an administrator", () => {
   test("is answered 503 once the engine is closed", async () => {
     await engine.close();
     expect(await put(ADD)).toMatchObject({ status: 503, answer: { error: { code: "engine_closed" } } });
+  });
+});
+
+describe("without keys", () => {
+  test("nobody registers or removes tools, unless administration is open", async () => {
+    const engine = await createEngine({ workers: 1, executor: "threads", tools: [ADD] });
+    await using server = await createServer(engine, { port: 0, drainMs: 100 });
+    const refusals: unknown[] = [];
+    engine.on("door:refuse", ({ code, key }) => refusals.push([code, key]));
+    const headers = { "content-type": "application/json" };
+    for (const init of [{ method: "PUT", body: JSON.stringify(ADD), headers }, { method: "DELETE" }]) {
+      const response = await conformingFetch(`${server.url}/v1/tools/add`, init);
+      const { error } = (await response.json()) as ToolResult;
+      expect([response.status, error?.code]).toEqual([403, "forbidden"]);
+      expect(error?.message).toContain('set admin to "open"');
+    }
+    expect(refusals).toEqual([
+      ["forbidden", null],
+      ["forbidden", null],
+    ]);
+    expect(engine.list().map(({ name }) => name)).toEqual(["add"]);
+    expect((await conformingFetch(`${server.url}/v1/tools/add`)).status).toBe(200);
+  });
+
+  test("administration is open on loopback addresses only", async () => {
+    await using engine = await createEngine({ workers: 1, executor: "threads" });
+    const opening = createServer(engine, { port: 0, host: "0.0.0.0", allowAnybody: true, admin: "open" });
+    await expect(opening).rejects.toThrow(
+      /^admin is "open", which needs a loopback address, and 0\.0\.0\.0 is not one/,
+    );
   });
 });

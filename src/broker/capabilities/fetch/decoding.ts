@@ -1,12 +1,6 @@
 import { Transform, type TransformCallback } from "node:stream";
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from "node:zlib";
+// All of it, because an older Node must be able to read this module: it has no export for Zstandard.
+import * as zlib from "node:zlib";
 import { FetchFailure } from "./failure.ts";
 
 /** More than anybody needs; each is a way to make much of little. */
@@ -19,11 +13,11 @@ export const ACCEPTED_CODINGS = "gzip, deflate, br, zstd";
 
 /** By the first byte of what is decoded: "deflate" is zlib's format by the standard, and bare by the habit of some servers. */
 const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<string, (first: number) => Transform>([
-  ["gzip", () => createGunzip()],
-  ["x-gzip", () => createGunzip()],
-  ["deflate", (first) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw())],
-  ["br", () => createBrotliDecompress()],
-  ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX } })],
+  ["gzip", () => zlib.createGunzip()],
+  ["x-gzip", () => zlib.createGunzip()],
+  ["deflate", (first) => ((first & 0x0f) === 8 ? zlib.createInflate() : zlib.createInflateRaw())],
+  ["br", () => zlib.createBrotliDecompress()],
+  ["zstd", () => zlib.createZstdDecompress({ params: { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX } })],
 ]);
 
 /**

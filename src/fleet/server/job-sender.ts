@@ -1,0 +1,313 @@
+import type { Queue } from "bullmq";
+import type { AdmissionResult, FleetScheduler, QueuePlace } from "../gate/fleet-scheduler.ts";
+import type { AdmissionRequest } from "../gate/caps.ts";
+import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/messages.ts";
+import type { Payloads } from "../wire/payloads.ts";
+import { TextFailure } from "../texts/text-store.ts";
+import type { Failure } from "../../base/protocol/messages.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
+import type { RedisConnection } from "../../store/redis/connection.ts";
+import { BoundedCache } from "../../base/bounded-cache.ts";
+import { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";
+import type { FleetCall } from "./fleet-call.ts";
+import { FleetJob } from "./fleet-job.ts";
+import { JobExpiry } from "./job-expiry.ts";
+import type { FleetScripts } from "./fleet-scripts.ts";
+import { dueOf, type JobTurn } from "../gate/turn.ts";
+
+/** Calls that one round takes, and rounds that are under way at once. */
+const ROUND_MAX = 1_024;
+const ROUNDS_MAX = 2;
+const TURN_TIMES_MAX = 10_000;
+const SINGLES_MAX = 4;
+const NOTHING_ADMITTED: AdmissionResult = { places: [], held: [] };
+/** A job, and what is beside it in Redis, outlives its calls by so much. */
+const MORE_MS = 60_000;
+
+export interface JobSenderOptions {
+  readonly server: string;
+  readonly protocol: number;
+  readonly entropyKey: string;
+  readonly queue: Queue<JobEnvelope>;
+  readonly scheduler: FleetScheduler;
+  readonly connection: RedisConnection;
+  readonly payloads: Payloads;
+  readonly scripts: FleetScripts;
+  /** A call cannot be brought to the fleet. */
+  readonly onFail: (call: FleetCall, failure: Failure) => void;
+  /** A job is on its way. */
+  readonly onSent: (job: FleetJob) => void;
+}
+
+/**
+ * Brings calls to the fleet. Those that come in one turn of the event loop are one round: the scheduler says in which order they go,
+ * and which have to wait for their tool or tenant, and the short ones go together.
+ */
+export class JobSender {
+  readonly #options: JobSenderOptions;
+  #waiting: FleetCall[] = [];
+  /** Calls for which the fleet had no room. */
+  #held: FleetCall[] = [];
+  readonly #turnTimes = new BoundedCache<TurnTimeEstimate>(TURN_TIMES_MAX);
+  #rounds = 0;
+  #isDue = false;
+  #jobs = 0;
+  #isClosed = false;
+  readonly #expiry: JobExpiry;
+  readonly #stopListening: () => void;
+
+  constructor(options: JobSenderOptions) {
+    this.#options = options;
+    this.#expiry = new JobExpiry(options.connection, (job) => options.queue.toKey(job));
+    // What came while there was no Redis has waited for it.
+    this.#stopListening = options.connection.onReady(() => this.#schedule());
+  }
+
+  add(call: FleetCall): void {
+    this.#waiting.push(call);
+    this.#schedule();
+  }
+
+  /** The fleet has room for some of what it had none for. */
+  tryHeld(): void {
+    if (this.#held.length === 0) return;
+    this.#waiting = [...this.#held.splice(0), ...this.#waiting];
+    this.#schedule();
+  }
+
+  /** How long calls of a tool take. */
+  turnTime({ job }: FleetCall): TurnTimeEstimate {
+    return this.#turnTimes.getOrMake(job.script.key, () => new TurnTimeEstimate());
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#expiry.close();
+    this.#stopListening();
+    this.#waiting = [];
+    this.#held = [];
+  }
+
+  #schedule(): void {
+    if (this.#isDue || this.#isClosed) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    // What is handed to the client while there is no Redis could not be taken back.
+    if (this.#rounds >= ROUNDS_MAX || !this.#options.connection.isReady) return;
+    const calls = this.#waiting.splice(0, ROUND_MAX).filter(({ isOver }) => !isOver);
+    if (this.#waiting.length > 0) this.#schedule();
+    if (calls.length === 0) return;
+    this.#rounds++;
+    try {
+      await this.#round(calls);
+    } catch (error) {
+      const why = error instanceof Error ? error.name : "it cannot be told why";
+      for (const call of calls) {
+        if (call.carrier !== null) continue;
+        this.#options.onFail(call, { code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
+      }
+    }
+    this.#rounds--;
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  async #round(calls: readonly FleetCall[]): Promise<void> {
+    const { scheduler, queue } = this.#options;
+    const byId = new Map(calls.map((call) => [`${call.run}`, call]));
+    const awaited = calls.filter(isAwaited);
+    const requests = calls.filter((call) => !isAwaited(call)).map((call) => this.#admissionRequest(call));
+    const { places, held } = requests.length === 0 ? NOTHING_ADMITTED : await scheduler.admit(requests);
+    this.#hold(held, byId);
+    // Those that have no place in the order stand before it.
+    const first = awaited.map((call) => ({
+      call,
+      turn: { tag: 0, level: 0 },
+      priority: 0,
+      turnTime: this.turnTime(call),
+    }));
+    const ordered = places.flatMap((place) => this.#placed(place, byId));
+    const placed = [...first, ...ordered];
+    const brought = await this.#upload(placed);
+    const isDue = ({ call }: PlacedCall): boolean => !call.isOver && brought.has(call.job.script.key);
+    const jobs = [...packJobs(first.filter(isDue)), ...packJobs(ordered.filter(isDue))];
+    if (jobs.length === 0) return;
+    const sent: (readonly [job: FleetJob, ttlMs: number])[] = [];
+    const bulk = jobs.map((members) => {
+      const job = new FleetJob(
+        `${this.#options.server}-${++this.#jobs}`,
+        members.map(({ call }) => call),
+        performance.now(),
+      );
+      for (const { call } of members) call.carrier = job;
+      const first = members[0];
+      const ttlMs = MORE_MS + Math.max(...members.map(({ call }) => longest(call.job.limits)));
+      const text = JSON.stringify(this.#write(members, brought, job.isAgain));
+      const packed = this.#options.payloads.pack(text, job.id, ttlMs);
+      sent.push([job, ttlMs]);
+      this.#options.onSent(job);
+      // They are in order, so what is due first comes first.
+      const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
+      const opts = { jobId: job.id, priority: first?.priority ?? 1, removeOnComplete: true, removeOnFail: true };
+      return { name: "calls", data, opts };
+    });
+    // A few are brought sooner one by one: what brings them together costs as much as some of them.
+    try {
+      if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
+      else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
+    } finally {
+      // Where one was refused, others may have been taken.
+      for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
+    }
+  }
+
+  #admissionRequest(call: FleetCall): AdmissionRequest {
+    const { tenant, script, fleet } = call.job;
+    const priority = fleet?.priority ?? 0;
+    const cost = costOf(this.turnTime(call));
+    // A tool can be registered though all of its room is taken: else no server could start while a fleet is busy.
+    return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
+  }
+
+  #hold(ids: readonly string[], calls: ReadonlyMap<string, FleetCall>): void {
+    for (const id of ids) {
+      const call = calls.get(id);
+      if (call !== undefined) this.#held.push(call);
+    }
+  }
+
+  #placed({ id, turn, priority }: QueuePlace, calls: ReadonlyMap<string, FleetCall>): readonly PlacedCall[] {
+    const call = calls.get(id);
+    return call === undefined ? [] : [{ call, turn, priority, turnTime: this.turnTime(call) }];
+  }
+
+  /** Puts the tools' code where machines find it; calls of those for which that fails end. */
+  async #upload(placed: readonly PlacedCall[]): Promise<ReadonlyMap<string, FleetScript>> {
+    const brought = new Map<string, FleetScript>();
+    const scripts = new Map(placed.map(({ call }) => [call.job.script.key, call.job.script]));
+    await Promise.all(
+      Array.from(scripts, async ([key, script]) => {
+        try {
+          brought.set(key, await this.#options.scripts.upload(script));
+        } catch (error) {
+          const failure =
+            error instanceof TextFailure && error.kind === "too_large"
+              ? ({ code: "load_error", message: error.message } as const)
+              : ({ code: "executor_lost", message: "the tool's code could not be uploaded to the fleet" } as const);
+          for (const { call } of placed) if (call.job.script.key === key) this.#options.onFail(call, failure);
+        }
+      }),
+    );
+    return brought;
+  }
+
+  #write(members: readonly PlacedCall[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
+    const scripts: FleetScript[] = [];
+    const limits: FleetLimits[] = [];
+    const places = new Map<unknown, number>();
+    const place = <T extends object>(list: T[], key: unknown, make: () => T): number => {
+      const known = places.get(key);
+      if (known !== undefined) return known;
+      places.set(key, list.length);
+      return list.push(make()) - 1;
+    };
+    const calls = members.flatMap(({ call }) => {
+      const { job, run, nowMs } = call;
+      const script = brought.get(job.script.key);
+      if (script === undefined) return [];
+      const command = job.command === undefined ? {} : { command: job.command };
+      const { ticket } = call;
+      return {
+        run,
+        ...(ticket === undefined ? {} : { ticket }),
+        script: place(scripts, script, () => script),
+        limits: place(limits, job.limits, () => limitsOf(job.limits)),
+        tenant: job.tenant,
+        callId: job.callId,
+        args: job.args,
+        ...command,
+        seed: seedOf(this.#options.entropyKey, `${run}`),
+        nowMs,
+        stream: job.stream,
+      };
+    });
+    const { protocol: v, server } = this.#options;
+    const isInspection = members[0]?.call.isInspection === true;
+    return {
+      v,
+      server,
+      scripts,
+      limits,
+      calls,
+      ...(isInspection ? { isInspection } : {}),
+      ...(isAgain ? { isAgain } : {}),
+    };
+  }
+}
+
+/** Whether another call waits for it. */
+function isAwaited({ job: { fleet } }: FleetCall): boolean {
+  return fleet?.parent !== undefined && fleet.parent !== null;
+}
+
+function limitsOf(limits: FleetLimits): FleetLimits {
+  const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs } = limits;
+  return { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs };
+}
+
+/** It may wait twice, for a machine and then for a worker there. */
+function longest({ queueMs, wallMs }: FleetLimits): number {
+  return 2 * queueMs + wallMs;
+}
+
+/** Calls that are known to be short share a job, and so what Redis has to do for it. */
+const TOGETHER_MAX = 128;
+/** What they may take together, in milliseconds: they are all on one machine. */
+const TOGETHER_MS = 8;
+/** A call that takes longer is a job of its own. */
+const SHORT_MS = 2;
+/** Arguments of all calls of a job, in characters. */
+const LENGTH_MAX = 256 * 1024;
+
+/** A call, its place in the fleet's order, and how long its tool's calls take. */
+export interface PlacedCall {
+  readonly call: FleetCall;
+  readonly turn: JobTurn;
+  /** BullMQ's: lower first. */
+  readonly priority: number;
+  readonly turnTime: TurnTimeEstimate;
+}
+
+/** A call's share of a job, for the fleet's order. */
+export function costOf(turnTime: TurnTimeEstimate): number {
+  if (turnTime.isUnknown || turnTime.expectMs(1) > SHORT_MS) return 1;
+  return Math.max(1 / TOGETHER_MAX, turnTime.expectMs(1) / TOGETHER_MS);
+}
+
+/** Which calls go together, in their order. */
+export function packJobs(placed: readonly PlacedCall[]): readonly (readonly PlacedCall[])[] {
+  const jobs: PlacedCall[][] = [];
+  let open: PlacedCall[] = [];
+  let [length, expectedMs] = [0, 0];
+  for (const each of placed.toSorted((a, b) => dueOf(a.turn) - dueOf(b.turn))) {
+    if (costOf(each.turnTime) >= 1 || each.call.isInspection) {
+      jobs.push([each]);
+      continue;
+    }
+    length += each.call.job.args.length;
+    expectedMs += each.turnTime.expectMs(1);
+    if (open.length > 0 && (open.length >= TOGETHER_MAX || length > LENGTH_MAX || expectedMs > TOGETHER_MS)) {
+      jobs.push(open);
+      open = [];
+      [length, expectedMs] = [each.call.job.args.length, each.turnTime.expectMs(1)];
+    }
+    open.push(each);
+  }
+  if (open.length > 0) jobs.push(open);
+  return jobs;
+}

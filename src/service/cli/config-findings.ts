@@ -1,0 +1,131 @@
+import { hideKeys } from "../access/secret.ts";
+import { isObject } from "../../base/json.ts";
+import { ConfigError, type ConfigFinding } from "../config/config-error.ts";
+import { findConfig } from "../config/config-file.ts";
+import { type Configuration, readLeniently, type Source } from "../config/configuration.ts";
+import { SERVICE_DEFAULTS } from "../config/effective.ts";
+import { readEnvironment } from "../config/environment.ts";
+import type { Config } from "../config/schema.ts";
+import { isLoopback } from "../http/sites.ts";
+import { checkOptions } from "./open-engine.ts";
+import { ServiceKeys } from "./service-keys.ts";
+
+/** Mistakes of meaning that are looked for: each is found by a check of its own. */
+const FINDINGS_MAX = 50;
+/** What a message begins with where it names a setting: `policy.rules[0].allow.fetch/origins/0`. */
+const SETTING = /^\/?(\w+(?:[./[\]]+\w+)*)/;
+
+/** Every mistake in the configuration that a command would use here: in the environment, in the file, in their meaning. */
+export async function findMistakes(
+  file: string | undefined,
+  environment: NodeJS.ProcessEnv,
+): Promise<{ readonly file: string | undefined; readonly findings: readonly ConfigFinding[] }> {
+  const found: ConfigFinding[] = [];
+  const orFind = async <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      found.push(...error.findings);
+      return undefined;
+    }
+  };
+  const overrides = (await orFind(() => readEnvironment(environment))) ?? [];
+  const used = file ?? (environment["GLOVEBOX_CONFIG"] || (await findConfig(process.cwd())));
+  const read = await orFind(() => readLeniently(used, overrides));
+  if (read === undefined) return { file: used, findings: found };
+  found.push(...(read.error?.findings ?? []));
+  found.push(...(await findWrongMeanings(read.configuration, environment)));
+  found.sort((one, other) => one.place.localeCompare(other.place, "en", { numeric: true }));
+  return { file: used, findings: found };
+}
+
+/** What the engine and the service refuse: checked again without each setting that was refused, until nothing is left. */
+async function findWrongMeanings(
+  { values, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Promise<readonly ConfigFinding[]> {
+  const found: ConfigFinding[] = [];
+  const add = (message: string, path: readonly string[] = pathIn(message, values)): void => {
+    const place = path.length === 0 ? "" : describePlace(sourceOf(path));
+    found.push({ rule: "config/meaning", place, message: hideKeys(message) });
+  };
+  const { keys = [], admin, host = SERVICE_DEFAULTS.host } = values;
+  const wrongKeys = keys.flatMap((key, at) => {
+    const message = refusalOf(() => new ServiceKeys({ keys: [key] }, environment));
+    // Alone, each key is the first one.
+    return message === null ? [] : [message.replace("/keys/0", `/keys/${at}`)];
+  });
+  for (const message of wrongKeys) add(message);
+  const twins = wrongKeys.length > 0 ? null : refusalOf(() => new ServiceKeys(values, environment));
+  if (twins !== null) add(twins);
+  if (admin === "open" && !isLoopback(host)) add(`admin is "open", and ${host} is not a loopback address`, ["admin"]);
+  let rest: Config = values;
+  let last = "";
+  while (found.length < FINDINGS_MAX) {
+    const message = await checkOptions(rest).then(
+      () => null,
+      (error: unknown) => messageOf(error),
+    );
+    if (message === null) break;
+    // A required setting that was left out is refused again; this time the path ends at the setting around it.
+    if (message !== last) add(message);
+    last = message;
+    const path = pathIn(message, rest);
+    // Without a path nothing can be left out, and the same check would find the same mistake.
+    if (path.length === 0) break;
+    rest = without(rest, path) as Config;
+  }
+  return found;
+}
+
+function refusalOf(check: () => unknown): string | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The path of the setting that a message names, as far as the values have it. */
+function pathIn(message: string, values: unknown): readonly string[] {
+  const names = (SETTING.exec(message)?.[1] ?? "").split(/[./[\]]+/);
+  const path: string[] = [];
+  let value = values;
+  for (const name of names) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) break;
+    path.push(name);
+    value = Reflect.get(value, name);
+  }
+  return path;
+}
+
+/** The value without what is at a path. Items of lists stay: the places of the others count from the first one. */
+function without(value: unknown, [name = "", ...rest]: readonly string[]): unknown {
+  if (Array.isArray(value))
+    return value.map((item, at) => (String(at) === name ? without(item, rest) : (item as unknown)));
+  if (!isObject(value)) return value;
+  const inner = value[name];
+  const { [name]: _left, ...others } = value;
+  const isInside = rest.length > 0 && (isObject(inner) || rest.length > 1);
+  return isInside ? { ...others, [name]: without(inner, rest) } : others;
+}
+
+function describePlace(source: Source): string {
+  switch (source.kind) {
+    case "file":
+      return `${source.file}:${source.line}:${source.column}`;
+    case "variable":
+    case "flag":
+      return source.name;
+    case "default":
+      return "";
+    default:
+      return source satisfies never;
+  }
+}
