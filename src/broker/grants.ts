@@ -1,8 +1,8 @@
 import { pointerSegment } from "../base/json.ts";
 import type { Capability, CapabilityRequest, Refused } from "./capabilities/capability.ts";
-import { type Allowed, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
+import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 
-/** Whose grants are asked for, and what of them. */
+/** The call or tool whose grants are decided. */
 export interface GrantSubject extends PolicySubject {
   /** What the tool asks for. */
   readonly requested: CapabilityRequest;
@@ -10,9 +10,9 @@ export interface GrantSubject extends PolicySubject {
   readonly narrowed: CapabilityRequest | undefined;
 }
 
-/** What a call is given of a capability: one value for each rule that gives something; or why it is given nothing. */
+/** The grant of a capability: one value for each rule that grants something; or the refusal. */
 export type Decision =
-  | { readonly isGranted: true; readonly capability: Capability; readonly granted: readonly Allowed[] }
+  | { readonly isGranted: true; readonly capability: Capability; readonly granted: readonly AllowedValue[] }
   | { readonly isGranted: false; readonly message: string; readonly refused: Refused };
 
 const NAME_SHOWN = 64;
@@ -22,13 +22,13 @@ export class Grants {
   readonly capabilities: ReadonlyMap<string, Capability>;
   readonly #policy: ReadPolicy;
 
-  /** Throws a `TypeError` where the policy is none. */
+  /** Throws a `TypeError` where the policy is invalid. */
   constructor(capabilities: ReadonlyMap<string, Capability>, policy: Policy) {
     this.capabilities = capabilities;
     this.#policy = new ReadPolicy(policy, capabilities);
   }
 
-  /** What the policy's rules name that there is not. */
+  /** Capabilities that the policy's rules name and the engine does not have. */
   unknown(): ReturnType<ReadPolicy["unknown"]> {
     return this.#policy.unknown(this.capabilities);
   }
@@ -81,7 +81,7 @@ export class Grants {
   }
 }
 
-function meetAll({ grants }: Capability, asked: unknown, allowed: readonly Allowed[]): readonly Allowed[] {
+function meetAll({ grants }: Capability, asked: unknown, allowed: readonly AllowedValue[]): readonly AllowedValue[] {
   return allowed.flatMap(({ value, ...from }) => {
     const both = grants.meet(asked, value);
     return both === null ? [] : [{ ...from, value: both }];
@@ -92,7 +92,7 @@ function refuse(message: string, asked: string, granted: string, remedy: string)
   return { isGranted: false, message, refused: { asked, granted, remedy } };
 }
 
-/** Something that a tool asks for and will not get, or that a policy says in vain. */
+/** A request of a tool that is not granted, or a part of a policy without effect. */
 export interface Finding {
   /** Where: a JSON pointer into the tool's definition, or into the engine's options. */
   readonly pointer: string;
@@ -101,7 +101,7 @@ export interface Finding {
   readonly remediation: string;
 }
 
-/** What a tool will be refused, whatever it is called with: known before anything of it runs. */
+/** The requests of a tool that the policy refuses for every call. */
 export function findUncovered(
   grants: Grants,
   subject: PolicySubject,

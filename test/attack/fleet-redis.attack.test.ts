@@ -11,7 +11,7 @@ import { machineIn, type Siege, siegeOf, startSiege } from "../fleet/siege.ts";
 /** Whoever can read and write a fleet's Redis: with the secret of another fleet where this one has one. */
 const SECRET = "the secret of this fleet";
 const OTHERS = Seal.of("the secret of another fleet");
-const DAMAGE = "something came from the fleet that cannot be read";
+const DAMAGE = "an unreadable message from the fleet was dropped";
 const LONG_MS = 90_000;
 const MIB = 1024 * 1024;
 const MEMBER = "0123456789abcdef";

@@ -11,7 +11,10 @@ beforeEach(async () => {
   server = await serve(({ url = "", socket }, response) => {
     const isFirst = !failed.has(url);
     failed.add(url);
-    if (isFirst && url.includes("broken")) return void socket.destroy();
+    if (isFirst && url.includes("broken")) {
+      socket.destroy();
+      return;
+    }
     response.statusCode = isFirst && url.includes("busy") ? 503 : 200;
     response.end("done");
   });

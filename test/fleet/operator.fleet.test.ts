@@ -93,7 +93,7 @@ test("a machine that is about to stop is shown so, with what it still does, and 
   await expect
     .poll(() => fleet.engine.stats().executor.fleet?.seen[0], { timeout: 20_000 })
     .toMatchObject({ state: "draining", busySlots: 1 });
-  expect(await fleet.readiness()).toEqual(waiting("no worker machine takes calls: 1 about to stop"));
+  expect(await fleet.readiness()).toEqual(waiting("no worker machine takes calls: 1 draining"));
   expect(await call).toMatchObject({ success: true });
   await drained;
 });

@@ -119,7 +119,7 @@ test("letters of another protocol are damage, and no more", async () => {
     const letter = { v: 9, from: "server-00000000000000ff", seq: 1, messages: [{ kind: "from the future" }] };
     await client.xadd(keys.of("mail", to), "*", "m", `=plain1:${JSON.stringify(letter)}`);
   }
-  const why = `a letter of protocol 9, and this one understands ${PROTOCOL}`;
+  const why = `an envelope of protocol 9; this member understands ${PROTOCOL}`;
   await expect.poll(() => server.damage).toEqual([why]);
   await expect.poll(() => lines.map(({ fields }) => fields)).toContainEqual({ why });
   expect(await server.double(4)).toEqual({ ok: true, json: "8" });

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../base/json.ts";
 import {
   type Capability,
-  type CapabilityCall,
+  type CapabilityCaller,
   CapabilityRefusal,
   type GrantKind,
   type MethodShape,
@@ -21,8 +21,8 @@ export interface CapabilityMethod {
 }
 
 /** What a handler gets besides its arguments. */
-export interface HandlerCall extends CapabilityCall {
-  /** Tells the tool how far it is: a JSON value, for its `onProgress`. Where nobody listens, nothing happens. */
+export interface HandlerCall extends CapabilityCaller {
+  /** Reports progress to the tool's `onProgress`: a JSON value. Does nothing where the tool has none. */
   readonly progress: (value: unknown) => void;
 }
 
@@ -78,7 +78,7 @@ export function defineCapability(capability: CustomCapability): CustomCapability
   return Object.freeze({ name, methods: Object.freeze({ ...capability.methods }), ...limited });
 }
 
-/** It is given or not. */
+/** Grants all methods, or none. */
 const wholeGrants: GrantKind<true> = {
   read: (value) => {
     // Whoever writes "no", or an empty list, does not mean to give it.
@@ -114,16 +114,16 @@ export function asCapability(given: CustomCapability): Capability<true> {
     name: custom.name,
     grants: wholeGrants,
     methods: Object.fromEntries(methods),
-    open: (call) => new OpenCustom(custom, limiter, call),
+    open: (call) => new CustomSession(custom, limiter, call),
   };
 }
 
 /** A capability of the embedder's, as it serves one call. */
-class OpenCustom implements OpenCapability {
+class CustomSession implements OpenCapability {
   readonly #custom: CustomCapability;
   readonly #limiter: RateLimiter | null;
   readonly #call: OpenCall;
-  readonly #streams = new Map<number, Progress>();
+  readonly #streams = new Map<number, HandlerProgress>();
   #lastStream = 0;
 
   constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall) {
@@ -171,7 +171,7 @@ class OpenCustom implements OpenCapability {
       });
     }
     const stream = ++this.#lastStream;
-    this.#streams.set(stream, new Progress((tell) => this.#handle(method, args, tell)));
+    this.#streams.set(stream, new HandlerProgress((tell) => this.#handle(method, args, tell)));
     return { stream };
   }
 
@@ -181,7 +181,7 @@ class OpenCustom implements OpenCapability {
     return result;
   }
 
-  #stream(args: unknown): Progress {
+  #stream(args: unknown): HandlerProgress {
     const progress = this.#streams.get((args as { readonly stream: number }).stream);
     if (progress === undefined) throw new Error("no handler with that number is running");
     return progress;
@@ -203,8 +203,8 @@ class OpenCustom implements OpenCapability {
 const VALUES_MAX = 1_000;
 const LENGTH_MAX = 1024 * 1024;
 
-/** What a handler tells while it works, for one call of it, and how it ends. */
-class Progress {
+/** The progress that a handler reports during one call of it, and how it ends. */
+class HandlerProgress {
   #values: { readonly value: unknown; readonly length: number }[] = [];
   #length = 0;
   #missed = 0;
@@ -222,7 +222,7 @@ class Progress {
     this.#result.then(over, over);
   }
 
-  /** What was told since it was asked the last time, and how much before that found no room; waits where it is nothing. */
+  /** The values reported since the last call of this, and how many were dropped before; waits for the first. */
   async next(): Promise<{ readonly values: readonly unknown[]; readonly missed: number; readonly more: boolean }> {
     if (this.#values.length === 0 && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
     const values = this.#values.map(({ value }) => value);
@@ -233,7 +233,7 @@ class Progress {
     return { values, missed, more: !this.#isOver };
   }
 
-  /** What the handler answered; rejects where it failed. */
+  /** The handler's result; rejects where it failed. */
   get result(): Promise<unknown> {
     return this.#result;
   }

@@ -3,7 +3,7 @@ import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 
 /** What wants to go to the fleet: a call, or several that share a job. */
-export interface Claim {
+export interface AdmissionRequest {
   /** Unique for its server. */
   readonly id: string;
   readonly tenant: string;
@@ -22,7 +22,7 @@ export interface Caps {
   readonly perTool: number;
 }
 
-/** Which of a claim's caps, as a bit. */
+/** Which of a request's caps, as a bit. */
 export const BY_TENANT = 1;
 export const BY_TOOL = 2;
 
@@ -40,11 +40,11 @@ export class Cap {
   readonly leases: string;
   readonly waits: string;
   readonly limit: number;
-  /** How many of the server's claims it is about: asked for, leased or held. */
+  /** How many of the server's requests it is about: asked for, leased or held. */
   users = 0;
   readonly leased = new Set<string>();
   readonly held = new Set<CapEntry>();
-  /** For how many claims it is worth asking: all until it has held one, then as many as there is said to be room for. */
+  /** For how many requests it is worth asking: all until it has held one, then as many as there is said to be room for. */
   tries = Infinity;
 
   constructor(leases: string, waits: string, limit: number) {
@@ -68,9 +68,9 @@ export class Cap {
   }
 }
 
-/** A claim that is asked for, has leases, or is held back. */
+/** A request that is asked for, has leases, or is held back. */
 export interface CapEntry {
-  readonly claim: Claim;
+  readonly request: AdmissionRequest;
   /** Its tenant's name, as Redis knows it. */
   readonly tenant: string;
   readonly ofTenant: Cap | null;
@@ -81,8 +81,8 @@ export interface CapEntry {
   sinceUs: number | null;
 }
 
-/** All claims of this server that are asked for, leased or held, and the caps that they are about. */
-export class CapBook {
+/** All requests of this server that are asked for, leased or held, and the caps that they are about. */
+export class CapRegistry {
   readonly #caps = new Map<string, Cap>();
   readonly #entries = new Map<string, CapEntry>();
   readonly #keys: FleetKeys;
@@ -112,19 +112,19 @@ export class CapBook {
   }
 
   has(entry: CapEntry): boolean {
-    return this.#entries.get(entry.claim.id) === entry;
+    return this.#entries.get(entry.request.id) === entry;
   }
 
-  enter(claim: Claim): CapEntry {
-    const known = this.#entries.get(claim.id);
+  enter(request: AdmissionRequest): CapEntry {
+    const known = this.#entries.get(request.id);
     if (known !== undefined) return known;
     const { perTenant, perTool } = this.#limits;
-    const tenant = this.#nameOf(claim.tenant);
-    const isFree = claim.isFree === true;
+    const tenant = this.#nameOf(request.tenant);
+    const isFree = request.isFree === true;
     const ofTenant = isFree || perTenant === Infinity ? null : this.#cap("tenant", tenant, perTenant);
-    const ofTool = isFree || perTool === Infinity ? null : this.#cap("tool", this.#nameOf(claim.tool), perTool);
-    const entry = { claim, tenant, ofTenant, ofTool, isHeld: false, heldBy: 0, sinceUs: null };
-    this.#entries.set(claim.id, entry);
+    const ofTool = isFree || perTool === Infinity ? null : this.#cap("tool", this.#nameOf(request.tool), perTool);
+    const entry = { request, tenant, ofTenant, ofTool, isHeld: false, heldBy: 0, sinceUs: null };
+    this.#entries.set(request.id, entry);
     return entry;
   }
 
@@ -152,9 +152,9 @@ export class CapBook {
 
   lease(entry: CapEntry): void {
     const caps = capsOf(entry);
-    if (caps.length === 0) return void this.remove(entry.claim.id);
+    if (caps.length === 0) return void this.remove(entry.request.id);
     this.#letGo(entry);
-    for (const cap of caps) cap.leased.add(entry.claim.id);
+    for (const cap of caps) cap.leased.add(entry.request.id);
   }
 
   /** Takes it out, whatever it is. */

@@ -1,27 +1,36 @@
 import { valueIn, within } from "../../base/deadline.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
-import { BY_TENANT, BY_TOOL, type Cap, CapBook, type Caps, capsOf, type Claim, type CapEntry } from "./caps.ts";
+import {
+  BY_TENANT,
+  BY_TOOL,
+  type Cap,
+  CapRegistry,
+  type Caps,
+  capsOf,
+  type AdmissionRequest,
+  type CapEntry,
+} from "./caps.ts";
 import { type SchedulerScripts, schedulerScripts } from "./scheduler-scripts.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
-import { orderKeys, placeOf, type Turn, levelOf } from "./turn.ts";
+import { orderKeys, placeOf, type JobTurn, levelOf } from "./turn.ts";
 
 /** Claims, or leases, of one run of a script. */
 const CHUNK = 256;
 const REDIS_MS = 2_000;
 
-/** Where a claim goes in the queue. */
-export interface Place {
+/** Where a request goes in the queue. */
+export interface QueuePlace {
   readonly id: string;
   /** What the job's data carries. */
-  readonly turn: Turn;
+  readonly turn: JobTurn;
   /** BullMQ's. */
   readonly priority: number;
 }
 
-/** What came of claims: each has a place, or is held back. */
-export interface GateAdmission {
-  readonly places: readonly Place[];
+/** What came of requests: each has a place, or is held back. */
+export interface AdmissionResult {
+  readonly places: readonly QueuePlace[];
   readonly held: readonly string[];
 }
 
@@ -52,15 +61,15 @@ export class FleetScheduler implements AsyncDisposable {
   readonly #keys: FleetKeys;
   readonly #options: FleetSchedulerOptions;
   readonly #channel: string;
-  readonly #book: CapBook;
+  readonly #caps: CapRegistry;
   readonly #scripts: SchedulerScripts;
-  /** Leases to end, by their caps; also those of claims that were held, which have none: then only who waits has changed. */
+  /** Leases to end, by their caps; also those of requests that were held, which have none: then only who waits has changed. */
   #ending = new Map<Cap, string[]>();
   #isEnding = false;
   #isRenewing = false;
   /** How many requests have no answer though their time is over. */
   #late = 0;
-  #isTelling = false;
+  #isEmitting = false;
   #isClosed = false;
   #retry: NodeJS.Timeout | undefined = undefined;
 
@@ -69,7 +78,7 @@ export class FleetScheduler implements AsyncDisposable {
     this.#keys = keys;
     this.#options = options;
     this.#channel = keys.of("gate", "room", "");
-    this.#book = new CapBook(keys, options);
+    this.#caps = new CapRegistry(keys, options);
     this.#scripts = schedulerScripts(options.timings);
     this.#listener = options.perTenant === Infinity && options.perTool === Infinity ? null : this.#listen();
   }
@@ -78,19 +87,19 @@ export class FleetScheduler implements AsyncDisposable {
    * Asks for places. Never rejects: while Redis does not answer, all are held. What is held is to be handed in again when `onRoom`
    * says so, in the order in which it shall go, or to be released. What has a place is not handed in again.
    */
-  async admit(claims: readonly Claim[]): Promise<GateAdmission> {
-    const entries = claims.map((claim) => this.#book.enter(claim));
+  async admit(requests: readonly AdmissionRequest[]): Promise<AdmissionResult> {
+    const entries = requests.map((request) => this.#caps.enter(request));
     if (!this.#connection.isReady || this.#late > 0 || this.#isClosed) return this.#holdAll(entries);
     // What has ended in this tick makes room for what comes in it.
     void this.#sendEnded();
     const held: string[] = [];
     const asked: CapEntry[] = [];
     for (const entry of entries)
-      if (this.#book.try(entry)) asked.push(entry);
-      else held.push(entry.claim.id);
+      if (this.#caps.try(entry)) asked.push(entry);
+      else held.push(entry.request.id);
     const chunks: CapEntry[][] = [];
     for (let at = 0; at < asked.length; at += CHUNK) chunks.push(asked.slice(at, at + CHUNK));
-    const answers = await Promise.all(chunks.map((chunk) => this.#ask(chunk)));
+    const answers = await Promise.all(chunks.map((chunk) => this.#request(chunk)));
     this.#retryLater();
     return {
       places: answers.flatMap((answer) => answer.places),
@@ -101,8 +110,8 @@ export class FleetScheduler implements AsyncDisposable {
   /** Claims that have ended, or are no longer wanted. Sent at the end of the tick. */
   release(ids: readonly string[]): void {
     for (const id of ids) {
-      const entry = this.#book.remove(id);
-      if (entry !== undefined) this.#end(entry);
+      const entry = this.#caps.remove(id);
+      if (entry !== undefined) this.#endLeases(entry);
     }
   }
 
@@ -110,7 +119,7 @@ export class FleetScheduler implements AsyncDisposable {
   async renew(): Promise<void> {
     if (this.#isRenewing || !this.#connection.isReady) return;
     this.#isRenewing = true;
-    const leases = [...this.#book.caps()].flatMap((cap) => [...cap.leased].map((id) => ({ cap, id })));
+    const leases = [...this.#caps.caps()].flatMap((cap) => [...cap.leased].map((id) => ({ cap, id })));
     const runs: Promise<unknown>[] = [];
     for (let at = 0; at === 0 || at < leases.length; at += CHUNK) {
       const byCap = Map.groupBy(leases.slice(at, at + CHUNK), ({ cap }) => cap);
@@ -131,80 +140,80 @@ export class FleetScheduler implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#retry);
-    this.release(this.#book.ids);
+    this.release(this.#caps.ids);
     if (this.#connection.isReady) await within(REDIS_MS, this.#sendEnded());
     await this.#listener?.close();
   }
 
   #listen(): RedisConnection {
     const listener = this.#connection.another("gate");
-    listener.client.on("message", (_channel, message: string) => this.#hear(message));
+    listener.client.on("message", (_channel, message: string) => this.#onRoomMessage(message));
     // It waits for the connection, and subscribes again by itself after each loss.
     listener.client.subscribe(this.#channel + this.#options.server).catch(() => undefined);
     return listener;
   }
 
   /** `free:leases`: so much room there is at that cap. */
-  #hear(message: string): void {
+  #onRoomMessage(message: string): void {
     const colon = message.indexOf(":");
-    const cap = this.#book.capOf(message.slice(colon + 1));
+    const cap = this.#caps.capOf(message.slice(colon + 1));
     const free = Number(message.slice(0, colon));
     if (cap === undefined || cap.held.size === 0 || !Number.isSafeInteger(free)) return;
     cap.tries = Math.max(cap.tries, free);
-    this.#tellRoom();
+    this.#emitRoom();
   }
 
-  #tellRoom(): void {
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+  #emitRoom(): void {
+    if (this.#isEmitting) return;
+    this.#isEmitting = true;
     setImmediate(() => {
-      this.#isTelling = false;
+      this.#isEmitting = false;
       if (!this.#isClosed) this.#options.onRoom();
     });
   }
 
   /** A message may be lost, and a lease or a turn of a lost server ends without one. */
   #retryLater(): void {
-    if (this.#retry !== undefined || this.#book.held === 0 || this.#isClosed) return;
+    if (this.#retry !== undefined || this.#caps.held === 0 || this.#isClosed) return;
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
-      if (this.#book.held === 0) return;
-      for (const cap of this.#book.caps()) cap.tries = Infinity;
-      this.#tellRoom();
+      if (this.#caps.held === 0) return;
+      for (const cap of this.#caps.caps()) cap.tries = Infinity;
+      this.#emitRoom();
       this.#retryLater();
     }, this.#options.timings.retryMs).unref();
   }
 
-  #holdAll(entries: readonly CapEntry[]): GateAdmission {
-    for (const entry of entries) this.#book.hold(entry, 0, null);
+  #holdAll(entries: readonly CapEntry[]): AdmissionResult {
+    for (const entry of entries) this.#caps.hold(entry, 0, null);
     this.#retryLater();
-    return { places: [], held: entries.map(({ claim }) => claim.id) };
+    return { places: [], held: entries.map(({ request }) => request.id) };
   }
 
-  async #ask(entries: readonly CapEntry[]): Promise<GateAdmission> {
-    const gate = { keys: this.#keys, server: this.#options.server, channel: this.#channel };
-    const { groups, keys, args } = requestOf(entries, gate);
+  async #request(entries: readonly CapEntry[]): Promise<AdmissionResult> {
+    const terms = { keys: this.#keys, server: this.#options.server, channel: this.#channel };
+    const { groups, keys, args } = admitArguments(entries, terms);
     const asking = this.#scripts.admit.run(this.#connection.client, keys, args).catch(() => null);
     const answer = await valueIn(REDIS_MS, asking);
     if (answer === undefined) void this.#undoLate(groups, asking);
-    if (!Array.isArray(answer)) return this.#holdAll(entries.filter((entry) => this.#book.has(entry)));
+    if (!Array.isArray(answer)) return this.#holdAll(entries.filter((entry) => this.#caps.has(entry)));
     return this.#read(groups, answer);
   }
 
-  #read(groups: readonly ClaimGroup[], answer: readonly unknown[]): GateAdmission {
+  #read(groups: readonly AdmissionGroup[], answer: readonly unknown[]): AdmissionResult {
     const [baseText, isMover, nowText, ...results] = answer;
     const base = Number(baseText);
-    const places: Place[] = [];
+    const places: QueuePlace[] = [];
     const held: string[] = [];
     for (const [index, { level, cost, entries }] of groups.entries()) {
       const result = results[index];
       const isAdmitted = typeof result === "string";
       for (const [nth, entry] of entries.entries()) {
-        const { id } = entry.claim;
-        if (!this.#book.has(entry)) {
-          if (isAdmitted) this.#end(entry);
+        const { id } = entry.request;
+        if (!this.#caps.has(entry)) {
+          if (isAdmitted) this.#endLeases(entry);
         } else if (isAdmitted) {
-          this.#book.lease(entry);
+          this.#caps.lease(entry);
           const turn = { tag: Number(result) + nth * cost, level };
           places.push({ id, turn, priority: placeOf(turn, base) });
         } else {
@@ -227,28 +236,28 @@ export class FleetScheduler implements AsyncDisposable {
       if ((by & bit) !== 0) cap.tries = 0;
       else if (cap.tries !== Infinity) {
         cap.tries++;
-        this.#tellRoom();
+        this.#emitRoom();
       }
     }
-    this.#book.hold(entry, by, nowUs);
+    this.#caps.hold(entry, by, nowUs);
   }
 
   /** What was asked too long ago is held, whatever comes of it. Nothing else is asked until its leases have ended again. */
-  async #undoLate(groups: readonly ClaimGroup[], asking: Promise<unknown>): Promise<void> {
+  async #undoLate(groups: readonly AdmissionGroup[], asking: Promise<unknown>): Promise<void> {
     this.#late++;
     const answer = await asking;
     const results = Array.isArray(answer) ? answer.slice(3) : [];
     const admitted = groups.filter((_group, index) => typeof results[index] === "string");
-    for (const entry of admitted.flatMap(({ entries }) => entries)) this.#end(entry);
+    for (const entry of admitted.flatMap(({ entries }) => entries)) this.#endLeases(entry);
     await this.#sendEnded();
     this.#late--;
-    this.#tellRoom();
+    this.#emitRoom();
   }
 
-  #end(entry: CapEntry): void {
+  #endLeases(entry: CapEntry): void {
     for (const cap of capsOf(entry)) {
       const ids = this.#ending.get(cap) ?? [];
-      ids.push(entry.claim.id);
+      ids.push(entry.request.id);
       this.#ending.set(cap, ids);
     }
     if (this.#isEnding || this.#ending.size === 0) return;
@@ -271,7 +280,7 @@ export class FleetScheduler implements AsyncDisposable {
 }
 
 /** Claims of one tenant that have their turns one after the other: Redis need only say the first one's. */
-export interface ClaimGroup {
+export interface AdmissionGroup {
   readonly level: number;
   readonly cost: number;
   /** One, where it has a cap. */
@@ -279,41 +288,41 @@ export interface ClaimGroup {
 }
 
 /** What `ADMIT` is asked. */
-export interface GateRequest {
-  readonly groups: readonly ClaimGroup[];
+export interface AdmitArguments {
+  readonly groups: readonly AdmissionGroup[];
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
 
-export function requestOf(
+export function admitArguments(
   entries: readonly CapEntry[],
-  gate: { readonly keys: FleetKeys; readonly server: string; readonly channel: string },
-): GateRequest {
+  terms: { readonly keys: FleetKeys; readonly server: string; readonly channel: string },
+): AdmitArguments {
   const asked = new Set(entries);
   const caps = [...new Set(entries.flatMap(capsOf))];
   const numbers = new Map<Cap | null, number>(caps.map((cap, index) => [cap, index + 1]));
   const groups = groupsOf(entries, caps.length === 0);
-  const args: (string | number)[] = [gate.server, gate.channel, caps.length];
+  const args: (string | number)[] = [terms.server, terms.channel, caps.length];
   for (const cap of caps) args.push(cap.limit, cap.waitsSince(asked));
   for (const { level, cost, entries: members } of groups) {
     const [first] = members;
     if (first === undefined) continue;
-    args.push(caps.length === 0 ? members.length : first.claim.id, first.tenant, level, cost);
+    args.push(caps.length === 0 ? members.length : first.request.id, first.tenant, level, cost);
     if (caps.length === 0) continue;
     const { ofTenant, ofTool, sinceUs, heldBy } = first;
     args.push(numbers.get(ofTenant) ?? 0, numbers.get(ofTool) ?? 0, sinceUs ?? "", heldBy);
   }
-  const keys = [...orderKeys(gate.keys), ...caps.flatMap((cap) => [cap.leases, cap.waits])];
+  const keys = [...orderKeys(terms.keys), ...caps.flatMap((cap) => [cap.leases, cap.waits])];
   return { groups, keys, args };
 }
 
-/** A tenant's claims stay in their order. */
-function groupsOf(entries: readonly CapEntry[], mayJoin: boolean): readonly ClaimGroup[] {
-  const groups: (ClaimGroup & { readonly entries: CapEntry[] })[] = [];
-  const last = new Map<string, ClaimGroup & { readonly entries: CapEntry[] }>();
+/** A tenant's requests stay in their order. */
+function groupsOf(entries: readonly CapEntry[], mayJoin: boolean): readonly AdmissionGroup[] {
+  const groups: (AdmissionGroup & { readonly entries: CapEntry[] })[] = [];
+  const last = new Map<string, AdmissionGroup & { readonly entries: CapEntry[] }>();
   for (const entry of entries) {
-    const { cost } = entry.claim;
-    const level = levelOf(entry.claim.priority);
+    const { cost } = entry.request;
+    const level = levelOf(entry.request.priority);
     const open = last.get(entry.tenant);
     if (mayJoin && open?.cost === cost && open.level === level) {
       open.entries.push(entry);

@@ -72,10 +72,10 @@ end
 
 /**
  * KEYS: the order's two, then for each cap its leases and who waits. ARGV: server, channel, number of caps; for each cap its limit
- * and since when the oldest waits that this server does not hand in now (`now`, `none`). Without caps, for each group of claims their number,
- * tenant, level and cost; with caps, for each claim id, tenant, level, cost, the numbers of its two caps, since when it waits, and which caps have
+ * and since when the oldest waits that this server does not hand in now (`now`, `none`). Without caps, for each group of requests their number,
+ * tenant, level and cost; with caps, for each request id, tenant, level, cost, the numbers of its two caps, since when it waits, and which caps have
  * held it (1 its tenant's, 2 its tool's).
- * Answers base, whether to move what waits, the time; for each group its first tag, and for each claim its tag, as text, or as a number
+ * Answers base, whether to move what waits, the time; for each group its first tag, and for each request its tag, as text, or as a number
  * which caps hold it now.
  */
 const ADMIT = `${ORDER}${TELL}${MANY}

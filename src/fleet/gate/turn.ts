@@ -13,14 +13,14 @@ const MOVE_MS = 5_000;
 const TAG_MAX = 2 ** 46;
 
 /** When a job is due, whatever is done to the places meanwhile. The job's data carries it. */
-export interface Turn {
+export interface JobTurn {
   /** In rounds of all tenants since the fleet's order began. */
   readonly tag: number;
   readonly level: number;
 }
 
 /** A turn as a job carries it, where everybody can write to it. */
-export function readTurn(turn: unknown): Turn {
+export function readJobTurn(turn: unknown): JobTurn {
   const { tag, level } = isObject(turn) ? turn : {};
   return { tag: finite(tag), level: levelOf(finite(level)) };
 }
@@ -40,12 +40,12 @@ export function levelOf(priority: number): number {
 }
 
 /** When it is due among others: lower is earlier. */
-export function dueOf({ tag, level }: Turn): number {
+export function dueOf({ tag, level }: JobTurn): number {
   return tag - LEVEL * level;
 }
 
 /** The place of a turn in BullMQ's order, as its `priority`: lower is earlier. */
-export function placeOf(turn: Turn, base: number): number {
+export function placeOf(turn: JobTurn, base: number): number {
   const place = 1 + Math.floor(dueOf(turn)) - base;
   if (Number.isNaN(place)) return PLACES;
   return Math.min(PLACES, Math.max(1, place));
@@ -55,7 +55,11 @@ export function placeOf(turn: Turn, base: number): number {
  * Says that a machine has taken the jobs of these turns, each once, so that who comes new is placed after them. Never rejects:
  * where Redis does not hear of it the order is a little less fair, and nothing else.
  */
-export async function noteTaken(connection: RedisConnection, keys: FleetKeys, turns: readonly Turn[]): Promise<void> {
+export async function recordTaken(
+  connection: RedisConnection,
+  keys: FleetKeys,
+  turns: readonly JobTurn[],
+): Promise<void> {
   // What was taken early for its priority says nothing of how far the others are.
   const least = turns.map(({ tag, level }) => tag - LEVEL * Math.max(level, 0)).filter((tag) => tag < TAG_MAX);
   if (least.length === 0) return;
@@ -69,7 +73,7 @@ export async function noteTaken(connection: RedisConnection, keys: FleetKeys, tu
 export async function moveWaiting<Data>(
   queue: Queue<Data>,
   base: number,
-  turnOf: (data: Data) => Turn | null,
+  turnOf: (data: Data) => JobTurn | null,
 ): Promise<number> {
   const untilMs = performance.now() + MOVE_MS;
   let moved = 0;
@@ -93,7 +97,7 @@ export async function moveWaiting<Data>(
 async function moveJob<Data>(
   job: Pick<Job<Data>, "data" | "priority" | "changePriority"> | undefined,
   base: number,
-  turnOf: (data: Data) => Turn | null,
+  turnOf: (data: Data) => JobTurn | null,
 ): Promise<boolean> {
   const turn = job === undefined ? null : turnOf(job.data);
   if (job === undefined || turn === null) return false;

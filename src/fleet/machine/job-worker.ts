@@ -3,7 +3,7 @@ import { readText } from "../wire/fields.ts";
 import type { JobData } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
 import { readJobData } from "../wire/read-job.ts";
-import { readTurn, type Turn } from "../gate/turn.ts";
+import { readJobTurn, type JobTurn } from "../gate/turn.ts";
 import { isObject } from "../../base/json.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 
@@ -43,11 +43,12 @@ export async function readJob(
   bull: BullJob,
   payloads: Payloads,
   protocols: readonly number[],
-): Promise<JobData & { readonly turn: Turn }> {
+): Promise<JobData & { readonly turn: JobTurn }> {
   const packed = packedOf(bull);
-  if (packed === null || !(bull.attemptsStarted >= 1)) throw new ProtocolError("it is not one of a server of ours");
+  if (packed === null || !(bull.attemptsStarted >= 1))
+    throw new ProtocolError("it was not written by a server of this fleet");
   const text = await payloads.unpack(packed, bull.id ?? "");
-  return { ...readJobData(text, protocols), turn: readTurn((bull.data as { readonly turn?: unknown }).turn) };
+  return { ...readJobData(text, protocols), turn: readJobTurn((bull.data as { readonly turn?: unknown }).turn) };
 }
 
 /** Where its data is, as `Payloads` has it; `null` where it has none. */

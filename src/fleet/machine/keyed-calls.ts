@@ -22,7 +22,7 @@ export interface KeptCall {
   readonly mark: string;
 }
 
-interface Kept extends KeptCall {
+interface KeptState extends KeptCall {
   isServerGone: boolean;
   /** Whether it is another's by now. */
   isOver: boolean;
@@ -39,7 +39,7 @@ export class KeyedCalls {
   readonly #ledger: RedisLedger;
   readonly #logger: MachineLogger | undefined;
   /** Those that have ended stand in the order of their ends. */
-  readonly #kept = new Map<KeptCall, Kept>();
+  readonly #kept = new Map<KeptCall, KeptState>();
   /** A server that is there so long after a call's end has heard of it. */
   readonly #acknowledgedMs: number;
   #endsBytes = 0;
@@ -80,7 +80,7 @@ export class KeyedCalls {
     this.#kept.set(call, kept);
     kept.end = { what, ms: performance.now(), bytes };
     this.#endsBytes += bytes;
-    if (kept.isServerGone) this.#leave(call, kept);
+    if (kept.isServerGone) this.#storeResult(call, kept);
     else this.#makeRoom(0);
   }
 
@@ -95,7 +95,7 @@ export class KeyedCalls {
     const nowMs = performance.now();
     const missing = new Set(servers.filter((server) => !there.has(server)));
     for (const [call, kept] of this.#kept) {
-      if (missing.has(kept.server)) void this.#carry(kept);
+      if (missing.has(kept.server)) void this.#renewClaim(kept);
       else if (there.has(kept.server) && kept.end !== null && nowMs - kept.end.ms > this.#acknowledgedMs)
         this.#forget(call);
     }
@@ -106,7 +106,7 @@ export class KeyedCalls {
     for (const [call, kept] of this.#kept) {
       if (kept.server !== server) continue;
       kept.isServerGone = true;
-      if (kept.end !== null) this.#leave(call, kept);
+      if (kept.end !== null) this.#storeResult(call, kept);
     }
   }
 
@@ -116,7 +116,7 @@ export class KeyedCalls {
   }
 
   /** Who asks for it meanwhile shall wait, and not believe that it is lost. */
-  async #carry(kept: Kept): Promise<void> {
+  async #renewClaim(kept: KeptState): Promise<void> {
     if (kept.isCarrying || kept.isOver) return;
     kept.isCarrying = true;
     try {
@@ -128,14 +128,14 @@ export class KeyedCalls {
     kept.isCarrying = false;
   }
 
-  #leave(call: KeptCall, kept: Kept): void {
+  #storeResult(call: KeptCall, kept: KeptState): void {
     const what = kept.end?.what;
     this.#forget(call);
     if (what?.kind === "undone") return this.release(kept.ticket);
     if (what === undefined) return;
     this.#ledger.leave(kept.ticket, writeOrphan(what.left)).then(
       (isLeft) => {
-        if (isLeft) this.#logger?.info({ callId: what.left.callId }, "the end of a lost server's call is kept");
+        if (isLeft) this.#logger?.info({ callId: what.left.callId }, "result of a lost server's call stored");
       },
       (error: unknown) => this.#warn(error),
     );
@@ -158,7 +158,7 @@ export class KeyedCalls {
 
   #warn(error: unknown): void {
     const why = error instanceof Error ? error.message : "it cannot be told why";
-    this.#logger?.warn({ why }, "the end of a lost server's call could not be kept");
+    this.#logger?.warn({ why }, "result of a lost server's call could not be stored");
   }
 }
 

@@ -26,13 +26,13 @@ export interface MachineCallHost {
   /** How long the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
   /** Its server is gone, and it asks for something. */
-  onAlone(call: MachineCall): void;
+  onOrphanRequest(call: MachineCall): void;
   /** `end`: what others may be told of it, if its server is lost before it has heard. */
   onEnd(call: MachineCall, end: CallEnd | null): void;
 }
 
 /** A call as it comes to a machine. */
-export interface ComingCall {
+export interface IncomingCall {
   readonly data: FleetCallData;
   readonly script: ToolScript;
   readonly limits: FleetLimits;
@@ -42,7 +42,7 @@ export interface ComingCall {
   readonly kept: KeptCall | null;
 }
 
-interface OpenAsk {
+interface PendingCapabilityCall {
   readonly message: MachineMessage;
   readonly resolve: (answer: CapabilityResponse | Diverged) => void;
   /** How often it was looked at. */
@@ -60,22 +60,22 @@ export class MachineCall implements Job, JobReplay {
   readonly kept: KeptCall | null;
   readonly #before: number;
   readonly #host: MachineCallHost;
-  readonly #heard: DeliveredResponses;
+  readonly #delivered: DeliveredResponses;
   #lines: LogLines | null = null;
   /** Asks that are not answered yet, by attempt and step. */
-  readonly #asks = new Map<string, OpenAsk>();
+  readonly #pending = new Map<string, PendingCapabilityCall>();
   #isWaiting = false;
   #isOrphan = false;
   isOver = false;
 
-  constructor(run: number, { data, script, limits, resumption, kept }: ComingCall, host: MachineCallHost) {
+  constructor(run: number, { data, script, limits, resumption, kept }: IncomingCall, host: MachineCallHost) {
     this.run = run;
     this.script = script;
     this.limits = limits;
     this.data = data;
     this.isResumed = resumption !== undefined;
     this.#before = resumption?.attempts ?? 0;
-    this.#heard = new DeliveredResponses(resumption?.asked ?? 0, resumption?.plan ?? "");
+    this.#delivered = new DeliveredResponses(resumption?.asked ?? 0, resumption?.plan ?? "");
     this.kept = kept;
     this.#host = host;
   }
@@ -119,7 +119,7 @@ export class MachineCall implements Job, JobReplay {
   ask(asked: CapabilityCall): Promise<CapabilityResponse | Diverged> {
     const { step, heard } = asked;
     const attempt = this.#before + asked.attempt;
-    this.#heard.noteAsk(step, heard);
+    this.#delivered.recordRequest(step, heard);
     const message = {
       kind: "ask",
       run: this.data.run,
@@ -128,29 +128,29 @@ export class MachineCall implements Job, JobReplay {
       ...asked,
       attempt,
     } as const;
-    if (this.#isOrphan) setImmediate(() => this.#host.onAlone(this));
+    if (this.#isOrphan) setImmediate(() => this.#host.onOrphanRequest(this));
     else this.#host.send(message);
     return new Promise<CapabilityResponse | Diverged>((resolve) => {
-      this.#asks.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
-      this.#noteWait();
+      this.#pending.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
+      this.#updateWait();
     });
   }
 
   /** What its server says to something that it has asked. */
-  answer(attempt: number, step: number, answer: CapabilityResponse | Diverged): void {
+  respond(attempt: number, step: number, answer: CapabilityResponse | Diverged): void {
     const key = `${attempt} ${step}`;
-    const asked = this.#asks.get(key);
+    const asked = this.#pending.get(key);
     if (asked === undefined) return;
-    this.#asks.delete(key);
-    if (answer.kind !== "diverged") this.#heard.noteAnswer(attempt, step, answer.nowMs);
-    this.#noteWait();
+    this.#pending.delete(key);
+    if (answer.kind !== "diverged") this.#delivered.recordResponse(attempt, step, answer.nowMs);
+    this.#updateWait();
     asked.resolve(answer);
   }
 
-  /** Says once more what has no answer: its letter may have been lost. Rarer each time, because most handlers are only slow. */
-  repeatAsks(): void {
+  /** Says once more what has no answer: its envelope may have been lost. Rarer each time, because most handlers are only slow. */
+  repeatCapabilityCalls(): void {
     this.#lines?.look();
-    for (const asked of this.#asks.values()) {
+    for (const asked of this.#pending.values()) {
       const looks = ++asked.looks;
       if (looks <= 1 || (looks & (looks - 1)) !== 0) continue;
       this.#host.send(asked.message);
@@ -158,11 +158,11 @@ export class MachineCall implements Job, JobReplay {
   }
 
   plan(): string {
-    return this.#heard.plan();
+    return this.#delivered.plan();
   }
 
   onTimed(step: number, nowMs: number): void {
-    this.#heard.noteTime(step, nowMs);
+    this.#delivered.recordTime(step, nowMs);
     this.#host.send({ kind: "timed", run: this.data.run, start: this.#host.start, step, nowMs });
   }
 
@@ -184,8 +184,8 @@ export class MachineCall implements Job, JobReplay {
 
   onRestart(attempts: number): void {
     // Nobody waits for what an earlier start has asked.
-    this.#asks.clear();
-    this.#noteWait();
+    this.#pending.clear();
+    this.#updateWait();
     this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
   }
 
@@ -207,7 +207,7 @@ export class MachineCall implements Job, JobReplay {
 
   /** Its server is gone. Answers whether it goes on: then its end is kept, and it may ask for nothing more. */
   orphan(): boolean {
-    if (this.kept === null || this.#asks.size > 0) return false;
+    if (this.kept === null || this.#pending.size > 0) return false;
     this.#isOrphan = true;
     return true;
   }
@@ -215,8 +215,8 @@ export class MachineCall implements Job, JobReplay {
   #end(end: CallEnd | null): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.#asks.clear();
-    this.#noteWait();
+    this.#pending.clear();
+    this.#updateWait();
     this.#host.onEnd(this, end);
   }
 
@@ -224,19 +224,19 @@ export class MachineCall implements Job, JobReplay {
   #endOf(reply: CallReply): CallEnd | null {
     if (this.kept === null) return null;
     const { outcome } = reply;
-    const { hasAsked } = this.#heard;
+    const { hasAsked } = this.#delivered;
     const attempts = this.#before + reply.attempts;
     if (!outcome.ok && (attempts === 0 || ERRORS[outcome.failure.code].retryable))
       return hasAsked ? null : { kind: "undone" };
     // One that was started again may have asked for less than before, which only its journal shows.
-    if (this.#asks.size > 0 || (hasAsked && attempts > 1)) return null;
+    if (this.#pending.size > 0 || (hasAsked && attempts > 1)) return null;
     const { outputBytes } = this.limits;
     const left = { callId: this.callId, tool: this.kept.mark, outputBytes, reply: { ...reply, attempts } };
     return { kind: "left", left };
   }
 
-  #noteWait(): void {
-    const isWaiting = this.#asks.size > 0;
+  #updateWait(): void {
+    const isWaiting = this.#pending.size > 0;
     if (isWaiting === this.#isWaiting) return;
     this.#isWaiting = isWaiting;
     this.#host.onWait(isWaiting);

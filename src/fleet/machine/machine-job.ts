@@ -6,11 +6,11 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import { type MachineCallHost, MachineCall } from "./machine-call.ts";
 import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
-import type { Puller } from "./puller.ts";
+import type { JobPuller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not get the tool's code" };
+const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not fetch the tool's code" };
 
 /** What a job needs of its machine. */
 export interface JobHost {
@@ -26,7 +26,7 @@ export interface JobHost {
   limits(limits: FleetLimits): FleetLimits;
   send(server: string, message: MachineMessage): void;
   /** … something that the server does not wait for. */
-  note(server: string, message: MachineMessage): void;
+  sendSoon(server: string, message: MachineMessage): void;
   /** All of its calls have ended. */
   onEnd(job: MachineJob): void;
 }
@@ -36,18 +36,18 @@ export interface PulledJob {
   readonly bull: BullJob;
   readonly token: string;
   readonly data: JobData;
-  readonly puller: Puller;
+  readonly puller: JobPuller;
 }
 
 /** A job of BullMQ on the machine that has it: calls of one server that came together. */
 export class MachineJob implements MachineCallHost {
-  readonly puller: Puller;
+  readonly puller: JobPuller;
   readonly server: string;
   readonly start: number;
   #bull: BullJob;
   #token: string;
   /** Whether it may begin only with what its server says of its calls. */
-  readonly #asksLeave: boolean;
+  readonly #needsResumption: boolean;
   readonly #data: JobData;
   readonly #host: JobHost;
   readonly #calls = new Map<number, MachineCall>();
@@ -68,7 +68,7 @@ export class MachineJob implements MachineCallHost {
     this.server = data.server;
     this.start = bull.attemptsStarted;
     this.#data = data;
-    this.#asksLeave = this.start > 1 || data.isAgain === true;
+    this.#needsResumption = this.start > 1 || data.isAgain === true;
     this.#host = host;
     host.slots.enter();
   }
@@ -97,8 +97,8 @@ export class MachineJob implements MachineCallHost {
   }
 
   /** What has no answer for long may have been lost on its way, or its answer. */
-  repeatAsks(): void {
-    for (const call of this.#calls.values()) call.repeatAsks();
+  repeatCapabilityCalls(): void {
+    for (const call of this.#calls.values()) call.repeatCapabilityCalls();
   }
 
   /** What its calls are called by their server. */
@@ -106,13 +106,13 @@ export class MachineJob implements MachineCallHost {
     return this.#data.calls.map(({ run }) => run);
   }
 
-  /** Runs its calls; each is answered by mail. Never rejects. */
+  /** Runs its calls; each is answered by messages. Never rejects. */
   async begin(): Promise<void> {
     const taken: MachineMessage = { kind: "taken", job: this.id, start: this.start };
-    if (this.#asksLeave) this.send(taken);
-    else this.note(taken);
-    const resumptions = this.#asksLeave ? await this.#leave() : new Map<number, Resumption>();
-    const calls = this.#data.calls.filter(({ run }) => !this.#asksLeave || resumptions.has(run));
+    if (this.#needsResumption) this.send(taken);
+    else this.sendSoon(taken);
+    const resumptions = this.#needsResumption ? await this.#awaitResumptions() : new Map<number, Resumption>();
+    const calls = this.#data.calls.filter(({ run }) => !this.#needsResumption || resumptions.has(run));
     const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();
     if (this.#isOver) return;
     for (const data of calls) this.#start(data, scripts[data.script] ?? null, resumptions.get(data.run));
@@ -124,7 +124,7 @@ export class MachineJob implements MachineCallHost {
   resume(calls: readonly Resumption[]): void {
     this.#resumed.resolve(calls);
     // A server that hears of a first start too late says the same.
-    if (!this.#asksLeave) for (const run of this.#calls.keys()) this.cancel(run);
+    if (!this.#needsResumption) for (const run of this.#calls.keys()) this.cancel(run);
   }
 
   call(run: number): MachineCall | undefined {
@@ -164,8 +164,8 @@ export class MachineJob implements MachineCallHost {
     this.#host.send(this.server, message);
   }
 
-  note(message: MachineMessage): void {
-    this.#host.note(this.server, message);
+  sendSoon(message: MachineMessage): void {
+    this.#host.sendSoon(this.server, message);
   }
 
   onWait(isWaiting: boolean): void {
@@ -177,7 +177,7 @@ export class MachineJob implements MachineCallHost {
     return this.#host.executor.refusedForMs(tool, tenant);
   }
 
-  onAlone({ data }: MachineCall): void {
+  onOrphanRequest({ data }: MachineCall): void {
     this.cancel(data.run);
   }
 
@@ -187,7 +187,7 @@ export class MachineJob implements MachineCallHost {
     this.#check();
   }
 
-  async #leave(): Promise<ReadonlyMap<number, Resumption>> {
+  async #awaitResumptions(): Promise<ReadonlyMap<number, Resumption>> {
     const calls = (await valueIn(this.#host.answerMs, this.#resumed.promise)) ?? [];
     return new Map(calls.map((call) => [call.run, call]));
   }

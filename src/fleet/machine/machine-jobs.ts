@@ -5,15 +5,15 @@ import { within } from "../../base/deadline.ts";
 import type { Executor } from "../../executor/executor.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
-import { wordsOf } from "../wire/damage.ts";
+import { describeDamage } from "../wire/damage.ts";
 import { readAnswer } from "../wire/read-message.ts";
-import { noteTaken, type Turn } from "../gate/turn.ts";
+import { recordTaken, type JobTurn } from "../gate/turn.ts";
 import { readJob } from "./job-worker.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import { MachineJob } from "./machine-job.ts";
 import type { MachineLogger } from "./machine-log.ts";
 import { ServerMonitor } from "./server-monitor.ts";
-import type { Puller } from "./puller.ts";
+import type { JobPuller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
@@ -38,7 +38,7 @@ export interface JobsHost {
   readonly nextRun: () => number;
   send(server: string, message: MachineMessage): void;
   /** … something that the server does not wait for. */
-  note(server: string, message: MachineMessage): void;
+  sendSoon(server: string, message: MachineMessage): void;
   /** So many calls have come. */
   onTaken(calls: number): void;
 }
@@ -46,7 +46,7 @@ export interface JobsHost {
 /** The jobs that a machine has. */
 export class MachineJobs {
   readonly #host: JobsHost;
-  readonly #owners: ServerMonitor;
+  readonly #servers: ServerMonitor;
   /** By their ids, and by what their calls are called by their servers. */
   readonly #jobs = new Map<string, MachineJob>();
   readonly #calls = new Map<string, MachineJob>();
@@ -55,13 +55,13 @@ export class MachineJobs {
   readonly #protocols = new BoundedCache<number>(SERVERS_MAX);
   readonly #idle = new Set<() => void>();
   readonly #repeating: NodeJS.Timeout;
-  #turns: Turn[] = [];
+  #turns: JobTurn[] = [];
   #isDraining = false;
 
   constructor(host: JobsHost) {
     this.#host = host;
-    this.#repeating = setInterval(() => this.#repeatAsks(), host.fleet.timings.repeatMs);
-    this.#owners = new ServerMonitor(host.fleet.members, {
+    this.#repeating = setInterval(() => this.#repeatCapabilityCalls(), host.fleet.timings.repeatMs);
+    this.#servers = new ServerMonitor(host.fleet.members, {
       watched: () => [...Array.from(this.#jobs.values(), ({ server }) => server), ...(host.keyed?.servers ?? [])],
       onLook: (servers, there) => host.keyed?.look(servers, there),
       onGone: (server) => this.#onGone(server),
@@ -85,12 +85,12 @@ export class MachineJobs {
   }
 
   close(): void {
-    this.#owners.close();
+    this.#servers.close();
     clearInterval(this.#repeating);
   }
 
   /** A job has come. Never rejects. */
-  async take(puller: Puller, bull: BullJob, token: string): Promise<void> {
+  async accept(puller: JobPuller, bull: BullJob, token: string): Promise<void> {
     const id = bull.id ?? "";
     const { slots } = this.#host;
     let data;
@@ -99,14 +99,14 @@ export class MachineJobs {
     try {
       data = await readJob(bull, this.#host.fleet.payloads, this.#host.protocols);
     } catch (error) {
-      this.#host.onDamage(`a job was dropped: ${wordsOf(error)}`);
+      this.#host.onDamage(`a job was dropped: ${describeDamage(error)}`);
       return puller.complete(bull, token);
     } finally {
       slots.leave(true);
     }
     const before = this.#jobs.get(id);
     if (before?.keep(bull, token) === true) return;
-    this.#noteTurn(data.turn);
+    this.#recordTurn(data.turn);
     this.#protocols.set(data.server, data.v);
     if (this.#isDraining) return void puller.giveBack(bull, token);
     const job = new MachineJob(
@@ -115,7 +115,7 @@ export class MachineJobs {
         ...this.#host,
         answerMs: this.#host.fleet.timings.answerMs,
         send: (server, message) => this.#host.send(server, message),
-        note: (server, message) => this.#host.note(server, message),
+        sendSoon: (server, message) => this.#host.sendSoon(server, message),
         limits: (limits) => this.#limits.getOrMake(JSON.stringify(limits), () => limits),
         onEnd: (ended) => this.#onEnd(ended),
       },
@@ -131,7 +131,7 @@ export class MachineJobs {
     // It was lost to us meanwhile, and has come back: who had it before has no say any more.
     before?.abandon();
     const isWanted = await this.#isWanted(data.server);
-    if (isWanted === null) return this.#leave(job);
+    if (isWanted === null) return this.#giveUp(job);
     if (!isWanted) {
       this.#host.onDamage("a job was dropped: its server is gone");
       return job.orphan();
@@ -147,7 +147,7 @@ export class MachineJobs {
         return this.#jobOf(server, message)?.resume(message.calls);
       case "answer": {
         const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
-        return call?.answer(message.attempt, message.step, readAnswer(message.answer));
+        return call?.respond(message.attempt, message.step, readAnswer(message.answer));
       }
       case "cancel":
         return this.#jobOf(server, message)?.cancel(message.run);
@@ -179,18 +179,18 @@ export class MachineJobs {
   async #isWanted(server: string): Promise<boolean | null> {
     let isThere: boolean | null = null;
     for (let looked = 0; looked < UNSEEN_MAX; looked++) {
-      isThere = await this.#owners.isThere(server);
+      isThere = await this.#servers.isThere(server);
       if (isThere === true) return true;
       // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
-      if (this.#owners.isGone(server)) return false;
+      if (this.#servers.isGone(server)) return false;
       await delay(this.#host.fleet.timings.lookMs);
     }
-    if (isThere === false) this.#owners.noteGone(server);
+    if (isThere === false) this.#servers.markGone(server);
     return isThere;
   }
 
   /** Lets another machine have a job that this one knows too little of. */
-  #leave(job: MachineJob): void {
+  #giveUp(job: MachineJob): void {
     this.#jobs.delete(job.id);
     job.abandon();
     void job.puller.giveBack(job.bull, job.token);
@@ -211,20 +211,20 @@ export class MachineJobs {
   }
 
   #onGone(server: string): void {
-    this.#host.logger?.warn({ server }, "a server is gone, and its calls are cancelled that nobody else may ask for");
+    this.#host.logger?.warn({ server }, "server lost: its calls without a key are cancelled");
     this.#host.keyed?.onGone(server);
     for (const job of this.#jobs.values()) if (job.server === server) job.orphan();
   }
 
-  #repeatAsks(): void {
+  #repeatCapabilityCalls(): void {
     if (!this.#host.fleet.connection.isReady) return;
-    for (const job of this.#jobs.values()) job.repeatAsks();
+    for (const job of this.#jobs.values()) job.repeatCapabilityCalls();
   }
 
-  #noteTurn(turn: Turn): void {
+  #recordTurn(turn: JobTurn): void {
     if (this.#turns.length === 0) {
       setTimeout(
-        () => void noteTaken(this.#host.fleet.connection, this.#host.fleet.keys, this.#turns.splice(0)),
+        () => void recordTaken(this.#host.fleet.connection, this.#host.fleet.keys, this.#turns.splice(0)),
         TURNS_MS,
       );
     }

@@ -11,19 +11,19 @@ export function logMachine(logger: MachineLogger | undefined): EmitExecutorEvent
   return (name, event) => {
     switch (name) {
       case "executor:start":
-        return logger?.info(event, "an executor process went to work");
+        return logger?.info(event, "an executor process started serving");
       case "executor:recycle":
-        return logger?.info(event, "an executor process makes room for a fresh one");
+        return logger?.info(event, "an executor process is being replaced by a fresh one");
       case "executor:lost":
         return logger?.warn(event, "an executor was lost and replaced");
       case "executor:delay":
-        return logger?.warn(event, "executors are lost so fast that the next one waits");
+        return logger?.warn(event, "executors crash repeatedly; the next start is delayed");
       case "tool:quarantine":
-        return logger?.warn(event, "a tool ended an executor and runs apart from now on");
+        return logger?.warn(event, "a tool crashed an executor and is quarantined");
       case "tool:refuse":
-        return logger?.warn(event, "a tool is refused for a while to whom it ended executors");
+        return logger?.warn(event, "calls of a quarantined tool are refused for a tenant");
       case "tool:clear":
-        return logger?.info(event, "a tool runs among the others again");
+        return logger?.info(event, "a tool left quarantine");
       default:
     }
   };

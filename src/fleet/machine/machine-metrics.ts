@@ -13,23 +13,23 @@ export class MachineMetrics {
 
   constructor(stats: () => MachineStats, registry = new Registry()) {
     this.registry = registry;
-    this.tell = new ExecutorMetrics(registry, () => stats().executor).tell;
+    this.tell = new ExecutorMetrics(registry, () => stats().executor).record;
     const gauge = gaugesOf(registry, stats);
-    gauge("machine_slots", "Jobs that may run at once.", ({ slots }) => slots);
+    gauge("machine_slots", "Maximum number of jobs that run at once.", ({ slots }) => slots);
     gauge(
       "machine_busy_slots",
-      "Jobs that run, without those that wait for their server.",
+      "Jobs that run, without those waiting for a response of their server.",
       ({ busySlots }) => busySlots,
     );
-    gauge("machine_calls_in_flight", "Calls that the machine has.", ({ calls }) => calls);
-    gauge("machine_redis_up", "Whether Redis is reached.", ({ isRedisUp }) => Number(isRedisUp));
+    gauge("machine_calls_in_flight", "Calls on this worker machine.", ({ calls }) => calls);
+    gauge("machine_redis_up", "Whether Redis is reachable (1) or not (0).", ({ isRedisUp }) => Number(isRedisUp));
     const counter = (name: string, help: string) =>
       new Counter({ name: `glovebox_${name}`, help, registers: [registry] });
-    this.#jobs = counter("machine_jobs_total", "Jobs that were taken.");
-    this.#calls = counter("machine_calls_total", "Calls that came with them.");
+    this.#jobs = counter("machine_jobs_total", "Jobs taken from the queue.");
+    this.#calls = counter("machine_calls_total", "Calls in the jobs taken from the queue.");
   }
 
-  noteJob(calls: number): void {
+  recordJob(calls: number): void {
     this.#jobs.inc();
     this.#calls.inc(calls);
   }

@@ -22,7 +22,7 @@ export interface MachineStats {
 
 /** What is not there that a machine needs. */
 export function problemOf(redis: RedisConnection, { ready }: Pick<ExecutorStats, "ready">): string | null {
-  return describeLoss(redis) ?? (ready ? null : "its executor processes were lost, and others start");
+  return describeLoss(redis) ?? (ready ? null : "executor processes were lost and are being restarted");
 }
 
 /** Tools that a machine names in what it says of itself every second. */

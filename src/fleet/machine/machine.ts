@@ -22,7 +22,7 @@ import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
 import { type MachineStats, problemOf, machineInfo } from "./machine-stats.ts";
 import { logMachine, type MachineLogger } from "./machine-log.ts";
-import { Puller, type PullerOptions } from "./puller.ts";
+import { JobPuller, type JobPullerOptions } from "./puller.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
@@ -77,11 +77,11 @@ class FleetMachine implements Machine {
   readonly #slots: Slots;
   readonly #outbox: MessageOutbox<MachineMessage>;
   readonly #inbox: Inbox<ServerMessage>;
-  readonly #presence: Heartbeat;
+  readonly #heartbeat: Heartbeat;
   readonly #keyed: KeyedCalls | undefined;
   readonly #foreign: ForeignServers;
   readonly #jobs: MachineJobs;
-  readonly #pullers: readonly Puller[];
+  readonly #pullers: readonly JobPuller[];
   readonly #metrics: MachineMetrics;
   #lastRun = 0;
   #beats = 0;
@@ -107,20 +107,20 @@ class FleetMachine implements Machine {
     );
     const protocols = options.protocols ?? UNDERSTOOD;
     const damage = new DamageReport((told) =>
-      options.logger?.warn(told, "something came from the fleet that cannot be read"),
+      options.logger?.warn(told, "an unreadable message from the fleet was dropped"),
     );
-    const mail = { connection, keys, payloads, id };
-    this.#outbox = new MessageOutbox({ ...mail, protocolOf: (server) => this.#jobs.protocolOf(server) });
+    const messaging = { connection, keys, payloads, id };
+    this.#outbox = new MessageOutbox({ ...messaging, protocolOf: (server) => this.#jobs.protocolOf(server) });
     this.#inbox = new Inbox({
-      ...mail,
+      ...messaging,
       protocols,
       timings,
       read: readServerMessage,
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
-      onDamage: (why) => damage.note(why),
+      onDamage: (why) => damage.report(why),
     });
-    this.#foreign = new ForeignServers(fleet.members, (why) => damage.note(why));
-    this.#presence = new Heartbeat(fleet.members, "machine", id, () =>
+    this.#foreign = new ForeignServers(fleet.members, (why) => damage.report(why));
+    this.#heartbeat = new Heartbeat(fleet.members, "machine", id, () =>
       machineInfo(this.stats(), protocols, ++this.#beats),
     );
     const store =
@@ -143,15 +143,15 @@ class FleetMachine implements Machine {
       keyed: this.#keyed,
       logger,
       protocols,
-      onDamage: (why) => damage.note(why),
+      onDamage: (why) => damage.report(why),
       nextRun: () => ++this.#lastRun,
       send: (server, message) => this.#outbox.send(server, message),
-      note: (server, message) => this.#outbox.note(server, message),
-      onTaken: (calls) => this.#metrics.noteJob(calls),
+      sendSoon: (server, message) => this.#outbox.sendSoon(server, message),
+      onTaken: (calls) => this.#metrics.recordJob(calls),
     });
     this.#pullers = protocols.map((protocol) => {
-      const onJob: PullerOptions["onJob"] = (job, token) => void this.#jobs.take(puller, job, token);
-      const puller: Puller = new Puller({ fleet, protocol, slots: this.#slots, onJob });
+      const onJob: JobPullerOptions["onJob"] = (job, token) => void this.#jobs.accept(puller, job, token);
+      const puller: JobPuller = new JobPuller({ fleet, protocol, slots: this.#slots, onJob });
       return puller;
     });
   }
@@ -206,7 +206,7 @@ class FleetMachine implements Machine {
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
     for (const puller of this.#pullers) puller.stop();
-    await this.#presence.say();
+    await this.#heartbeat.beat();
     await this.#jobs.drain(ms);
   }
 
@@ -224,7 +224,7 @@ class FleetMachine implements Machine {
     await this.#fleet.reach(REDIS_MS);
     this.#inbox.start();
     for (const puller of this.#pullers) puller.start();
-    await this.#presence.start();
+    await this.#heartbeat.start();
     this.#foreign.start();
   }
 
@@ -235,7 +235,7 @@ class FleetMachine implements Machine {
     this.#outbox.close();
     // What waits for a Redis that is away would hold up all that follows.
     if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());
-    const closing = [this.#inbox.close(), this.#presence.close()];
+    const closing = [this.#inbox.close(), this.#heartbeat.close()];
     if (this.#keyed !== undefined) closing.push(this.#keyed.close());
     await within(CLOSE_MS, Promise.allSettled(closing));
     await within(CLOSE_MS, Promise.allSettled(this.#pullers.map((puller) => puller.close())));

@@ -16,7 +16,7 @@ const HOLDS_MS = 1_000;
 /** How often a machine with more open jobs than it should have looks for those that they wait for. */
 const ROOM_MS = 100;
 
-export interface PullerOptions {
+export interface JobPullerOptions {
   readonly fleet: Fleet;
   readonly protocol: number;
   readonly slots: Slots;
@@ -24,8 +24,8 @@ export interface PullerOptions {
 }
 
 /** Takes jobs from the fleet's queue, as many as there are slots for, and holds on to those that this machine has. */
-export class Puller {
-  readonly #options: PullerOptions;
+export class JobPuller {
+  readonly #options: JobPullerOptions;
   readonly #worker: JobWorker;
   readonly #locks: JobLocks;
   readonly #marker: JobMarker;
@@ -37,7 +37,7 @@ export class Puller {
   #isClosed = false;
   #pulling: Promise<void> | null = null;
 
-  constructor(options: PullerOptions) {
+  constructor(options: JobPullerOptions) {
     const { fleet, protocol } = options;
     const { timings } = fleet;
     this.#options = options;
@@ -106,7 +106,7 @@ export class Puller {
     const { slots, fleet } = this.#options;
     this.#worker.startStalledCheckTimer().catch(() => undefined);
     while (!this.#isClosed) {
-      if (!slots.hasRoom && !(slots.isCrowded && (await this.#isAwaited()))) {
+      if (!slots.hasRoom && !(slots.isCrowded && (await this.#isNextAwaited()))) {
         await slots.room(ROOM_MS);
         continue;
       }
@@ -123,7 +123,7 @@ export class Puller {
   }
 
   /** Whether the next job is of calls on behalf of others, or was lost by its machine: nothing else has no place in the order. */
-  async #isAwaited(): Promise<boolean> {
+  async #isNextAwaited(): Promise<boolean> {
     const { connection } = this.#options.fleet;
     const length = await answerOf(connection, (client) => client.llen(this.#worker.toKey("wait")), HOLDS_MS);
     return length !== undefined && length > 0;

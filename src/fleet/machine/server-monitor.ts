@@ -1,6 +1,6 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
-import { type MemberOptions, readServers, countForeignServers, foreignWords } from "../wire/members.ts";
+import { type MemberOptions, readServers, countForeignServers, describeForeign } from "../wire/members.ts";
 
 const SERVERS_MAX = 10_000;
 
@@ -39,7 +39,7 @@ export class ServerMonitor {
     return (this.#goneUntilMs.get(server) ?? 0) > performance.now();
   }
 
-  noteGone(server: string): void {
+  markGone(server: string): void {
     this.#goneUntilMs.set(server, performance.now() + this.#timings.goneForMs);
   }
 
@@ -49,7 +49,7 @@ export class ServerMonitor {
     if (seenMs !== undefined && performance.now() - seenMs < this.#timings.freshMs) return true;
     const there = await readServers(this.#options, [server]);
     if (there === null) return null;
-    if (there.has(server)) this.#note(server);
+    if (there.has(server)) this.#markSeen(server);
     return there.has(server);
   }
 
@@ -63,17 +63,17 @@ export class ServerMonitor {
     this.#lookedMs = nowMs;
     this.#host.onLook(servers, there);
     for (const server of servers) {
-      if (there.has(server)) this.#note(server);
+      if (there.has(server)) this.#markSeen(server);
       // One that was never seen is missed from now on, and is not fresh.
       else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs - this.#timings.freshMs) + blindMs);
       if (nowMs - (this.#seenMs.get(server) ?? nowMs) < this.#timings.goneMs) continue;
       this.#seenMs.delete(server);
-      this.noteGone(server);
+      this.markGone(server);
       this.#host.onGone(server);
     }
   }
 
-  #note(server: string): void {
+  #markSeen(server: string): void {
     this.#goneUntilMs.set(server, 0);
     this.#seenMs.set(server, performance.now());
   }
@@ -82,13 +82,13 @@ export class ServerMonitor {
 /** Looks for servers that a machine cannot understand, which nobody would notice otherwise: their jobs go past it. */
 export class ForeignServers {
   readonly #options: MemberOptions;
-  readonly #tell: (why: string) => void;
+  readonly #report: (why: string) => void;
   #timer: NodeJS.Timeout | undefined;
   #count = 0;
 
   constructor(options: MemberOptions, tell: (why: string) => void) {
     this.#options = options;
-    this.#tell = tell;
+    this.#report = tell;
   }
 
   start(): void {
@@ -103,7 +103,7 @@ export class ForeignServers {
   async #look(): Promise<void> {
     const count = await countForeignServers(this.#options);
     if (count === null) return;
-    if (count > 0 && this.#count === 0) this.#tell(foreignWords(count, "server"));
+    if (count > 0 && this.#count === 0) this.#report(describeForeign(count, "server"));
     this.#count = count;
   }
 }

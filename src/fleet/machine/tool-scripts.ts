@@ -19,12 +19,12 @@ export interface ToolScriptsOptions {
   readonly onForget: (key: string) => void;
 }
 
-interface Need {
+interface PendingNeed {
   readonly asked: Promise<Extract<ServerMessage, { readonly kind: "have" }>>;
   readonly answer: (message: Extract<ServerMessage, { readonly kind: "have" }>) => void;
 }
 
-interface Kept {
+interface KeptScript {
   readonly script: ToolScript;
   uses: number;
 }
@@ -34,10 +34,10 @@ export class ToolScripts {
   readonly #options: ToolScriptsOptions;
   readonly #reader = new ConfigReader();
   /** The one that was used longest ago comes first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, KeptScript>();
   readonly #fetching = new Map<string, Promise<ToolScript>>();
   /** What servers were asked for, by what it is and by its script. */
-  readonly #needs = new Map<string, Need>();
+  readonly #needs = new Map<string, PendingNeed>();
 
   constructor(options: ToolScriptsOptions) {
     this.#options = options;
@@ -108,10 +108,10 @@ export class ToolScripts {
     return this.#reader.open(config, key);
   }
 
-  #need(server: string, script: string, what: "text" | "config"): Need["asked"] {
+  #need(server: string, script: string, what: "text" | "config"): PendingNeed["asked"] {
     const known = this.#needs.get(`${what} ${script}`);
     if (known !== undefined) return known.asked;
-    const { promise: asked, resolve, reject } = Promise.withResolvers<Awaited<Need["asked"]>>();
+    const { promise: asked, resolve, reject } = Promise.withResolvers<Awaited<PendingNeed["asked"]>>();
     const end = (): void => {
       clearTimeout(timer);
       this.#needs.delete(`${what} ${script}`);
@@ -120,7 +120,7 @@ export class ToolScripts {
       end();
       reject(new Error("the server did not answer in time"));
     }, this.#options.answerMs);
-    const answer: Need["answer"] = (message) => {
+    const answer: PendingNeed["answer"] = (message) => {
       end();
       resolve(message);
     };

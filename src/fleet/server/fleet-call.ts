@@ -71,7 +71,7 @@ export class FleetCall extends DispatchedCall {
   }
 
   /**
-   * What its machine asks. The mail may lose an ask or an answer, so a machine asks again: that has one answer. What comes after
+   * What its machine asks. A message may be lost, so a machine asks again: that has one answer. What comes after
    * an ask that is still missing has none, and comes again as well.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
@@ -108,7 +108,10 @@ export class FleetCall extends DispatchedCall {
     const { queueMs } = this.job.limits;
     const waited = `waited longer than ${queueMs} ms for a worker machine`;
     if (this.carrier?.isHeard === true) {
-      return { code: "executor_lost", message: "the worker machine that has the call says nothing of it" };
+      return {
+        code: "executor_lost",
+        message: "the worker machine that runs the call has sent nothing until its deadline",
+      };
     }
     if (this.#losses > 0) return { code: "executor_lost", message: `the call lost its worker machine and ${waited}` };
     return { code: "queue_timeout", message: `the call ${waited}` };
@@ -117,7 +120,7 @@ export class FleetCall extends DispatchedCall {
   /** Ends with what its machine says. Throws where that cannot be read. */
   finish(reply: CallReply, nowMs: number): void {
     const { outcome, logs, waitedMs, wallMs } = reply;
-    if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with a failure that is none");
+    if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with an invalid failure");
     // What it wrote last may have waited on its machine.
     if (this.job.stream) this.log(0, readLines(logs));
     this.attempts = this.#before + reply.attempts;

@@ -18,9 +18,9 @@ export interface FleetDispatcherHost {
   /** A job is no longer wanted that no machine has. */
   withdraw(job: FleetJob): void;
   /** How long a call's turns took. */
-  notePace(call: FleetCall, cpuMs: number): void;
+  recordTurnTime(call: FleetCall, cpuMs: number): void;
   /** A machine refuses a tool's calls for a tenant. */
-  noteRefusal(call: FleetCall, refusedForMs: number): void;
+  recordRefusal(call: FleetCall, refusedForMs: number): void;
 }
 
 /**
@@ -78,7 +78,7 @@ export class FleetDispatcher {
     for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
   }
 
-  /** What is thrown is damage that the fleet's mail tells. */
+  /** Throws where the message is damage. */
   onMessage(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" }>): void {
     if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
     const call = this.#calls.get(message.run);
@@ -91,7 +91,7 @@ export class FleetDispatcher {
       return;
     }
     job.seenMs = performance.now();
-    this.#find(job);
+    this.#markFound(job);
     switch (message.kind) {
       case "ask":
         return this.#onAsk(machine, call, message);
@@ -104,7 +104,7 @@ export class FleetDispatcher {
       case "timed":
         return call.job.replay?.onTimed(message.step, message.nowMs);
       case "restart":
-        this.#tellRestart(call, call.attempts);
+        this.#emitRestart(call, call.attempts);
         return call.restart(message.attempts);
       case "done":
         return this.#onDone(call, message);
@@ -123,7 +123,7 @@ export class FleetDispatcher {
 
   /** A machine is there again that was only missed, and so may what it had. */
   onJoin(machine: string): void {
-    for (const job of this.#jobs.values()) if (job.machine === machine) this.#find(job);
+    for (const job of this.#jobs.values()) if (job.machine === machine) this.#markFound(job);
   }
 
   /** A job is no longer in Redis, and nobody has said what came of it: its calls go once more. */
@@ -141,7 +141,7 @@ export class FleetDispatcher {
     }
   }
 
-  #find(job: FleetJob): void {
+  #markFound(job: FleetJob): void {
     if (!job.isLost) return;
     job.isLost = false;
     const nowMs = performance.now();
@@ -166,10 +166,10 @@ export class FleetDispatcher {
     job.start = start;
     job.isLost = false;
     job.seenMs = nowMs;
-    this.#tellTaken(job, calls, isFirst, nowMs);
+    this.#emitTaken(job, calls, isFirst, nowMs);
     for (const call of calls) {
       const { attempts } = call;
-      if (attempts > 0) this.#tellRestart(call, attempts);
+      if (attempts > 0) this.#emitRestart(call, attempts);
       call.take(nowMs);
       if (attempts > 0) call.job.onRestart?.(attempts);
     }
@@ -185,7 +185,7 @@ export class FleetDispatcher {
     this.#host.send(machine, { kind: "cancel", run, job, start });
   }
 
-  #tellTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {
+  #emitTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {
     const counted = calls.filter(({ isInspection }) => !isInspection);
     const again = counted.filter(({ attempts }) => attempts > 0).length;
     if (again > 0) this.#host.tell("fleet:resume", { size: again });
@@ -194,7 +194,7 @@ export class FleetDispatcher {
     }
   }
 
-  #tellRestart({ job, isInspection }: FleetCall, attempts: number): void {
+  #emitRestart({ job, isInspection }: FleetCall, attempts: number): void {
     if (isInspection) return;
     this.#host.tell("call:restart", { callId: job.callId, tool: job.script.name, attempts });
   }
@@ -209,8 +209,8 @@ export class FleetDispatcher {
   }
 
   #onDone(call: FleetCall, { reply, refusedForMs }: Extract<MachineMessage, { readonly kind: "done" }>): void {
-    if (!call.isInspection) this.#host.notePace(call, reply.cpuMs);
-    if (refusedForMs !== undefined) this.#host.noteRefusal(call, refusedForMs);
+    if (!call.isInspection) this.#host.recordTurnTime(call, reply.cpuMs);
+    if (refusedForMs !== undefined) this.#host.recordRefusal(call, refusedForMs);
     this.#forget(call);
     if (call.carrier?.open.size === 0) call.carrier.isDone = true;
     try {
@@ -218,7 +218,7 @@ export class FleetDispatcher {
     } catch (error) {
       call.fail({
         code: "executor_crashed",
-        message: "the worker machine answered with something that cannot be read",
+        message: "the worker machine sent a reply that cannot be read",
       });
       throw error;
     }

@@ -1,5 +1,5 @@
 /** What a job knows of the calls that it brings. */
-interface Carried {
+interface CarriedCall {
   readonly run: number;
   readonly attempts: number;
 }
@@ -26,7 +26,7 @@ export class FleetJob {
   /** Since when it is known to be missing in Redis, if it was when it was last looked for. */
   missingMs: number | null = null;
 
-  constructor(id: string, calls: readonly Carried[], nowMs: number) {
+  constructor(id: string, calls: readonly CarriedCall[], nowMs: number) {
     this.id = id;
     this.runs = calls.map(({ run }) => run);
     this.open = new Set(this.runs);

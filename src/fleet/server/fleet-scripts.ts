@@ -23,7 +23,7 @@ export class FleetScripts {
   }
 
   /** A tool as it travels, once its code is where machines find it. Rejects with a `TextFailure`. */
-  async bring(script: ToolScript): Promise<FleetScript> {
+  async upload(script: ToolScript): Promise<FleetScript> {
     const text = await this.#texts.publish(script.text);
     const key = this.#keyOf(script, text.hash);
     const { text: _text, config, ...rest } = script;

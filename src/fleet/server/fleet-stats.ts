@@ -2,7 +2,7 @@ import type { MachineInfo } from "../wire/messages.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
 import type { FleetStats, SeenMachine, MachineState } from "../../executor/fleet-state.ts";
 import type { MachineDirectory } from "./machine-directory.ts";
-import { foreignWords } from "../wire/members.ts";
+import { describeForeign } from "../wire/members.ts";
 import { describeLoss } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
@@ -73,8 +73,8 @@ export function sumUpMachines(
 
 const WORDS: Readonly<Record<MachineState, string>> = {
   ready: "ready",
-  draining: "about to stop",
-  unready: "without an executor",
+  draining: "draining",
+  unready: "without a running executor process",
   "other protocol": "of another version",
 };
 
@@ -87,7 +87,7 @@ export function problemOf(redis: RedisConnection, roll: MachineDirectory): strin
   if (roll.serving.length > 0) return null;
   if (roll.misfit !== null) return roll.misfit;
   const states = [...roll.all.values()].map((machine) => roll.stateOf(machine));
-  if (states.length === 0) return roll.foreign > 0 ? foreignWords(roll.foreign, "machine") : NO_MACHINE;
+  if (states.length === 0) return roll.foreign > 0 ? describeForeign(roll.foreign, "machine") : NO_MACHINE;
   const counts = Map.groupBy(states, (state) => state);
   return `no worker machine takes calls: ${[...counts].map(([state, { length }]) => `${length} ${WORDS[state]}`).join(", ")}`;
 }

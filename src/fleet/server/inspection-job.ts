@@ -31,12 +31,17 @@ export function inspectionJob(run: number, script: ToolScript, resolve: (inspect
     fleet: { priority: LEVELS },
     waitMs: LIMITS.queueMs,
     stream: false,
-    ask: (): Promise<Diverged> => Promise.resolve({ kind: "diverged", message: "modules ask for nothing" }),
+    ask: (): Promise<Diverged> => Promise.resolve({ kind: "diverged", message: "modules make no capability calls" }),
     onLog: () => undefined,
     settle: ({ outcome }) => {
       if (!outcome.ok) return resolve({ ok: false, error: inspectionError(outcome.failure) });
       const inspection = readInspection(outcome.json);
-      resolve(inspection ?? { ok: false, error: toolError("executor_lost", "the worker machine gave no inspection") });
+      resolve(
+        inspection ?? {
+          ok: false,
+          error: toolError("executor_lost", "the worker machine sent no valid inspection of the module"),
+        },
+      );
     },
   };
 }

@@ -1,11 +1,11 @@
 import type { Queue } from "bullmq";
-import type { GateAdmission, FleetScheduler, Place } from "../gate/fleet-scheduler.ts";
-import type { Claim } from "../gate/caps.ts";
+import type { AdmissionResult, FleetScheduler, QueuePlace } from "../gate/fleet-scheduler.ts";
+import type { AdmissionRequest } from "../gate/caps.ts";
 import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
 import { TextFailure } from "../texts/text-store.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import { seedOf } from "../../base/protocol/seed.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";
@@ -13,23 +13,23 @@ import type { FleetCall } from "./fleet-call.ts";
 import { FleetJob } from "./fleet-job.ts";
 import { JobExpiry } from "./job-expiry.ts";
 import type { FleetScripts } from "./fleet-scripts.ts";
-import { dueOf, type Turn } from "../gate/turn.ts";
+import { dueOf, type JobTurn } from "../gate/turn.ts";
 
 /** Calls that one round takes, and rounds that are under way at once. */
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 2;
-const PACES_MAX = 10_000;
+const TURN_TIMES_MAX = 10_000;
 const SINGLES_MAX = 4;
-const NONE: GateAdmission = { places: [], held: [] };
+const NOTHING_ADMITTED: AdmissionResult = { places: [], held: [] };
 /** A job, and what is beside it in Redis, outlives its calls by so much. */
 const MORE_MS = 60_000;
 
-export interface SenderOptions {
+export interface JobSenderOptions {
   readonly server: string;
   readonly protocol: number;
   readonly entropyKey: string;
   readonly queue: Queue<JobEnvelope>;
-  readonly gate: FleetScheduler;
+  readonly scheduler: FleetScheduler;
   readonly connection: RedisConnection;
   readonly payloads: Payloads;
   readonly scripts: FleetScripts;
@@ -40,15 +40,15 @@ export interface SenderOptions {
 }
 
 /**
- * Brings calls to the fleet. Those that come in one turn of the event loop are one round: the gate says in which order they go,
+ * Brings calls to the fleet. Those that come in one turn of the event loop are one round: the scheduler says in which order they go,
  * and which have to wait for their tool or tenant, and the short ones go together.
  */
-export class Sender {
-  readonly #options: SenderOptions;
+export class JobSender {
+  readonly #options: JobSenderOptions;
   #waiting: FleetCall[] = [];
   /** Calls for which the fleet had no room. */
   #held: FleetCall[] = [];
-  readonly #paces = new BoundedCache<TurnTimeEstimate>(PACES_MAX);
+  readonly #turnTimes = new BoundedCache<TurnTimeEstimate>(TURN_TIMES_MAX);
   #rounds = 0;
   #isDue = false;
   #jobs = 0;
@@ -56,7 +56,7 @@ export class Sender {
   readonly #expiry: JobExpiry;
   readonly #stopListening: () => void;
 
-  constructor(options: SenderOptions) {
+  constructor(options: JobSenderOptions) {
     this.#options = options;
     this.#expiry = new JobExpiry(options.connection, (job) => options.queue.toKey(job));
     // What came while there was no Redis has waited for it.
@@ -76,8 +76,8 @@ export class Sender {
   }
 
   /** How long calls of a tool take. */
-  pace({ job }: FleetCall): TurnTimeEstimate {
-    return this.#paces.getOrMake(job.script.key, () => new TurnTimeEstimate());
+  turnTime({ job }: FleetCall): TurnTimeEstimate {
+    return this.#turnTimes.getOrMake(job.script.key, () => new TurnTimeEstimate());
   }
 
   close(): void {
@@ -118,18 +118,23 @@ export class Sender {
   }
 
   async #round(calls: readonly FleetCall[]): Promise<void> {
-    const { gate, queue } = this.#options;
+    const { scheduler, queue } = this.#options;
     const byId = new Map(calls.map((call) => [`${call.run}`, call]));
     const awaited = calls.filter(isAwaited);
-    const claims = calls.filter((call) => !isAwaited(call)).map((call) => this.#claim(call));
-    const { places, held } = claims.length === 0 ? NONE : await gate.admit(claims);
+    const requests = calls.filter((call) => !isAwaited(call)).map((call) => this.#admissionRequest(call));
+    const { places, held } = requests.length === 0 ? NOTHING_ADMITTED : await scheduler.admit(requests);
     this.#hold(held, byId);
     // Those that have no place in the order stand before it.
-    const first = awaited.map((call) => ({ call, turn: { tag: 0, level: 0 }, priority: 0, pace: this.pace(call) }));
+    const first = awaited.map((call) => ({
+      call,
+      turn: { tag: 0, level: 0 },
+      priority: 0,
+      turnTime: this.turnTime(call),
+    }));
     const ordered = places.flatMap((place) => this.#placed(place, byId));
     const placed = [...first, ...ordered];
-    const brought = await this.#bring(placed);
-    const isDue = ({ call }: Placed): boolean => !call.isOver && brought.has(call.job.script.key);
+    const brought = await this.#upload(placed);
+    const isDue = ({ call }: PlacedCall): boolean => !call.isOver && brought.has(call.job.script.key);
     const jobs = [...packJobs(first.filter(isDue)), ...packJobs(ordered.filter(isDue))];
     if (jobs.length === 0) return;
     const sent: (readonly [job: FleetJob, ttlMs: number])[] = [];
@@ -161,10 +166,10 @@ export class Sender {
     }
   }
 
-  #claim(call: FleetCall): Claim {
+  #admissionRequest(call: FleetCall): AdmissionRequest {
     const { tenant, script, fleet } = call.job;
     const priority = fleet?.priority ?? 0;
-    const cost = costOf(this.pace(call));
+    const cost = costOf(this.turnTime(call));
     // A tool can be registered though all of its room is taken: else no server could start while a fleet is busy.
     return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
   }
@@ -176,24 +181,24 @@ export class Sender {
     }
   }
 
-  #placed({ id, turn, priority }: Place, calls: ReadonlyMap<string, FleetCall>): readonly Placed[] {
+  #placed({ id, turn, priority }: QueuePlace, calls: ReadonlyMap<string, FleetCall>): readonly PlacedCall[] {
     const call = calls.get(id);
-    return call === undefined ? [] : [{ call, turn, priority, pace: this.pace(call) }];
+    return call === undefined ? [] : [{ call, turn, priority, turnTime: this.turnTime(call) }];
   }
 
   /** Puts the tools' code where machines find it; calls of those for which that fails end. */
-  async #bring(placed: readonly Placed[]): Promise<ReadonlyMap<string, FleetScript>> {
+  async #upload(placed: readonly PlacedCall[]): Promise<ReadonlyMap<string, FleetScript>> {
     const brought = new Map<string, FleetScript>();
     const scripts = new Map(placed.map(({ call }) => [call.job.script.key, call.job.script]));
     await Promise.all(
       Array.from(scripts, async ([key, script]) => {
         try {
-          brought.set(key, await this.#options.scripts.bring(script));
+          brought.set(key, await this.#options.scripts.upload(script));
         } catch (error) {
           const failure =
             error instanceof TextFailure && error.kind === "too_large"
               ? ({ code: "load_error", message: error.message } as const)
-              : ({ code: "executor_lost", message: "the tool's code could not be brought to the fleet" } as const);
+              : ({ code: "executor_lost", message: "the tool's code could not be uploaded to the fleet" } as const);
           for (const { call } of placed) if (call.job.script.key === key) this.#options.onFail(call, failure);
         }
       }),
@@ -201,7 +206,7 @@ export class Sender {
     return brought;
   }
 
-  #write(members: readonly Placed[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
+  #write(members: readonly PlacedCall[], brought: ReadonlyMap<string, FleetScript>, isAgain: boolean): JobData {
     const scripts: FleetScript[] = [];
     const limits: FleetLimits[] = [];
     const places = new Map<unknown, number>();
@@ -270,36 +275,36 @@ const SHORT_MS = 2;
 const LENGTH_MAX = 256 * 1024;
 
 /** A call, its place in the fleet's order, and how long its tool's calls take. */
-export interface Placed {
+export interface PlacedCall {
   readonly call: FleetCall;
-  readonly turn: Turn;
+  readonly turn: JobTurn;
   /** BullMQ's: lower first. */
   readonly priority: number;
-  readonly pace: TurnTimeEstimate;
+  readonly turnTime: TurnTimeEstimate;
 }
 
 /** A call's share of a job, for the fleet's order. */
-export function costOf(pace: TurnTimeEstimate): number {
-  if (pace.isUnknown || pace.expectMs(1) > SHORT_MS) return 1;
-  return Math.max(1 / TOGETHER_MAX, pace.expectMs(1) / TOGETHER_MS);
+export function costOf(turnTime: TurnTimeEstimate): number {
+  if (turnTime.isUnknown || turnTime.expectMs(1) > SHORT_MS) return 1;
+  return Math.max(1 / TOGETHER_MAX, turnTime.expectMs(1) / TOGETHER_MS);
 }
 
 /** Which calls go together, in their order. */
-export function packJobs(placed: readonly Placed[]): readonly (readonly Placed[])[] {
-  const jobs: Placed[][] = [];
-  let open: Placed[] = [];
+export function packJobs(placed: readonly PlacedCall[]): readonly (readonly PlacedCall[])[] {
+  const jobs: PlacedCall[][] = [];
+  let open: PlacedCall[] = [];
   let [length, expectedMs] = [0, 0];
   for (const each of placed.toSorted((a, b) => dueOf(a.turn) - dueOf(b.turn))) {
-    if (costOf(each.pace) >= 1 || each.call.isInspection) {
+    if (costOf(each.turnTime) >= 1 || each.call.isInspection) {
       jobs.push([each]);
       continue;
     }
     length += each.call.job.args.length;
-    expectedMs += each.pace.expectMs(1);
+    expectedMs += each.turnTime.expectMs(1);
     if (open.length > 0 && (open.length >= TOGETHER_MAX || length > LENGTH_MAX || expectedMs > TOGETHER_MS)) {
       jobs.push(open);
       open = [];
-      [length, expectedMs] = [each.call.job.args.length, each.pace.expectMs(1)];
+      [length, expectedMs] = [each.call.job.args.length, each.turnTime.expectMs(1)];
     }
     open.push(each);
   }

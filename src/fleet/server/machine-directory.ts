@@ -20,7 +20,7 @@ export class MachineDirectory {
   /** In the order of their ids. */
   #machines: ReadonlyMap<string, MachineInfo> = new Map();
   /** When they were heard last. */
-  readonly #heardMs = new Map<string, number>();
+  readonly #beatMs = new Map<string, number>();
   /** How often in a row those were missing that were there. */
   readonly #missed = new Map<string, number>();
   /** Machines that are there and cannot be read. */
@@ -62,7 +62,7 @@ export class MachineDirectory {
 
   /** For how long a machine has said nothing. */
   silentMs(machine: string): number {
-    const heardMs = this.#heardMs.get(machine);
+    const heardMs = this.#beatMs.get(machine);
     return heardMs === undefined ? 0 : Math.round(performance.now() - heardMs);
   }
 
@@ -92,7 +92,7 @@ export class MachineDirectory {
     const before = this.#machines;
     const nowMs = performance.now();
     for (const [id, { beat }] of now) {
-      if (beat === undefined || before.get(id)?.beat !== beat) this.#heardMs.set(id, nowMs);
+      if (beat === undefined || before.get(id)?.beat !== beat) this.#beatMs.set(id, nowMs);
     }
     const machines = new Map(now);
     for (const [id, info] of before) {
@@ -105,7 +105,7 @@ export class MachineDirectory {
     }
     for (const id of now.keys()) this.#missed.delete(id);
     this.#machines = new Map([...machines].toSorted(([a], [b]) => (a < b ? -1 : 1)));
-    for (const id of this.#heardMs.keys()) if (!machines.has(id)) this.#heardMs.delete(id);
+    for (const id of this.#beatMs.keys()) if (!machines.has(id)) this.#beatMs.delete(id);
     for (const id of before.keys()) if (!machines.has(id)) this.#listener.onLeave(id);
     for (const id of machines.keys()) if (!before.has(id)) this.#listener.onJoin(id);
   }

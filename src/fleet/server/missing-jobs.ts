@@ -6,7 +6,7 @@ const JOBS_MAX = 1_000;
 
 /**
  * Looks for jobs of which nothing is heard. A Redis that was killed may have lost what it had not written yet: a job, or the
- * letter that said how its calls ended. What is missing twice goes once more; the journal keeps its effects from being repeated.
+ * envelope that said how its calls ended. What is missing twice goes once more; the journal keeps its effects from being repeated.
  */
 export class MissingJobs {
   readonly #fleet: Fleet;
@@ -17,7 +17,7 @@ export class MissingJobs {
   #isLooking = false;
   #isClosed = false;
 
-  /** `readMs`: until when all mail has been read. */
+  /** `readMs`: the time up to which all messages have been read. */
   constructor(fleet: Fleet, keyOf: (job: string) => string, readMs: () => number, sendAgain: (job: FleetJob) => void) {
     this.#readMs = readMs;
     this.#fleet = fleet;
@@ -51,14 +51,14 @@ export class MissingJobs {
     for (const [at, job] of jobs.entries()) {
       // Where Redis is away, they are looked for when it is back.
       const [error, count] = answers?.[at] ?? [new Error("no answer")];
-      if (error === null && !this.#isClosed) this.#note(job, count === 0);
+      if (error === null && !this.#isClosed) this.#record(job, count === 0);
     }
   }
 
-  #note(job: FleetJob, isMissing: boolean): void {
+  #record(job: FleetJob, isMissing: boolean): void {
     const nowMs = performance.now();
     job.seenMs = nowMs;
-    // What its machine had said before it was first missing has been read since: a long letter may take a while.
+    // What its machine had said before it was first missing has been read since: a long envelope may take a while.
     if (isMissing && job.missingMs !== null && this.#readMs() > job.missingMs) return this.#sendAgain(job);
     job.missingMs = isMissing ? (job.missingMs ?? nowMs) : null;
   }

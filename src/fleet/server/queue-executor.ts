@@ -8,12 +8,12 @@ import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { FleetScheduler } from "../gate/fleet-scheduler.ts";
 import { Inbox } from "../wire/inbox.ts";
 import { MessageOutbox } from "../wire/message-outbox.ts";
-import { foreignWords, Heartbeat } from "../wire/members.ts";
+import { describeForeign, Heartbeat } from "../wire/members.ts";
 import { type JobEnvelope, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
 import { readMachineMessage } from "../wire/read-message.ts";
 import { QueueKeeper } from "../wire/queue-keeper.ts";
 import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
-import { moveWaiting, readTurn } from "../gate/turn.ts";
+import { moveWaiting, readJobTurn } from "../gate/turn.ts";
 import { TextPublisher } from "../texts/texts.ts";
 import { isObject } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
@@ -27,7 +27,7 @@ import { inspectionJob } from "./inspection-job.ts";
 import { MissingJobs } from "./missing-jobs.ts";
 import { MachineDirectory } from "./machine-directory.ts";
 import { FleetScripts } from "./fleet-scripts.ts";
-import { Sender } from "./job-sender.ts";
+import { JobSender } from "./job-sender.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 
 /** How long a server waits for its fleet to have a machine when it starts. */
@@ -50,7 +50,7 @@ export interface QueueOptions extends ResolvedFleetOptions {
 
 /**
  * Isolates on other machines. This server keeps its calls, with their journals, limits and deadlines; BullMQ brings them to
- * whichever worker machine has room; what machines say of them comes back as mail. A call whose machine is lost is taken up by
+ * whichever worker machine has room; what machines say of them comes back as messages. A call whose machine is lost is taken up by
  * another, and is a function of its journal there as it would be here.
  */
 export class QueueExecutor implements Executor {
@@ -58,17 +58,17 @@ export class QueueExecutor implements Executor {
   readonly #options: QueueOptions;
   readonly #fleet: Fleet;
   readonly #queue: Queue<JobEnvelope>;
-  readonly #gate: FleetScheduler;
+  readonly #scheduler: FleetScheduler;
   readonly #outbox: MessageOutbox<ServerMessage>;
   readonly #inbox: Inbox<MachineMessage>;
-  readonly #presence: Heartbeat;
-  readonly #roll: MachineDirectory;
+  readonly #heartbeat: Heartbeat;
+  readonly #directory: MachineDirectory;
   readonly #scripts: FleetScripts;
-  readonly #sender: Sender;
-  readonly #calls: FleetDispatcher;
+  readonly #sender: JobSender;
+  readonly #dispatcher: FleetDispatcher;
   readonly #missing: MissingJobs;
   readonly #refusals = new Refusals();
-  readonly #sweep = new DeadlineTimer(() => this.#look());
+  readonly #deadlines = new DeadlineTimer(() => this.#look());
   readonly #keeper: QueueKeeper;
   #renewing: NodeJS.Timeout | undefined;
   #closed: Failure | null = null;
@@ -87,85 +87,85 @@ export class QueueExecutor implements Executor {
     this.#keeper = new QueueKeeper(this.#fleet, protocol);
     // What is wrong with the connection is seen by whoever needs it.
     this.#queue.on("error", () => undefined);
-    this.#gate = new FleetScheduler(connection, keys, {
+    this.#scheduler = new FleetScheduler(connection, keys, {
       server: id,
       timings,
       perTool,
       perTenant,
       onRoom: () => this.#sender.tryHeld(),
       onMove: (base) =>
-        void moveWaiting(this.#queue, base, (job: unknown) => (isObject(job) ? readTurn(job["turn"]) : null)),
+        void moveWaiting(this.#queue, base, (job: unknown) => (isObject(job) ? readJobTurn(job["turn"]) : null)),
     });
     const damage = new DamageReport((told) => tell("fleet:damage", told));
-    const mail = { connection, keys, payloads, id };
-    this.#outbox = new MessageOutbox({ ...mail, protocolOf: () => protocol });
+    const messaging = { connection, keys, payloads, id };
+    this.#outbox = new MessageOutbox({ ...messaging, protocolOf: () => protocol });
     this.#inbox = new Inbox({
-      ...mail,
+      ...messaging,
       protocols: [protocol],
       timings,
       read: readMachineMessage,
       onMessage: (from, message) => this.#onMessage(from, message),
-      onDamage: (why) => damage.note(why),
+      onDamage: (why) => damage.report(why),
     });
-    this.#presence = new Heartbeat(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
+    this.#heartbeat = new Heartbeat(this.#fleet.members, "server", id, () => JSON.stringify({ id, protocol }));
     const credentials = readBucketCredentials(process.env);
     const place = store === undefined ? undefined : openTextStore(store, { credentials });
     const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
     this.#scripts = new FleetScripts(texts);
-    this.#calls = new FleetDispatcher({
+    this.#dispatcher = new FleetDispatcher({
       tell,
       send: (machine, message) => this.#outbox.send(machine, message),
       dispatch: (call) => this.#sender.add(call),
-      release: (calls) => this.#gate.release(calls.map(({ run }) => `${run}`)),
+      release: (calls) => this.#scheduler.release(calls.map(({ run }) => `${run}`)),
       withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
-      notePace: (call, cpuMs) => this.#sender.pace(call).note(1, cpuMs),
-      noteRefusal: ({ job }, refusedForMs) => this.#refusals.note(job.script.name, job.tenant, refusedForMs),
+      recordTurnTime: (call, cpuMs) => this.#sender.turnTime(call).record(1, cpuMs),
+      recordRefusal: ({ job }, refusedForMs) => this.#refusals.record(job.script.name, job.tenant, refusedForMs),
     });
-    this.#sender = new Sender({
+    this.#sender = new JobSender({
       server: id,
       protocol,
       entropyKey,
       queue: this.#queue,
-      gate: this.#gate,
+      scheduler: this.#scheduler,
       connection,
       payloads,
       scripts: this.#scripts,
-      onFail: ({ run }, failure) => this.#calls.end(run, failure),
-      onSent: (job) => this.#calls.onSent(job),
+      onFail: ({ run }, failure) => this.#dispatcher.end(run, failure),
+      onSent: (job) => this.#dispatcher.onSent(job),
     });
     this.#missing = new MissingJobs(
       this.#fleet,
       (job) => this.#queue.toKey(job),
       () => this.#inbox.readMs,
-      (job) => this.#calls.sendAgain(job),
+      (job) => this.#dispatcher.sendAgain(job),
     );
-    this.#roll = new MachineDirectory(this.#fleet.members, protocol, {
+    this.#directory = new MachineDirectory(this.#fleet.members, protocol, {
       onJoin: (machine) => {
         tell("fleet:join", { machine });
-        this.#calls.onJoin(machine);
+        this.#dispatcher.onJoin(machine);
       },
       onLeave: (machine) => {
         tell("fleet:leave", { machine });
-        this.#calls.onLeave(machine);
+        this.#dispatcher.onLeave(machine);
       },
-      onForeign: (count) => damage.note(foreignWords(count, "machine")),
+      onForeign: (count) => damage.report(describeForeign(count, "machine")),
     });
   }
 
   async start(): Promise<void> {
     await this.#fleet.reach(this.#options.lostMs);
-    await this.#presence.start();
+    await this.#heartbeat.start();
     this.#inbox.start();
-    this.#roll.start();
+    this.#directory.start();
     this.#keeper.start();
-    this.#renewing = setInterval(() => void this.#gate.renew(), this.#fleet.timings.leaseRenewMs);
+    this.#renewing = setInterval(() => void this.#scheduler.renew(), this.#fleet.timings.leaseRenewMs);
     const untilMs = performance.now() + MACHINE_MS;
-    while (this.#closed === null && this.#roll.serving.length === 0) {
-      await this.#roll.look();
-      if (this.#roll.misfit !== null) throw this.#fleet.unusable(this.#roll.misfit);
+    while (this.#closed === null && this.#directory.serving.length === 0) {
+      await this.#directory.look();
+      if (this.#directory.misfit !== null) throw this.#fleet.unusable(this.#directory.misfit);
       if (performance.now() > untilMs) {
-        const why = problemOf(this.#fleet.weakest, this.#roll) ?? NO_MACHINE;
-        throw this.#fleet.unusable(`${why} (it was waited for ${MACHINE_MS} ms)`);
+        const why = problemOf(this.#fleet.weakest, this.#directory) ?? NO_MACHINE;
+        throw this.#fleet.unusable(`${why} (waited for ${MACHINE_MS} ms)`);
       }
       await delay(LOOK_MS);
     }
@@ -176,7 +176,7 @@ export class QueueExecutor implements Executor {
   }
 
   cancel(run: number, code: ErrorCode, message: string): void {
-    this.#calls.end(run, { code, message });
+    this.#dispatcher.end(run, { code, message });
   }
 
   inspect(script: ToolScript): Promise<Inspection> {
@@ -195,18 +195,18 @@ export class QueueExecutor implements Executor {
   }
 
   stats(): ExecutorStats {
-    const { serving } = this.#roll;
-    const all = [...this.#roll.all.values()];
+    const { serving } = this.#directory;
+    const all = [...this.#directory.all.values()];
     const isUp = this.#fleet.weakest.isReady;
     return {
       ...sumUpMachines(all),
       ready: this.#closed === null && isUp && serving.length > 0,
       spareReady: isUp && serving.length > 1,
       fleet: {
-        ...describeMachines(this.#roll),
-        waitingJobs: this.#calls.waitingJobs,
+        ...describeMachines(this.#directory),
+        waitingJobs: this.#dispatcher.waitingJobs,
         isRedisUp: isUp,
-        problem: problemOf(this.#fleet.weakest, this.#roll),
+        problem: problemOf(this.#fleet.weakest, this.#directory),
       },
     };
   }
@@ -214,16 +214,16 @@ export class QueueExecutor implements Executor {
   async close(): Promise<void> {
     if (this.#closed !== null) return;
     this.#closed = { code: "engine_closed", message: "the engine was closed before the call ended" };
-    this.#calls.endAll(this.#closed);
-    this.#sweep.stop();
+    this.#dispatcher.endAll(this.#closed);
+    this.#deadlines.stop();
     clearInterval(this.#renewing);
     this.#sender.close();
-    this.#roll.close();
+    this.#directory.close();
     this.#missing.close();
     this.#outbox.close();
     await within(
       CLOSE_MS,
-      Promise.allSettled([this.#inbox.close(), this.#presence.close(), this.#gate[Symbol.asyncDispose]()]),
+      Promise.allSettled([this.#inbox.close(), this.#heartbeat.close(), this.#scheduler[Symbol.asyncDispose]()]),
     );
     await this.#keeper.close();
     await valueIn(CLOSE_MS, this.#queue.close());
@@ -233,8 +233,8 @@ export class QueueExecutor implements Executor {
   #run(call: FleetCall): void {
     const failure = this.#closed ?? this.#lost ?? this.#misfit;
     if (failure !== null) return call.fail(failure);
-    this.#calls.run(call);
-    this.#sweep.keepOn();
+    this.#dispatcher.run(call);
+    this.#deadlines.keepOn();
   }
 
   /** Nothing comes of calls while Redis is away for so long, nor of those of a server that cannot say that it is there. */
@@ -245,12 +245,12 @@ export class QueueExecutor implements Executor {
   }
 
   get #misfit(): Failure | null {
-    const { misfit } = this.#roll;
+    const { misfit } = this.#directory;
     return misfit === null ? null : { code: "executor_lost", message: misfit };
   }
 
   #onMessage(from: string, message: MachineMessage): void {
-    if (message.kind !== "need") return this.#calls.onMessage(from, message);
+    if (message.kind !== "need") return this.#dispatcher.onMessage(from, message);
     this.#scripts.answer(message).then(
       (answer) => this.#outbox.send(from, answer),
       () => this.#outbox.send(from, { kind: "have", script: message.script }),
@@ -261,10 +261,10 @@ export class QueueExecutor implements Executor {
   #look(): boolean {
     const nowMs = performance.now();
     const lost = this.#lost;
-    if (lost !== null) this.#calls.endAll(lost);
-    this.#calls.endOverdue(nowMs);
-    this.#missing.look(this.#calls.jobs, nowMs);
-    return this.#calls.size > 0;
+    if (lost !== null) this.#dispatcher.endAll(lost);
+    this.#dispatcher.endOverdue(nowMs);
+    this.#missing.look(this.#dispatcher.jobs, nowMs);
+    return this.#dispatcher.size > 0;
   }
 }
 
@@ -274,7 +274,7 @@ const REFUSALS_MAX = 10_000;
 export class Refusals {
   readonly #untilMs = new BoundedCache<number>(REFUSALS_MAX);
 
-  note(tool: string, tenant: string, refusedForMs: number): void {
+  record(tool: string, tenant: string, refusedForMs: number): void {
     this.#untilMs.set(JSON.stringify([tool, tenant]), performance.now() + refusedForMs);
   }
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { collect, fileNameOf, type TextPlace, TextFailure } from "./text-store.ts";
+import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
 /** What signs requests to a bucket. It goes into signatures, and nowhere else. */
 export interface BucketCredentials {
@@ -29,7 +29,7 @@ type Method = "GET" | "HEAD" | "PUT";
 type Attempt<Answer> = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly why: string };
 
 /** Texts as objects of a bucket that understands S3. How long they stay is the bucket's lifecycle rule to say. */
-export class Bucket implements TextPlace {
+export class BucketStore implements TextStore {
   readonly #options: BucketOptions;
 
   constructor(options: BucketOptions) {
@@ -72,7 +72,7 @@ export class Bucket implements TextPlace {
       if (attempt.ok) return attempt.answer;
       why = attempt.why;
     }
-    throw new TextFailure("unreachable", `the bucket of executor.store ${why}, after ${RETRIES} repetitions`);
+    throw new TextFailure("unreachable", `the bucket of executor.store ${why}, after ${RETRIES} retries`);
   }
 
   async #attempt<Answer>(

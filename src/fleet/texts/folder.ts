@@ -3,7 +3,7 @@ import { constants, type Stats } from "node:fs";
 import { lstat, open, opendir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { inTime } from "../../base/deadline.ts";
-import { collect, fileNameOf, type TextPlace, TextFailure } from "./text-store.ts";
+import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
 const HOUR_MS = 3_600_000;
 /** A text in use is touched every half hour, so one that nobody has touched for so long is nobody's. */
@@ -16,7 +16,7 @@ const TEXT = /^[0-9a-f]{64}\.text$/;
 const DRAFT = /^[0-9a-f]{64}\.text\.[0-9a-f-]{36}$/;
 
 /** Texts as files of a folder that servers and machines share: a mount of a file server, mostly. */
-export class Folder implements TextPlace {
+export class FolderStore implements TextStore {
   readonly #path: string;
   readonly #waitMs: number;
   #sweptMs = Number.NEGATIVE_INFINITY;

@@ -1,9 +1,9 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { importOptional } from "../../base/optional-package.ts";
-import { Bucket, type BucketCredentials } from "./bucket.ts";
-import { Folder } from "./folder.ts";
-import type { TextPlace } from "./text-store.ts";
+import { BucketStore, type BucketCredentials } from "./bucket.ts";
+import { FolderStore } from "./folder.ts";
+import type { TextStore } from "./text-store.ts";
 
 export interface StoreOptions {
   /** Only a bucket needs them. */
@@ -34,18 +34,18 @@ export async function requireSigner(store: string | undefined): Promise<void> {
  *
  * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
  */
-export function openTextStore(store: string, options: StoreOptions = {}): TextPlace {
+export function openTextStore(store: string, options: StoreOptions = {}): TextStore {
   const { waitMs = WAIT_DEFAULT_MS, retryMs = RETRY_DEFAULT_MS, credentials } = options;
-  if (isAbsolute(store)) return new Folder(store, waitMs);
+  if (isAbsolute(store)) return new FolderStore(store, waitMs);
   const url = URL.parse(store);
   switch (url?.protocol) {
     case "file:":
-      return new Folder(folderOf(url), waitMs);
+      return new FolderStore(folderOf(url), waitMs);
     case "s3+https:":
     case "s3+http:":
       if (credentials === undefined)
-        throw wrong("is a bucket, and needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment");
-      return new Bucket({ ...placeOf(url), credentials, requestMs: waitMs, retryMs });
+        throw wrong("names a bucket, which needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment");
+      return new BucketStore({ ...placeOf(url), credentials, requestMs: waitMs, retryMs });
     default:
       throw wrong("is neither a folder's absolute path nor a file:, s3+https: or s3+http: URL");
   }
@@ -65,23 +65,24 @@ export function readBucketCredentials(
 }
 
 function folderOf(url: URL): string {
-  if (url.search !== "" || url.hash !== "") throw wrong("is a folder, and has something behind its path");
+  if (url.search !== "" || url.hash !== "") throw wrong("names a folder and has a query or fragment after its path");
   try {
     return fileURLToPath(url);
   } catch {
-    throw wrong("is a file: URL that names no folder of this machine");
+    throw wrong("is a file: URL that names no local folder");
   }
 }
 
 function placeOf(url: URL): { readonly url: string; readonly region: string } {
-  if (url.username !== "" || url.password !== "") throw wrong("holds credentials: they come from the environment");
+  if (url.username !== "" || url.password !== "")
+    throw wrong("contains credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment instead");
   const path = url.pathname.replace(/\/$/, "");
   if (url.host === "" || !BUCKET.test(path)) throw wrong("names no bucket: s3+https://host/bucket/prefix");
   const { region = REGION_DEFAULT, ...more } = Object.fromEntries(url.searchParams);
   if (!REGION.test(region) || Object.keys(more).length > 0 || url.hash !== "")
-    throw wrong("has something else behind its path than ?region=");
+    throw wrong("has a query or fragment other than ?region=");
   const address = `${url.protocol.slice("s3+".length)}//${url.host}${path}`;
-  if (!URL.canParse(address)) throw wrong("names a host that is none");
+  if (!URL.canParse(address)) throw wrong("has an invalid host");
   return { url: address, region };
 }
 

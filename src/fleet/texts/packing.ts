@@ -36,10 +36,10 @@ const decompress = promisify(zstdDecompress);
 
 /** The name of a text, by what is in it. Rejects what UTF-8 cannot say, because what comes out must be what went in. */
 export function identify(text: string): Pick<TextRef, "hash" | "bytes"> {
-  if (!text.isWellFormed()) throw new TextFailure("damaged", "the tool's code has half of a character, and is no text");
+  if (!text.isWellFormed()) throw new TextFailure("damaged", "the tool's code contains an unpaired surrogate");
   const bytes = Buffer.byteLength(text);
   if (bytes > TEXT_BYTES_MAX)
-    throw new TextFailure("too_large", `the tool's code is ${bytes} bytes, and may be ${TEXT_BYTES_MAX}`);
+    throw new TextFailure("too_large", `the tool's code is ${bytes} bytes; the limit is ${TEXT_BYTES_MAX}`);
   return { hash: hash("sha256", text), bytes };
 }
 
@@ -67,7 +67,7 @@ export async function unpack(stored: string, seal: TextSeal, key: string, ref: T
   if (bytes === null)
     throw new TextFailure("damaged", "the tool's code cannot be read: it is damaged, or sealed with another secret");
   if (hash("sha256", bytes) !== ref.hash)
-    throw new TextFailure("damaged", "what is kept as the tool's code is another text");
+    throw new TextFailure("damaged", "the stored code is not the tool's: its hash differs");
   return bytes.toString();
 }
 

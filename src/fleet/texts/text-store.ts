@@ -22,7 +22,7 @@ export class TextFailure extends Error {
 }
 
 /** Somewhere that servers and machines both reach. What it gives is believed by nobody before it has been verified. */
-export interface TextPlace {
+export interface TextStore {
   /** Whether it has something under this key, which will then stay for a while longer. */
   keep(key: string): Promise<boolean>;
   /** Puts it there, in the stead of what there may be. */
@@ -52,5 +52,5 @@ export async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: numbe
 }
 
 export function oversized(): TextFailure {
-  return new TextFailure("damaged", "what is kept as the tool's code is larger than the code can be");
+  return new TextFailure("damaged", "the stored code is larger than the tool's code can be");
 }

@@ -2,7 +2,7 @@ import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 import { identify, isTextRef, pack, storedBytesMax, type TextRef, type TextSeal, unpack } from "./packing.ts";
-import { type TextPlace, TextFailure, oversized } from "./text-store.ts";
+import { type TextStore, TextFailure, oversized } from "./text-store.ts";
 import { inTime } from "../../base/deadline.ts";
 import { replyOf, wordsOfLoss, wordsOfReply } from "../../store/redis/reply.ts";
 
@@ -15,7 +15,7 @@ export interface TextsOptions {
   readonly keys: FleetKeys;
   readonly seal: TextSeal;
   /** Where texts are that are too large for Redis: see `openTextStore`. Default: nowhere. */
-  readonly store?: TextPlace | undefined;
+  readonly store?: TextStore | undefined;
   /** Longest wait for Redis. Default 10,000. */
   readonly waitMs?: number | undefined;
   /** For how long a text stays in Redis when nobody publishes it again. Default one hour. */
@@ -33,12 +33,12 @@ export interface TextReaderOptions extends TextsOptions {
 }
 
 /** What a publisher knows of a text: that it is there, or that a machine could not use what is there. */
-type Known =
+type PublishedState =
   | { readonly kind: "published"; readonly ref: TextRef; readonly freshUntilMs: number; readonly untilMs: number }
   | { readonly kind: "missing" | "damaged" };
 
 /** A text in a machine's memory, and how much of that it takes. */
-interface Kept {
+interface CachedText {
   readonly text: string;
   readonly bytes: number;
 }
@@ -53,14 +53,14 @@ const CACHE_DEFAULT_BYTES = 256 * MIB;
 const ENTRIES_MAX = 4_096;
 
 /** The places of a fleet's texts, and under which key each is in them. */
-class Places {
-  readonly #redis: TextPlace;
-  readonly #store: TextPlace | undefined;
+class TextStores {
+  readonly #redis: TextStore;
+  readonly #store: TextStore | undefined;
   readonly #keys: FleetKeys;
 
   constructor(options: TextsOptions) {
     const { connection, keys, store, waitMs = WAIT_DEFAULT_MS, ttlMs = TTL_DEFAULT_MS } = options;
-    this.#redis = new RedisTexts(connection, { waitMs, ttlMs });
+    this.#redis = new RedisTextStore(connection, { waitMs, ttlMs });
     this.#store = store;
     this.#keys = keys;
   }
@@ -69,7 +69,7 @@ class Places {
     return this.#keys.of("text", hash);
   }
 
-  of(place: TextRef["place"]): TextPlace | undefined {
+  of(place: TextRef["place"]): TextStore | undefined {
     switch (place) {
       case "redis":
         return this.#redis;
@@ -81,17 +81,17 @@ class Places {
 
 /** The server's side: puts tools' code where machines find it, each text once. */
 export class TextPublisher {
-  readonly #places: Places;
+  readonly #places: TextStores;
   readonly #seal: TextSeal;
   readonly #ttlMs: number;
   readonly #codeMaxBytes: number;
   /** By the text itself, so that a text of many megabytes is not digested for each call. */
   readonly #identities = new BoundedCache<Identity>(ENTRIES_MAX, CACHE_DEFAULT_BYTES, ({ bytes }) => bytes);
-  readonly #known = new BoundedCache<Known>(ENTRIES_MAX);
+  readonly #known = new BoundedCache<PublishedState>(ENTRIES_MAX);
   readonly #publishing = new Map<string, Promise<TextRef>>();
 
   constructor(options: TextPublisherOptions) {
-    this.#places = new Places(options);
+    this.#places = new TextStores(options);
     this.#seal = options.seal;
     this.#ttlMs = options.ttlMs ?? TTL_DEFAULT_MS;
     this.#codeMaxBytes = options.codeMaxBytes ?? CODE_MAX_DEFAULT_BYTES;
@@ -163,14 +163,14 @@ export class TextPublisher {
 
 /** A machine's side: fetches tools' code, each text once while there is room for it, and believes none before its digest. */
 export class TextReader {
-  readonly #places: Places;
+  readonly #places: TextStores;
   readonly #seal: TextSeal;
-  readonly #texts: BoundedCache<Kept>;
+  readonly #texts: BoundedCache<CachedText>;
   readonly #cacheBytes: number;
   readonly #fetching = new Map<string, Promise<string>>();
 
   constructor(options: TextReaderOptions) {
-    this.#places = new Places(options);
+    this.#places = new TextStores(options);
     this.#seal = options.seal;
     this.#cacheBytes = options.cacheBytes ?? CACHE_DEFAULT_BYTES;
     this.#texts = new BoundedCache(ENTRIES_MAX, this.#cacheBytes, ({ bytes }) => bytes);
@@ -188,7 +188,7 @@ export class TextReader {
   }
 
   async #read(ref: TextRef): Promise<string> {
-    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call names its tool's code by what is no reference");
+    if (!isTextRef(ref)) throw new TextFailure("damaged", "a call has an invalid reference to its tool's code");
     const place = this.#places.of(ref.place);
     if (place === undefined)
       throw new TextFailure(
@@ -197,7 +197,7 @@ export class TextReader {
       );
     const key = this.#places.keyOf(ref);
     const stored = await place.get(key, storedBytesMax(ref));
-    if (stored === null) throw new TextFailure("missing", "the tool's code is not where its server put it");
+    if (stored === null) throw new TextFailure("missing", "the tool's code is missing in the store");
     const text = await unpack(stored, this.#seal, key, ref);
     const bytes = weigh(text, ref);
     // All others would go before it does.
@@ -218,7 +218,7 @@ function tooLargeWords(bytes: number, codeMaxBytes: number): string {
   );
 }
 
-export interface RedisTextsOptions {
+export interface RedisTextStoreOptions {
   /** For how long a text stays when nobody publishes it again. */
   readonly ttlMs: number;
   /** Longest wait for Redis. */
@@ -226,12 +226,12 @@ export interface RedisTextsOptions {
 }
 
 /** Texts in Redis itself: where all of them are that are not too large for it. */
-export class RedisTexts implements TextPlace {
+export class RedisTextStore implements TextStore {
   readonly #connection: RedisConnection;
   readonly #ttlMs: number;
   readonly #waitMs: number;
 
-  constructor(connection: RedisConnection, { ttlMs, waitMs }: RedisTextsOptions) {
+  constructor(connection: RedisConnection, { ttlMs, waitMs }: RedisTextStoreOptions) {
     this.#connection = connection;
     this.#ttlMs = ttlMs;
     this.#waitMs = waitMs;

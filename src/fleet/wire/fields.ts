@@ -4,7 +4,7 @@ import { ProtocolError } from "../../base/protocol/wire.ts";
 /** An object of which nothing is known yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What a letter may say of who has sent it; names of boxes are made of it. */
+/** What an envelope may say of who has sent it; names of inboxes are made of it. */
 const MEMBER = /^(?:server|machine)-[0-9a-f]{16}$/;
 const KEY = /^[0-9a-f]{64}$/;
 const SHORT_MAX = 1_024;
@@ -21,7 +21,7 @@ export function readText(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProtocolError(`${what} that is no JSON`);
+    throw new ProtocolError(`${what} that is not JSON`);
   }
 }
 

@@ -92,7 +92,7 @@ export function checkTimings(timings: FleetTimings): FleetTimings {
     "waiterMs > 3 × retryMs": waiterMs > 3 * retryMs,
   };
   for (const [relation, holds] of Object.entries(relations)) {
-    if (!holds) throw new RangeError(`the fleet's timings break a relation: ${relation}`);
+    if (!holds) throw new RangeError(`the fleet's timings must hold: ${relation}`);
   }
   return timings;
 }

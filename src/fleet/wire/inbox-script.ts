@@ -1,25 +1,25 @@
 import { Script } from "../../store/redis/script.ts";
 
-/** What an entry of a box may be: longer letters lie beside it. Sealed, and in Base64, they come to half of that. */
+/** What an entry of an inbox may be: longer envelopes lie beside it. Sealed, and in Base64, they come to half of that. */
 export const ENVELOPE_BYTES_MAX = 512 * 1024;
-/** Letters of one answer, and what they may be together: whoever can write to Redis must not fill the memory of who reads. */
+/** Envelopes of one answer, and what they may be together: whoever can write to Redis must not fill the memory of who reads. */
 const ENTRIES_MAX = 128;
 const BYTES_MAX = 8 * 1024 * 1024;
 
 /** Both parts of a place have 64 bits. */
 const NTH_MAX = 2n ** 64n - 1n;
 
-/** An entry of a box: its place, and the letter as it was packed, or empty text where what is there is none. */
+/** An entry of an inbox: its place, and the envelope as it was packed, or empty text where what is there is none. */
 export interface InboxEntry {
   readonly id: string;
   readonly packed: string;
 }
 
 /**
- * KEYS: a box. ARGV: the entry that was read last, and `idAfter` of it: neither it nor what is before it is needed any more. Answers
+ * KEYS: an inbox. ARGV: the entry that was read last, and `idAfter` of it: neither it nor what is before it is needed any more. Answers
  * what follows.
  */
-export const TAKE = new Script(`
+export const READ_INBOX = new Script(`
 local last = ARGV[1]
 redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 local entries, bytes = {}, 0
@@ -36,10 +36,10 @@ return entries
 `);
 
 /**
- * KEYS: a box. ARGV: letters that it holds, about; a letter; for how long the box is kept. One step, so that no Redis that is killed
- * keeps the letter and forgets that its box expires. It is sent as text: one that Redis did not know by its hash would come late.
+ * KEYS: an inbox. ARGV: envelopes that it holds, about; an envelope; for how long the inbox is kept. One step, so that no Redis that is killed
+ * keeps the envelope and forgets that its inbox expires. It is sent as text: one that Redis did not know by its hash would come late.
  */
-export const SEND_AND_KEEP = `
+export const SEND_AND_EXPIRE = `
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'm', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 `;
@@ -54,14 +54,14 @@ export function entriesOf(answer: unknown): readonly InboxEntry[] {
   });
 }
 
-/** Entries of a box, and whether there were no others. */
-export interface Taken {
+/** Entries of an inbox, and whether there were no others. */
+export interface InboxPage {
   readonly entries: readonly InboxEntry[];
   readonly areAll: boolean;
 }
 
-/** Whether there was no more in a box when it answered with these. */
-export function isWhole(entries: readonly InboxEntry[]): boolean {
+/** Whether there was no more in an inbox when it answered with these. */
+export function isLastPage(entries: readonly InboxEntry[]): boolean {
   return (
     entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + Buffer.byteLength(packed), 0) < BYTES_MAX
   );

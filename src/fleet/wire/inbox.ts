@@ -2,32 +2,40 @@ import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promi
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { replyOf } from "../../store/redis/reply.ts";
-import { wordsOf } from "./damage.ts";
-import { type InboxEntry, entriesOf, idAfter, isWhole, ENVELOPE_BYTES_MAX, TAKE, type Taken } from "./inbox-script.ts";
-import type { MailOptions } from "./message-outbox.ts";
+import { describeDamage } from "./damage.ts";
+import {
+  type InboxEntry,
+  entriesOf,
+  idAfter,
+  isLastPage,
+  ENVELOPE_BYTES_MAX,
+  READ_INBOX,
+  type InboxPage,
+} from "./inbox-script.ts";
+import type { MessagingOptions } from "./message-outbox.ts";
 import type { Envelope } from "./messages.ts";
 import { readEnvelope } from "./read-message.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
 
-/** So many letters are read one by one, as they come, before those are taken together that have come meanwhile. */
+/** So many envelopes are read one by one, as they come, before those are taken together that have come meanwhile. */
 const READS_MAX = 8;
 /** So often it has to be certain that all is read that had come. */
 const READ_MS = 1_000;
 const PAUSE_MS = 200;
-/** An entry of a box that is so much later than now was put there by nobody who sends letters, and none could follow it. */
+/** An entry of an inbox that is so much later than now was put there by nobody who sends envelopes, and none could follow it. */
 const AHEAD_MS = 24 * 3_600_000;
 const BEGINNING = "0-0";
 /** Senders that are remembered. */
 const SENDERS_MAX = 10_000;
 
-export interface InboxOptions<Message> extends MailOptions {
+export interface InboxOptions<Message> extends MessagingOptions {
   readonly protocols: readonly number[];
   readonly timings: FleetTimings;
   /** Throws a `ProtocolError` where what somebody has said is none of the messages that come here. */
   readonly read: (message: unknown) => Message;
   /** Takes what somebody has said, in its order. What it throws is told as damage, and the next is read. */
   readonly onMessage: (from: string, message: Message) => void;
-  /** A letter cannot be read: it was sealed with another secret, speaks another protocol, or is none. */
+  /** An envelope cannot be read: it was sealed with another secret, speaks another protocol, or is none. */
   readonly onDamage: (why: string) => void;
 }
 
@@ -36,11 +44,11 @@ export class Inbox<Message> {
   readonly #options: InboxOptions<Message>;
   /** A read that waits holds its connection. */
   readonly #reader: RedisConnection;
-  readonly #numbers = new BoundedCache<Numbers>(SENDERS_MAX);
+  readonly #sequences = new BoundedCache<SequenceTracker>(SENDERS_MAX);
   #last = BEGINNING;
   #readMs = -Infinity;
   /** Whether what waits is to be taken together, and what was read is to be taken away. */
-  #isTaking = true;
+  #readsPages = true;
   #reads = 0;
   #isClosed = false;
   #ended: Promise<void> | null = null;
@@ -74,40 +82,40 @@ export class Inbox<Message> {
       try {
         const askedMs = performance.now();
         const { entries, areAll } = await this.#entries(askedMs);
-        // What lies beside a letter is asked for while the one before it is read: of all together there might be gigabytes.
+        // What lies beside an envelope is asked for while the one before it is read: of all together there might be gigabytes.
         let opening = this.#open(entries[0]);
         for (const [at, { id, packed }] of entries.entries()) {
           this.#last = id;
-          const letter = await opening;
+          const envelope = await opening;
           opening = this.#open(entries[at + 1]);
-          if (letter !== null) this.#take(letter);
+          if (envelope !== null) this.#deliver(envelope);
           // What is due by the clock does not wait until all long ones are read.
           if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
         }
         if (areAll) this.#readMs = askedMs;
         this.#dropSides(entries);
-        // It would bar the box for all that comes: a clock of Redis's own is never so far ahead.
+        // It would bar the inbox for all that comes: a clock of Redis's own is never so far ahead.
         if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
       } catch (error) {
-        // Redis is away, or this is the end; or what is in the place of the box is none.
+        // Redis is away, or this is the end; or what is in the place of the inbox is none.
         if (replyOf(error) === "WRONGTYPE") await this.#clear();
         // Together with others nothing is taken that is too long to be read.
-        this.#isTaking = true;
+        this.#readsPages = true;
         if (!this.#isClosed) await delay(PAUSE_MS);
       }
     }
   }
 
   /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
-  async #entries(askedMs: number): Promise<Taken> {
+  async #entries(askedMs: number): Promise<InboxPage> {
     const { client } = this.#reader;
     const { keys, id, timings } = this.#options;
-    const box = keys.of("mail", id);
-    if (this.#isTaking) {
-      const there = entriesOf(await TAKE.run(client, [box], [this.#last, idAfter(this.#last)]));
-      this.#isTaking = there.length > 0;
+    const inbox = keys.of("mail", id);
+    if (this.#readsPages) {
+      const there = entriesOf(await READ_INBOX.run(client, [inbox], [this.#last, idAfter(this.#last)]));
+      this.#readsPages = there.length > 0;
       this.#reads = 0;
-      if (this.#isTaking) return { entries: there, areAll: isWhole(there) };
+      if (this.#readsPages) return { entries: there, areAll: isLastPage(there) };
       this.#readMs = askedMs;
     }
     const read: unknown = await client.xread(
@@ -116,44 +124,44 @@ export class Inbox<Message> {
       "BLOCK",
       Math.ceil(timings.blockMs),
       "STREAMS",
-      box,
+      inbox,
       this.#last,
     );
     const [stream] = Array.isArray(read) ? (read as unknown[]) : [];
     const next = Array.isArray(stream) ? entriesOf(stream[1]) : [];
     this.#reads += next.length;
     const isBehind = askedMs - this.#readMs > READ_MS;
-    this.#isTaking = this.#reads >= READS_MAX || isBehind || (this.#reads > 0 && next.length === 0);
+    this.#readsPages = this.#reads >= READS_MAX || isBehind || (this.#reads > 0 && next.length === 0);
     return { entries: next, areAll: next.length === 0 };
   }
 
-  /** A letter, or what is wrong with it. */
+  /** An envelope, or what is wrong with it. */
   async #open(entry: InboxEntry | undefined): Promise<Envelope<unknown> | string | null> {
     if (entry === undefined) return null;
     const { packed } = entry;
     const { keys, id, payloads, protocols } = this.#options;
-    if (packed.length > ENVELOPE_BYTES_MAX) return "a letter that is too long";
+    if (packed.length > ENVELOPE_BYTES_MAX) return "an envelope that is too long";
     try {
       return readEnvelope(await payloads.unpack(packed, keys.of("mail", id)), protocols);
     } catch (error) {
-      return wordsOf(error);
+      return describeDamage(error);
     }
   }
 
-  #take(letter: Envelope<unknown> | string): void {
+  #deliver(envelope: Envelope<unknown> | string): void {
     const { read, onMessage, onDamage } = this.#options;
-    if (typeof letter === "string") return onDamage(letter);
-    if (!this.#isNew(letter)) return;
-    for (const message of letter.messages) {
+    if (typeof envelope === "string") return onDamage(envelope);
+    if (!this.#isNew(envelope)) return;
+    for (const message of envelope.messages) {
       try {
-        onMessage(letter.from, read(message));
+        onMessage(envelope.from, read(message));
       } catch (error) {
-        onDamage(wordsOf(error));
+        onDamage(describeDamage(error));
       }
     }
   }
 
-  /** Long texts lie beside their letters, and nobody needs them any more. */
+  /** Long texts lie beside their envelopes, and nobody needs them any more. */
   #dropSides(entries: readonly InboxEntry[]): void {
     const { connection, payloads } = this.#options;
     const sides = entries.flatMap(({ packed }) => payloads.sideOf(packed) ?? []);
@@ -162,14 +170,14 @@ export class Inbox<Message> {
 
   /** Whoever has sent something that was in it says it again, or is told that it was lost. */
   async #clear(): Promise<void> {
-    this.#options.onDamage("an entry that bars the box for all that comes");
+    this.#options.onDamage("an inbox entry that blocks all later ones");
     this.#last = BEGINNING;
     const { keys, id } = this.#options;
     await this.#reader.client.del(keys.of("mail", id)).catch(() => undefined);
   }
 
   #isNew({ from, seq }: Envelope<unknown>): boolean {
-    return this.#numbers.getOrMake(from, () => new Numbers()).take(seq);
+    return this.#sequences.getOrMake(from, () => new SequenceTracker()).accept(seq);
   }
 }
 
@@ -177,15 +185,15 @@ export class Inbox<Message> {
 const MISSING_MAX = 64;
 
 /**
- * Which numbers of one sender's letters have been read. A cluster's client sends each letter until it arrives, so one may overtake
+ * Which numbers of one sender's envelopes have been read. A cluster's client sends each envelope until it arrives, so one may overtake
  * another, and one may come twice.
  */
-export class Numbers {
+export class SequenceTracker {
   #last = 0;
   readonly #missing = new Set<number>();
 
   /** Whether a number has not been read before; now it has. */
-  take(number: number): boolean {
+  accept(number: number): boolean {
     if (number <= this.#last) return this.#missing.delete(number);
     for (let passed = Math.max(this.#last + 1, number - MISSING_MAX); passed < number; passed++) {
       this.#missing.add(passed);

@@ -45,12 +45,12 @@ export class Heartbeat {
 
   /** Resolves when the fleet knows it, or Redis has not answered for a while. */
   start(): Promise<void> {
-    this.#timer = setInterval(() => void this.say(), this.#options.timings.beatMs);
-    return this.say();
+    this.#timer = setInterval(() => void this.beat(), this.#options.timings.beatMs);
+    return this.beat();
   }
 
   /** Says it now, because something has changed. */
-  async say(): Promise<void> {
+  async beat(): Promise<void> {
     const { connection, keys, seal, timings } = this.#options;
     const key = keys.of(this.#kind, this.#id);
     const list = keys.of(`${this.#kind}s`);
@@ -78,18 +78,18 @@ export class Heartbeat {
 }
 
 /** Who is there, and how many there are that cannot be read: they have another secret, or are none. */
-export interface Machines {
+export interface MachineHeartbeats {
   readonly machines: ReadonlyMap<string, MachineInfo>;
   readonly unreadable: number;
 }
 
 /** The machines that are there now, by their ids; `null` where Redis does not say. */
-export async function readMachines(options: MemberAccess): Promise<Machines | null> {
-  return readAll(options, async () => {
+export async function readMachines(options: MemberAccess): Promise<MachineHeartbeats | null> {
+  return answerOrNull(options, async () => {
     const machines = new Map<string, MachineInfo>();
-    const ids = await listOf(options, "machine");
+    const ids = await memberIds(options, "machine");
     let unreadable = 0;
-    await heard(options, "machine", ids, (id, text) => {
+    await readHeartbeats(options, "machine", ids, (id, text) => {
       const info = text === null ? null : readInfo(text, id);
       if (info === null) unreadable++;
       else machines.set(id, info);
@@ -100,9 +100,9 @@ export async function readMachines(options: MemberAccess): Promise<Machines | nu
 
 /** Which of these servers are there; `null` where Redis does not say. */
 export async function readServers(options: MemberAccess, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
-  return readAll(options, async () => {
+  return answerOrNull(options, async () => {
     const there = new Set<string>();
-    await heard(options, "server", ids, (id, text) => {
+    await readHeartbeats(options, "server", ids, (id, text) => {
       if (text !== null) there.add(id);
     });
     return there;
@@ -111,9 +111,9 @@ export async function readServers(options: MemberAccess, ids: readonly string[])
 
 /** How many servers are there that cannot be read; `null` where Redis does not say. */
 export async function countForeignServers(options: MemberAccess): Promise<number | null> {
-  return readAll(options, async () => {
+  return answerOrNull(options, async () => {
     let foreign = 0;
-    await heard(options, "server", await listOf(options, "server"), (_id, text) => {
+    await readHeartbeats(options, "server", await memberIds(options, "server"), (_id, text) => {
       if (text === null) foreign++;
     });
     return foreign;
@@ -121,19 +121,19 @@ export async function countForeignServers(options: MemberAccess): Promise<number
 }
 
 /** What is wrong with so many of the other kind that are there and cannot be read. */
-export function foreignWords(count: number, kind: MemberKind): string {
+export function describeForeign(count: number, kind: MemberKind): string {
   const [they, we] = kind === "server" ? ["servers", "machine"] : ["worker machines", "server"];
   return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
 }
 
 /** Those that have said last that they are there. */
-async function listOf({ connection, keys }: MemberAccess, kind: MemberKind): Promise<readonly string[]> {
+async function memberIds({ connection, keys }: MemberAccess, kind: MemberKind): Promise<readonly string[]> {
   const ids = await connection.client.zrange(keys.of(`${kind}s`), 0, `${MEMBERS_MAX - 1}`, "REV");
   return ids.filter(isMember);
 }
 
 /** Tells what those say who are there: `null` where that cannot be opened. */
-async function heard(
+async function readHeartbeats(
   { connection, keys, seal }: MemberAccess,
   kind: MemberKind,
   ids: readonly string[],
@@ -161,7 +161,7 @@ function opened(sealed: string, key: string, seal: Seal): string | null {
   }
 }
 
-async function readAll<T>({ connection }: MemberAccess, read: () => Promise<T>): Promise<T | null> {
+async function answerOrNull<T>({ connection }: MemberAccess, read: () => Promise<T>): Promise<T | null> {
   return (await answerOf(connection, read)) ?? null;
 }
 

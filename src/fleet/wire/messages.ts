@@ -4,11 +4,11 @@ import type { RunLimits } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
 import type { TextRef } from "../texts/texts.ts";
-import type { Turn } from "../gate/turn.ts";
+import type { JobTurn } from "../gate/turn.ts";
 
 /**
- * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, mail brings all else. Each
- * version of the protocol has a queue of its own, so no machine is given what it cannot read; mail says its version.
+ * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, messages bring all else. Each
+ * version of the protocol has a queue of its own, so no machine is given what it cannot read; envelopes say their version.
  */
 export const PROTOCOL = 2;
 
@@ -55,7 +55,7 @@ export interface FleetCallData {
 /** The data of a job of BullMQ. */
 export interface JobEnvelope {
   /** When it is due, for those who change the order and need not know what it is. */
-  readonly turn: Turn;
+  readonly turn: JobTurn;
   /** A `JobData`: see `Payloads`. */
   readonly packed: string;
 }
@@ -84,7 +84,7 @@ export interface Resumption {
 }
 
 /** What is said of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
-interface Said {
+interface CallReference {
   readonly run: number;
   readonly start: number;
 }
@@ -93,14 +93,19 @@ export type MachineMessage =
   /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
-  | (Said & CapabilityCall & { readonly kind: "ask"; readonly job: string })
+  | (CallReference & CapabilityCall & { readonly kind: "ask"; readonly job: string })
   /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
-  | (Said & { readonly kind: "log"; readonly at: number; readonly lines: readonly string[]; readonly isFull?: true })
-  | (Said & { readonly kind: "progress"; readonly payload: string })
-  | (Said & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
-  | (Said & { readonly kind: "restart"; readonly attempts: number })
+  | (CallReference & {
+      readonly kind: "log";
+      readonly at: number;
+      readonly lines: readonly string[];
+      readonly isFull?: true;
+    })
+  | (CallReference & { readonly kind: "progress"; readonly payload: string })
+  | (CallReference & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
+  | (CallReference & { readonly kind: "restart"; readonly attempts: number })
   /** `attempts` of the reply are the machine's own. `refusedForMs`: how long the machine refuses the tool's calls. */
-  | (Said & { readonly kind: "done"; readonly reply: CallReply; readonly refusedForMs?: number })
+  | (CallReference & { readonly kind: "done"; readonly reply: CallReply; readonly refusedForMs?: number })
   /** It lacks a tool's code, which has expired or was lost, or its config, which is sealed for this key. */
   | { readonly kind: "need"; readonly script: string; readonly what: "text" | "config"; readonly publicKey: string };
 
@@ -116,9 +121,9 @@ export type ServerMessage =
       readonly answer: string;
     }
   /** Of this start of this job: the same call may have come to the machine once more. */
-  | (Said & { readonly kind: "cancel"; readonly job: string })
+  | (CallReference & { readonly kind: "cancel"; readonly job: string })
   /** The lines have come that were the last for a while. */
-  | (Said & { readonly kind: "logged"; readonly job: string })
+  | (CallReference & { readonly kind: "logged"; readonly job: string })
   /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 
@@ -147,7 +152,7 @@ export interface MachineInfo {
 export interface Envelope<Message> {
   readonly v: number;
   readonly from: string;
-  /** Counts the letters from this sender to this recipient: one that comes twice is read once. */
+  /** Counts the envelopes from this sender to this recipient: one that comes twice is read once. */
   readonly seq: number;
   readonly messages: readonly Message[];
 }

@@ -50,7 +50,7 @@ export class Payloads {
     const place = this.#placeOf(about);
     if (packed.startsWith("=")) return this.#seal.open(packed.slice(1), place);
     const side = this.sideOf(packed);
-    if (side === null) throw new ProtocolError("a payload that is none");
+    if (side === null) throw new ProtocolError("an invalid payload");
     const sealed = await this.#connections.bulk.client.getrange(side, 0, SIDE_MAX_BYTES);
     if (sealed === "") throw new ProtocolError("a payload that has expired");
     return this.#seal.open(sealed, `${place} ${side}`);

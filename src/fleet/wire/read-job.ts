@@ -28,13 +28,13 @@ const RUNTIME_NAMES: ReadonlySet<unknown> = new Set(RUNTIMES);
 /** What a job brings. Throws a `ProtocolError` with words for an operator. */
 export function readJobData(text: string, protocols: readonly number[]): JobData {
   const data = readText(text, "a job");
-  if (!isObject(data)) throw new ProtocolError("a job that is none");
+  if (!isObject(data)) throw new ProtocolError("an invalid job");
   const { v } = data;
   if (!isCount(v) || !protocols.includes(v)) {
-    throw new ProtocolError(`it speaks protocol ${briefly(v)}, and this machine understands ${protocols.join(", ")}`);
+    throw new ProtocolError(`it speaks protocol ${briefly(v)}; this machine understands ${protocols.join(", ")}`);
   }
-  if (!isMember(data["server"])) throw new ProtocolError("it has no server");
-  if (!isJobData(data)) throw new ProtocolError("what it brings is no calls");
+  if (!isMember(data["server"])) throw new ProtocolError("its server is missing or invalid");
+  if (!isJobData(data)) throw new ProtocolError("its calls are invalid");
   return data;
 }
 

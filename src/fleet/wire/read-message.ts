@@ -26,49 +26,49 @@ import { isTextRef } from "../texts/packing.ts";
  * peer of another version or that is broken, must not be able to end a process. Checked by hand, because each call crosses here twice.
  */
 
-/** A letter; its messages are read one by one. Throws a `ProtocolError`. */
+/** An envelope; its messages are read one by one. Throws a `ProtocolError`. */
 export function readEnvelope(text: string, protocols: readonly number[]): Envelope<unknown> {
-  const letter = readText(text, "a letter");
-  if (!isObject(letter)) throw new ProtocolError("a letter that is none");
-  const { v, from, seq, messages } = letter;
+  const envelope = readText(text, "an envelope");
+  if (!isObject(envelope)) throw new ProtocolError("an invalid envelope");
+  const { v, from, seq, messages } = envelope;
   if (!isCount(v) || !protocols.includes(v)) {
-    throw new ProtocolError(`a letter of protocol ${briefly(v)}, and this one understands ${protocols.join(", ")}`);
+    throw new ProtocolError(`an envelope of protocol ${briefly(v)}; this member understands ${protocols.join(", ")}`);
   }
-  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("a letter that is none");
+  if (!isMember(from) || !isCount(seq) || !Array.isArray(messages)) throw new ProtocolError("an invalid envelope");
   return { v, from, seq, messages };
 }
 
 /** What a machine says. Throws a `ProtocolError`. */
 export function readMachineMessage(message: unknown): MachineMessage {
   if (isObject(message) && isMachineMessage(message)) return message;
-  throw new ProtocolError("a message of a machine that is none");
+  throw new ProtocolError("an invalid message of a worker machine");
 }
 
 /** What a server says. Throws a `ProtocolError`. */
 export function readServerMessage(message: unknown): ServerMessage {
   if (isObject(message) && isServerMessage(message)) return message;
-  throw new ProtocolError("a message of a server that is none");
+  throw new ProtocolError("an invalid message of a server");
 }
 
 /** The response to a capability call, or what ends the call. Throws a `ProtocolError`. */
 export function readAnswer(text: string): CapabilityResponse | Diverged {
   const answer = readText(text, "an answer");
   if (isObject(answer) && isAnswer(answer)) return answer;
-  throw new ProtocolError("an answer that is none");
+  throw new ProtocolError("an invalid capability response");
 }
 
 /** A resumption's plan. Throws a `ProtocolError`. */
 export function readPlan(text: string): ReplayPlan {
   const plan = text === "" ? [] : readText(text, "a plan");
   if (Array.isArray(plan) && plan.every(isPlannedResponse)) return plan;
-  throw new ProtocolError("a plan that is none");
+  throw new ProtocolError("an invalid replay plan");
 }
 
 /** The lines of a reply's `logs`, each as `log` carries it. Throws a `ProtocolError`. */
 export function readLines(logs: string): readonly string[] {
   const lines = logs === "" ? [] : readText(logs, "a log");
   if (Array.isArray(lines) && lines.every(isLogLine)) return lines.map((line) => JSON.stringify(line));
-  throw new ProtocolError("a log that is none");
+  throw new ProtocolError("an invalid log");
 }
 
 function isMachineMessage(message: Fields): message is Fields & MachineMessage {

@@ -172,7 +172,7 @@ export const CONFIG_SCHEMA: Part = section({
     port: { description: "port of the machine's metrics and probes; 0 picks a free one", ...PORT },
     drainMs: { description: "maximum time to finish running jobs after a stop signal, in milliseconds", ...PATIENCE },
   }),
-  limits: { description: "default limits, for tools that set none", ...LIMITS },
+  limits: { description: "limits of tools that set none of their own", ...LIMITS },
   maxLimits: { description: "upper bound of every tool's and call's limits", ...LIMITS },
   queue: section({
     maxQueued: { type: "integer", minimum: 0 },

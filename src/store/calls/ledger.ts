@@ -9,7 +9,7 @@ export const RESULT_SHARE = 1 / 16;
 export const CALL_BYTES = 256;
 
 /** What all that is kept may come to. */
-export interface Room {
+export interface LedgerCapacity {
   readonly ttlMs: number;
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -18,13 +18,13 @@ export interface Room {
 /** Where a ledger is. */
 export type LedgerOptions = SqliteLedgerOptions | RedisLedgerOptions;
 
-export interface SqliteLedgerOptions extends Room {
+export interface SqliteLedgerOptions extends LedgerCapacity {
   readonly kind: "sqlite";
   /** An absolute path, or `:memory:`. */
   readonly path: string;
 }
 
-export interface RedisLedgerOptions extends Room {
+export interface RedisLedgerOptions extends LedgerCapacity {
   readonly kind: "redis";
   readonly url: string;
   /** Whose ledger it is, of several in one Redis. */
@@ -45,7 +45,7 @@ export interface KeyedCall {
 }
 
 /** What is known of a call's key. */
-export type Claim =
+export type ClaimResult =
   /** Nothing: it is the holder's to run. */
   | { readonly kind: "mine" }
   /** How it ended, as JSON. */
@@ -68,7 +68,7 @@ export interface CallLedger {
    * What is known of a call. Waits while another process runs it, for as long as the call may wait, and not for ever:
    * then it is `running`. What is `mine` is to be settled or released.
    */
-  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<Claim>;
+  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult>;
   /** Keeps how a call ended, as JSON; `null` where it cannot be written. */
   settle(call: KeyedCall, result: string | null): Promise<void>;
   /** Forgets a call that did not come to be. */
@@ -86,7 +86,7 @@ const LOOK_MAX_MS = 500;
 const WAITING_MAX = 1_000;
 
 /** Waits for calls that other processes run. */
-export class Patience {
+export class ClaimWaiter {
   readonly #lookFirstMs: number;
   #waiting = 0;
 
@@ -95,7 +95,7 @@ export class Patience {
   }
 
   /** Looks again and again at what is `running`, for `waitMs` at most, and not for ever. */
-  async wait(look: () => Promise<Claim>, signal: AbortSignal, waitMs = PATIENCE_MS): Promise<Claim> {
+  async wait(look: () => Promise<ClaimResult>, signal: AbortSignal, waitMs = PATIENCE_MS): Promise<ClaimResult> {
     const first = await look();
     if (first.kind !== "running" || this.#waiting >= WAITING_MAX) return first;
     this.#waiting++;
@@ -106,7 +106,7 @@ export class Patience {
     }
   }
 
-  async #lookOn(look: () => Promise<Claim>, signal: AbortSignal, waitMs: number): Promise<Claim> {
+  async #lookOn(look: () => Promise<ClaimResult>, signal: AbortSignal, waitMs: number): Promise<ClaimResult> {
     const untilMs = performance.now() + waitMs;
     for (let pauseMs = this.#lookFirstMs; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
       await delay(pauseMs);
@@ -120,7 +120,7 @@ export class Patience {
 const SEEN_EVERY_MS = 2_000;
 
 /** Says of a holder that it is there, as long as it has begun what has not ended. */
-export class Presence {
+export class HolderHeartbeat {
   readonly #see: () => Promise<void>;
   #begun = 0;
   #seeing: NodeJS.Timeout | undefined;

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
-import type { Layout } from "../sqlite/layout.ts";
-import { Store } from "../sqlite/store.ts";
+import type { DatabaseLayout } from "../sqlite/layout.ts";
+import { SqliteStore } from "../sqlite/store.ts";
 import {
   CALL_BYTES,
   type CallLedger,
-  type Claim,
+  type ClaimResult,
   type KeyedCall,
-  Patience,
-  Presence,
+  ClaimWaiter,
+  HolderHeartbeat,
   type SqliteLedgerOptions,
 } from "./ledger.ts";
 import { SqliteCalls } from "./sqlite-calls.ts";
@@ -21,24 +21,24 @@ const NEVER = new AbortController();
 
 /** A ledger in a file that several processes may have in common, and that outlives them; or in memory. */
 export class SqliteLedger implements CallLedger {
-  readonly #store: Store<SqliteCalls>;
+  readonly #store: SqliteStore<SqliteCalls>;
   /** One for each engine that ever opens the file. */
   readonly #holder = randomUUID();
-  readonly #patience = new Patience(LOOK_FIRST_MS);
-  readonly #presence = new Presence(async () => {
+  readonly #patience = new ClaimWaiter(LOOK_FIRST_MS);
+  readonly #presence = new HolderHeartbeat(async () => {
     await this.#store.use(NEVER, (calls, nowMs) => calls.see(this.#holder, nowMs));
   });
 
   constructor({ path, ...room }: SqliteLedgerOptions) {
     const rowsBytes = room.maxEntries * CALL_BYTES;
     const maxBytes = FILE_LEAST_BYTES + FILE_FACTOR * (room.maxBytes + rowsBytes);
-    this.#store = new Store(
+    this.#store = new SqliteStore(
       { path, maxBytes },
       { layout: LEDGER_LAYOUT, open: (database) => new SqliteCalls(database, room) },
     );
   }
 
-  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<Claim> {
+  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult> {
     return this.#patience.wait(() => this.#claim(call, signal), signal, waitMs);
   }
 
@@ -72,7 +72,7 @@ export class SqliteLedger implements CallLedger {
     this.#store.close();
   }
 
-  async #claim(call: KeyedCall, signal: AbortSignal): Promise<Claim> {
+  async #claim(call: KeyedCall, signal: AbortSignal): Promise<ClaimResult> {
     const claim = await this.#store.use({ signal }, (calls, nowMs) => calls.claim(call, this.#holder, nowMs));
     if (claim.kind === "mine") this.#presence.begin();
     return claim;
@@ -124,4 +124,4 @@ const LEDGER_SQL = `
 `;
 
 /** Its id reads "GbId". */
-export const LEDGER_LAYOUT: Layout = { applicationId: 0x47_62_49_64, version: 1, sql: LEDGER_SQL };
+export const LEDGER_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_49_64, version: 1, sql: LEDGER_SQL };

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Cluster, type ClusterOptions, Redis } from "ioredis";
 import { within } from "../../base/deadline.ts";
-import { readRedisUrl, type RedisPlace } from "./url.ts";
+import { readRedisUrl, type RedisAddress } from "./url.ts";
 
 export type RedisClient = Redis | Cluster;
 
@@ -45,7 +45,7 @@ export interface ConnectionOptions {
  * deadline of its own; `isReady` says whether it is worth asking at all.
  */
 export class RedisConnection implements AsyncDisposable {
-  readonly #place: RedisPlace;
+  readonly #place: RedisAddress;
   readonly #name: string;
   readonly #options: ConnectionOptions;
   readonly #closed = new AbortController();
@@ -55,7 +55,7 @@ export class RedisConnection implements AsyncDisposable {
   #lostSinceMs: number | null = performance.now();
   #failure = "it has not been reached yet";
 
-  private constructor(place: RedisPlace, name: string, options: ConnectionOptions) {
+  private constructor(place: RedisAddress, name: string, options: ConnectionOptions) {
     this.#place = place;
     this.#name = name;
     this.#options = options;
@@ -179,7 +179,7 @@ export class RedisConnection implements AsyncDisposable {
   }
 }
 
-function connect(place: RedisPlace, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
+function connect(place: RedisAddress, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
   const options = {
     ...place.options,
     connectionName,
@@ -206,11 +206,11 @@ function connect(place: RedisPlace, connectionName: string, { resends = true }: 
 function rejectUnsent(client: RedisClient): void {
   const kept: unknown = Reflect.get(client, "prevCommandQueue");
   if (!(kept instanceof Object && "toArray" in kept && typeof kept.toArray === "function")) return;
-  const items = (kept as Unsent).toArray();
+  const items = (kept as UnsentCommands).toArray();
   for (const { command } of items) command.reject(new Error("Connection is closed."));
 }
 
-interface Unsent {
+interface UnsentCommands {
   toArray(): readonly { readonly command: { reject(error: Error): void } }[];
 }
 

@@ -3,7 +3,7 @@ import type { RedisOptions } from "ioredis";
 import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
 
 /** What of a client's options a URL says. */
-type Access = Pick<
+type RedisUrlOptions = Pick<
   RedisOptions,
   | "host"
   | "port"
@@ -19,12 +19,12 @@ type Access = Pick<
 >;
 
 /** Where Redis is: a single server, one that sentinels name, or a cluster. */
-export type RedisPlace =
-  | { readonly kind: "server" | "sentinel"; readonly options: Access }
+export type RedisAddress =
+  | { readonly kind: "server" | "sentinel"; readonly options: RedisUrlOptions }
   | {
       readonly kind: "cluster";
       readonly nodes: readonly { readonly host: string; readonly port: number }[];
-      readonly options: Access;
+      readonly options: RedisUrlOptions;
     };
 
 /** `redis://user:password@host:port/db`, or several hosts split by commas where a scheme has several. */
@@ -48,7 +48,7 @@ const SENTINEL_PORT = 26_379;
  *
  * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
  */
-export function readRedisUrl(url: string): RedisPlace {
+export function readRedisUrl(url: string): RedisAddress {
   const { scheme = "", user, hosts = "", path = "" } = FORM.exec(url)?.groups ?? {};
   if (scheme === "") throw wrong("is not redis://, rediss://, redis+sentinel:// or redis+cluster://");
   const isSentinel = scheme.endsWith("+sentinel");

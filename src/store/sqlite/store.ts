@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import PQueue from "p-queue";
 import { StoreError } from "../../base/store-error.ts";
 import { describeFailure, isBusy, isPassing } from "./failure.ts";
-import { createFile, type Layout, layOut } from "./layout.ts";
+import { createFile, type DatabaseLayout, layOut } from "./layout.ts";
 
 /** How long somebody else's writing is waited for. */
 const WAIT_MS = 2_000;
@@ -18,17 +18,17 @@ const SWEEP_ON_MS = 50;
 export const AGAIN = Symbol("again");
 
 /** Something to do with the tables, in one go. */
-type Operation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
+type StoreOperation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
 
 /** What is in a store. */
-interface Contents<Tables extends Swept> {
-  readonly layout: Layout;
+interface StoreContents<Tables extends ExpiringTables> {
+  readonly layout: DatabaseLayout;
   /** Readies the statements for a connection to it. */
   readonly open: (database: DatabaseSync) => Tables;
 }
 
 /** Tables whose rows expire. */
-interface Swept {
+interface ExpiringTables {
   /** Takes some of what has expired out of the file; answers how many, `SWEPT_MAX` at most. */
   sweep(nowMs: number): number;
 }
@@ -43,7 +43,7 @@ export interface StoreOptions {
   readonly maxBytes: number;
 }
 
-interface Opened<Tables> {
+interface OpenDatabase<Tables> {
   readonly database: DatabaseSync;
   readonly tables: Tables;
 }
@@ -52,21 +52,21 @@ interface Opened<Tables> {
  * A database that is opened when it is first used. Operations are short and done in the thread that asks. What has to
  * wait for another process waits in line, without keeping the thread: SQLite's own waiting would.
  */
-export class Store<Tables extends Swept> {
+export class SqliteStore<Tables extends ExpiringTables> {
   readonly #options: StoreOptions;
-  readonly #contents: Contents<Tables>;
+  readonly #contents: StoreContents<Tables>;
   readonly #line = new PQueue({ concurrency: 1 });
-  #opened: Opened<Tables> | null = null;
+  #opened: OpenDatabase<Tables> | null = null;
   #sweeping: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(options: StoreOptions, contents: Contents<Tables>) {
+  constructor(options: StoreOptions, contents: StoreContents<Tables>) {
     this.#options = options;
     this.#contents = contents;
   }
 
   /** Throws a `StoreError`, at once or later, where the store cannot do it. What waits is not done for a call that has ended. */
-  use<T>(call: { readonly signal: AbortSignal }, operation: Operation<Tables, T>): T | Promise<T> {
+  use<T>(call: { readonly signal: AbortSignal }, operation: StoreOperation<Tables, T>): T | Promise<T> {
     if (this.#opened !== null && this.#line.pending === 0) {
       const done = this.#try(this.#opened, operation);
       if (done !== AGAIN) return done;
@@ -82,7 +82,7 @@ export class Store<Tables extends Swept> {
     this.#forget();
   }
 
-  async #persist<T>(operation: Operation<Tables, T>, untilMs: number, signal: AbortSignal): Promise<T> {
+  async #persist<T>(operation: StoreOperation<Tables, T>, untilMs: number, signal: AbortSignal): Promise<T> {
     for (;;) {
       if (signal.aborted) throw new StoreError("the call has ended");
       const opened = this.#opened ?? (await this.#open());
@@ -93,7 +93,7 @@ export class Store<Tables extends Swept> {
     }
   }
 
-  #try<T>(opened: Opened<Tables>, operation: Operation<Tables, T>): T | typeof AGAIN {
+  #try<T>(opened: OpenDatabase<Tables>, operation: StoreOperation<Tables, T>): T | typeof AGAIN {
     try {
       return operation(opened.tables, Date.now());
     } catch (error) {
@@ -104,7 +104,7 @@ export class Store<Tables extends Swept> {
     }
   }
 
-  async #open(): Promise<Opened<Tables> | typeof AGAIN> {
+  async #open(): Promise<OpenDatabase<Tables> | typeof AGAIN> {
     // It is loaded here because most engines do without it.
     const { DatabaseSync } = await import("node:sqlite");
     if (this.#isClosed) throw new StoreError("the engine has closed");
@@ -151,7 +151,7 @@ export class Store<Tables extends Swept> {
 }
 
 /** What is written to a database as a whole or not at all. */
-export class Transaction {
+export class SqliteTransaction {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;

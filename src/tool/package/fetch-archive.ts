@@ -2,7 +2,13 @@ import type { Connections } from "../../broker/capabilities/fetch/connections.ts
 import { PrivateAddressError } from "../../broker/capabilities/fetch/connections.ts";
 import { failureOf, FetchFailure } from "../../broker/capabilities/fetch/failure.ts";
 import { matchesUrl } from "../../broker/capabilities/fetch/origin-pattern.ts";
-import { type Hop, isRedirect, nextHop, readTarget, REDIRECTS_MAX } from "../../broker/capabilities/fetch/redirect.ts";
+import {
+  type RequestHop,
+  isRedirect,
+  nextHop,
+  readTarget,
+  REDIRECTS_MAX,
+} from "../../broker/capabilities/fetch/redirect.ts";
 import type { ResolvedPackageOptions } from "./options.ts";
 import { PackageError } from "./step.ts";
 
@@ -20,7 +26,7 @@ export async function fetchArchive(
   connections: Connections,
 ): Promise<Buffer> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
-  let hop: Hop = { url: target, method: "GET", headers: [], body: null };
+  let hop: RequestHop = { url: target, method: "GET", headers: [], body: null };
   try {
     hop = { ...hop, url: readTarget(target.href) };
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {

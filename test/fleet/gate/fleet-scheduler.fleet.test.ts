@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { Queue, Worker } from "bullmq";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { FleetScheduler, type Place } from "../../../src/fleet/gate/fleet-scheduler.ts";
-import { type Claim, shortName } from "../../../src/fleet/gate/caps.ts";
+import { FleetScheduler, type QueuePlace } from "../../../src/fleet/gate/fleet-scheduler.ts";
+import { type AdmissionRequest, shortName } from "../../../src/fleet/gate/caps.ts";
 import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
-import { moveWaiting, noteTaken, orderKeys, placeOf, type Turn } from "../../../src/fleet/gate/turn.ts";
+import { moveWaiting, recordTaken, orderKeys, placeOf, type JobTurn } from "../../../src/fleet/gate/turn.ts";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { FLEET_TIMINGS, scaled } from "../../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
@@ -70,17 +70,17 @@ class Fleet implements AsyncDisposable {
 
 let ids = 0;
 
-function claim(parts: Partial<Claim> = {}): Claim {
+function claim(parts: Partial<AdmissionRequest> = {}): AdmissionRequest {
   return { id: `c${++ids}`, tenant: "acme", tool: "echo", priority: 0, cost: 1, ...parts };
 }
 
-function claims(count: number, parts: Partial<Claim> = {}): Claim[] {
+function claims(count: number, parts: Partial<AdmissionRequest> = {}): AdmissionRequest[] {
   return Array.from({ length: count }, () => claim(parts));
 }
 
 /** The queue of a fleet, as BullMQ orders it: by place, first in first out among equals. */
 class Line {
-  #waiting: Place[] = [];
+  #waiting: QueuePlace[] = [];
   readonly #fleet: Fleet;
   readonly tenants = new Map<string, string>();
 
@@ -92,7 +92,7 @@ class Line {
     return this.#waiting.length;
   }
 
-  async add(gate: FleetScheduler, some: readonly Claim[]): Promise<void> {
+  async add(gate: FleetScheduler, some: readonly AdmissionRequest[]): Promise<void> {
     for (const { id, tenant } of some) this.tenants.set(id, tenant);
     const { places } = await gate.admit(some);
     this.#waiting.push(...places);
@@ -102,7 +102,7 @@ class Line {
   /** A machine takes so many; answers whose they were. */
   async take(count: number): Promise<string[]> {
     const taken = this.#waiting.splice(0, count);
-    await noteTaken(
+    await recordTaken(
       connection,
       this.#fleet.keys,
       taken.map(({ turn }) => turn),
@@ -132,7 +132,7 @@ test("claims that are handed in together have the turns that they would have one
       const turnsOf = async (options: Parameters<Fleet["gate"]>[0], atOnce: number) => {
         await using fleet = new Fleet();
         const gate = fleet.gate(options);
-        const places: Place[] = [];
+        const places: QueuePlace[] = [];
         for (let at = 0; at < asked.length; at += atOnce)
           places.push(...(await gate.admit(asked.slice(at, at + atOnce))).places);
         return new Map(places.map(({ id, turn }) => [id, turn]));
@@ -237,7 +237,7 @@ test("places are always ones that BullMQ has, and in the order of their turns", 
     fc.property(turn, turn, fc.integer({ min: -640, max: 2 ** 40 }), (a, b, base) => {
       const places = [placeOf(a, base), placeOf(b, base)];
       for (const place of places) expect(Number.isInteger(place) && place >= 1 && place <= 2 ** 21).toBe(true);
-      const due = ({ tag, level }: Turn): number => tag - 64 * level;
+      const due = ({ tag, level }: JobTurn): number => tag - 64 * level;
       if (due(a) < due(b)) expect(placeOf(a, base)).toBeLessThanOrEqual(placeOf(b, base));
     }),
   );
@@ -263,8 +263,8 @@ test("the caps hold over all servers, both or none for each claim", async () => 
 /** A server as the executor is one: it hands in again what was held, before what is new, and ends calls. */
 class Server {
   readonly gate: FleetScheduler;
-  #held: Claim[] = [];
-  readonly running: Claim[] = [];
+  #held: AdmissionRequest[] = [];
+  readonly running: AdmissionRequest[] = [];
   readonly order: string[] = [];
   #asking = Promise.resolve();
 
@@ -276,7 +276,7 @@ class Server {
     return this.#held.length;
   }
 
-  hand(some: readonly Claim[]): void {
+  hand(some: readonly AdmissionRequest[]): void {
     this.#asking = this.#asking.then(async () => {
       const all = [...this.#held, ...some];
       this.#held = [];
@@ -300,7 +300,7 @@ class Server {
   }
 }
 
-function most(servers: readonly Server[], of: (claim: Claim) => string): number {
+function most(servers: readonly Server[], of: (claim: AdmissionRequest) => string): number {
   const counts = Map.groupBy(
     servers.flatMap(({ running }) => running),
     of,
@@ -511,7 +511,7 @@ test("where Redis has lost everything the order begins again, and leases are the
   await using fleet = new Fleet();
   const gate = fleet.gate({ perTenant: 4, perTool: Infinity }, link);
   const first = await gate.admit(claims(3));
-  await noteTaken(
+  await recordTaken(
     link,
     fleet.keys,
     first.places.map(({ turn }) => turn),
@@ -557,7 +557,7 @@ test("on a cluster it is the same", async () => {
   await b?.settled();
   expect([a?.running.length, b?.held]).toEqual([2, 2]);
   await a?.gate.renew();
-  await noteTaken(link, fleet.keys, [{ tag: 5, level: 0 }]);
+  await recordTaken(link, fleet.keys, [{ tag: 5, level: 0 }]);
   a?.end(0);
   await vi.waitUntil(() => b?.running.length === 1, soon);
   for (const server of [a, b]) await server?.gate[Symbol.asyncDispose]();
@@ -622,7 +622,7 @@ test("where the server that was told to move what waits is lost, another is told
 });
 
 interface Data {
-  readonly turn: Turn;
+  readonly turn: JobTurn;
 }
 
 test("what waits in BullMQ's queue is moved while machines take jobs: each is taken once, and then all in their turn", async () => {
@@ -632,7 +632,7 @@ test("what waits in BullMQ's queue is moved while machines take jobs: each is ta
   const machine = new Worker<Data>("calls", null, { ...options, autorun: false });
   const bases: number[] = [];
   const gate = fleet.gate({ onMove: (base) => bases.push(base) });
-  const add = async (some: readonly Claim[]): Promise<void> => {
+  const add = async (some: readonly AdmissionRequest[]): Promise<void> => {
     const { places } = await gate.admit(some);
     await queue.addBulk(
       places.map(({ id, turn, priority }) => ({
@@ -648,7 +648,7 @@ test("what waits in BullMQ's queue is moved while machines take jobs: each is ta
       const job = await machine.getNextJob("token", { block: false });
       if (job === undefined) return;
       taken.push({ id: job.id ?? "", tag: job.data.turn.tag });
-      await noteTaken(connection, fleet.keys, [job.data.turn]);
+      await recordTaken(connection, fleet.keys, [job.data.turn]);
       await job.moveToCompleted("done", "token", false);
     }
   };

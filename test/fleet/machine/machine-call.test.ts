@@ -66,10 +66,10 @@ function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
     send: ({ kind }) => void sent.push(kind),
     onWait: () => undefined,
     refusedForMs: () => 0,
-    onAlone: () => alone.resolve(),
+    onOrphanRequest: () => alone.resolve(),
     onEnd: (_call, end) => void ends.push(end),
   });
-  const answer = (step: number): void => call.answer(1, step, { kind: "value", nowMs: 0, json: "1" });
+  const answer = (step: number): void => call.respond(1, step, { kind: "value", nowMs: 0, json: "1" });
   return { call, sent, ends, answer, isAlone: alone.promise };
 }
 

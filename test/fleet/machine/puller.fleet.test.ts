@@ -2,7 +2,7 @@ import { Queue } from "bullmq";
 import { expect, test } from "vitest";
 import { Fleet } from "../../../src/fleet/wire/fleet.ts";
 import { PROTOCOL, queueName } from "../../../src/fleet/wire/messages.ts";
-import { Puller } from "../../../src/fleet/machine/puller.ts";
+import { JobPuller } from "../../../src/fleet/machine/puller.ts";
 import { Slots } from "../../../src/fleet/machine/slots.ts";
 import { startRedis } from "../../redis-server.ts";
 
@@ -16,7 +16,7 @@ test("a machine with as many open jobs as it may have takes those that they wait
   }
   const taken: string[] = [];
   const awaited = Promise.withResolvers<void>();
-  const puller = new Puller({
+  const puller = new JobPuller({
     fleet,
     protocol: PROTOCOL,
     slots,

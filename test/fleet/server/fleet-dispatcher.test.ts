@@ -29,8 +29,8 @@ const NO_HOST: FleetDispatcherHost = {
   dispatch: nothing,
   release: nothing,
   withdraw: nothing,
-  notePace: nothing,
-  noteRefusal: nothing,
+  recordTurnTime: nothing,
+  recordRefusal: nothing,
 };
 
 /** A call whose machine has been missed. */

@@ -8,7 +8,7 @@ test("a module that was inspected under another name is another tool for machine
   const scripts = new FleetScripts({ publish } as unknown as TextPublisher);
   const inspected = { ...script("() => 1"), name: "weather" };
   const tool = { ...inspected, name: "get_current_weather" };
-  const keys = [await scripts.bring(inspected), await scripts.bring(tool), await scripts.bring({ ...tool })];
+  const keys = [await scripts.upload(inspected), await scripts.upload(tool), await scripts.upload({ ...tool })];
   expect(new Set(keys.map(({ key }) => key)).size).toBe(2);
   expect(keys[1]).toEqual(keys[2]);
 });

@@ -93,7 +93,7 @@ describe("a text in Redis", () => {
   });
 
   test("is refused where it has half of a character, which UTF-8 cannot say", async () => {
-    await expectFailure(new TextPublisher(parts()).publish("a\ud800b"), "damaged", "half of a character");
+    await expectFailure(new TextPublisher(parts()).publish("a\ud800b"), "damaged", "unpaired surrogate");
     expect(await connection.client.dbsize()).toBe(0);
   });
 
@@ -156,7 +156,7 @@ describe("a text in Redis", () => {
     const reader = new TextReader(parts());
     const ref = await publisher.publish(SMALL);
     await connection.client.flushall();
-    await expectFailure(reader.fetch(ref), "missing", "not where its server put it");
+    await expectFailure(reader.fetch(ref), "missing", "missing in the store");
     publisher.forget(ref.hash);
     expect(publisher.isPublished(ref.hash)).toBe(false);
     expect(await publisher.publish(SMALL)).toEqual(ref);
@@ -179,7 +179,7 @@ describe("a text in Redis", () => {
     const ref = await new TextPublisher(parts()).publish(SMALL);
     const other = SMALL.replace("42", "43");
     await connection.client.set(keyOf(ref), await pack(other, sealOf("a"), keyOf(ref)), "PX", MINUTE_MS);
-    await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "another text");
+    await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "its hash differs");
   });
 
   test("that becomes larger than its server said is not unpacked", async () => {
@@ -193,7 +193,7 @@ describe("a text in Redis", () => {
   test("is read no further than it can be long", async () => {
     const ref = await new TextPublisher(parts()).publish(SMALL);
     await connection.client.set(keyOf(ref), Buffer.alloc(1_000_000, 0xff), "PX", MINUTE_MS);
-    await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "larger than the code can be");
+    await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "larger than the tool's code can be");
   });
 
   test("is nothing to a machine that has another secret", async () => {
@@ -209,7 +209,7 @@ describe("a text in Redis", () => {
     { hash: "a".repeat(64), bytes: Number.NaN, place: "redis" },
     { hash: "a".repeat(64), bytes: 10, place: "elsewhere" as "redis" },
   ])("is not looked for where its reference is none: %j", async (ref) => {
-    await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "no reference");
+    await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "invalid reference");
   });
 
   test("that is too large for it is refused where there is no store, in words that name the options", async () => {
@@ -252,7 +252,7 @@ describe("a machine's memory", () => {
     await connection.client.flushall();
     expect(await reader.fetch(first)).toHaveLength(1_000);
     expect(await reader.fetch(third)).toHaveLength(1_000);
-    await expectFailure(reader.fetch(second), "missing", "not where");
+    await expectFailure(reader.fetch(second), "missing", "missing in the store");
   });
 
   test("keeps what it has when a text comes that there is no room for at all", async () => {
@@ -264,7 +264,7 @@ describe("a machine's memory", () => {
     expect(await reader.fetch(large)).toHaveLength(501);
     await connection.client.flushall();
     expect(await reader.fetch(small)).toBe(SMALL);
-    await expectFailure(reader.fetch(large), "missing", "not where");
+    await expectFailure(reader.fetch(large), "missing", "missing in the store");
   });
 });
 
@@ -349,7 +349,7 @@ describe("a folder as the store", () => {
     const reader = new TextReader(withFolder());
     const ref = await publisher.publish(LARGE);
     await rm(await fileOf());
-    await expectFailure(reader.fetch(ref), "missing", "not where");
+    await expectFailure(reader.fetch(ref), "missing", "missing in the store");
     publisher.forget(ref.hash);
     await publisher.publish(LARGE);
     expect(await reader.fetch(ref)).toBe(LARGE);
@@ -365,7 +365,7 @@ describe("a folder as the store", () => {
     await expectFailure(new TextReader(withFolder()).fetch(ref), "unreachable", "ELOOP");
     await rm(file);
     execFileSync("sh", ["-c", 'mkfifo "$0"', file]);
-    await expectFailure(new TextReader(withFolder()).fetch(ref), "missing", "not where");
+    await expectFailure(new TextReader(withFolder()).fetch(ref), "missing", "missing in the store");
     await rm(file);
     await writeFile(file, "");
     await truncate(file, 2 ** 40);
@@ -498,7 +498,7 @@ describe("a bucket as the store", () => {
 
   test.each<[string, (stored: Buffer) => Buffer, RegExp]>([
     ["cut off", (stored) => stored.subarray(0, 5_000), /cannot be read/],
-    ["changed", (stored) => stored.fill("A", 4_000, 4_400), /cannot be read|another text/],
+    ["changed", (stored) => stored.fill("A", 4_000, 4_400), /cannot be read|hash differs/],
     ["without an end", () => Buffer.alloc(1_000_000), /larger than/],
   ])("whose object is %s gives no text, and gets it again", async (_, change, words) => {
     const publisher = new TextPublisher(withBucket());
@@ -535,7 +535,7 @@ describe("a bucket as the store", () => {
   test("that has no such object is missing it", async () => {
     const ref = await new TextPublisher(withBucket()).publish(LARGE);
     bucket.objects.clear();
-    await expectFailure(new TextReader(withBucket()).fetch(ref), "missing", "not where");
+    await expectFailure(new TextReader(withBucket()).fetch(ref), "missing", "missing in the store");
   });
 
   test("is shared by two fleets that know nothing of each other", async () => {
@@ -552,8 +552,8 @@ describe("where the store is", () => {
   test.each([
     ["mnt/tools", "neither a folder"],
     ["https://inside.example/bucket", "neither a folder"],
-    ["file:///mnt/tools?x=1", "something behind its path"],
-    ["file:///mnt%2ftools", "no folder of this machine"],
+    ["file:///mnt/tools?x=1", "query or fragment after its path"],
+    ["file:///mnt%2ftools", "names no local folder"],
     ["s3+https://id:key@inside.example/bucket", "credentials"],
     ["s3+https://inside.example/", "no bucket"],
     ["s3+https://inside.example/b", "no bucket"],

@@ -20,7 +20,7 @@ test.each<[relation: string, broken: Partial<FleetTimings>]>([
   ["waiterMs > 3 × retryMs", { retryMs: 1_500 }],
 ])("timings are refused where it does not hold that %s", (relation, broken) => {
   expect(() => checkTimings({ ...FLEET_TIMINGS, ...broken })).toThrow(
-    new RangeError(`the fleet's timings break a relation: ${relation}`),
+    new RangeError(`the fleet's timings must hold: ${relation}`),
   );
 });
 

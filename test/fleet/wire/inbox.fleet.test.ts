@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
 import { Inbox } from "../../../src/fleet/wire/inbox.ts";
-import { type MailOptions, MessageOutbox } from "../../../src/fleet/wire/message-outbox.ts";
+import { type MessagingOptions, MessageOutbox } from "../../../src/fleet/wire/message-outbox.ts";
 import { PROTOCOL } from "../../../src/fleet/wire/messages.ts";
 import { Payloads } from "../../../src/fleet/wire/payloads.ts";
 import { ProtocolError } from "../../../src/base/protocol/wire.ts";
@@ -32,7 +32,7 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-function member(): MailOptions {
+function member(): MessagingOptions {
   return {
     connection,
     keys: KEYS,
@@ -79,13 +79,13 @@ describe("mail", () => {
     [
       "alone",
       ["a", "b"],
-      (outbox: MessageOutbox<string>, to: string) => ["a", "b"].forEach((text) => outbox.note(to, text)),
+      (outbox: MessageOutbox<string>, to: string) => ["a", "b"].forEach((text) => outbox.sendSoon(to, text)),
     ],
     [
       "before what is sent",
       ["a", "b"],
       (outbox: MessageOutbox<string>, to: string) => {
-        outbox.note(to, "a");
+        outbox.sendSoon(to, "a");
         outbox.send(to, "b");
       },
     ],

@@ -55,7 +55,7 @@ const lettersOf = ({ connection, keys, id }: Fleet) => connection.client.xlen(ke
 test("what is not urgent goes with what comes next, and before it", async () => {
   const [, receiver] = fleets;
   if (receiver === undefined) throw new Error("there are two");
-  outbox.note(receiver.id, 1);
+  outbox.sendSoon(receiver.id, 1);
   await new Promise((resolve) => setImmediate(resolve));
   outbox.send(receiver.id, 2);
   await expect.poll(() => lettersOf(receiver), { timeout: 5_000 }).toBe(1);
@@ -68,7 +68,7 @@ test("what is not urgent goes by itself where nothing comes", async () => {
   const [, receiver] = fleets;
   if (receiver === undefined) throw new Error("there are two");
   inbox.start();
-  outbox.note(receiver.id, 1);
+  outbox.sendSoon(receiver.id, 1);
   await once(news, "heard");
   expect(heard).toEqual([1]);
 });

@@ -247,7 +247,7 @@ test("a letter is none that has another sender than members have, another protoc
     expect(() => readEnvelope(JSON.stringify({ ...letter, ...other }), [2, 1])).toThrow(ProtocolError);
   }
   expect(() => readEnvelope(JSON.stringify({ ...letter, v: 3 }), [2, 1])).toThrow(
-    "a letter of protocol 3, and this one understands 2, 1",
+    "an envelope of protocol 3; this member understands 2, 1",
   );
 });
 
@@ -255,7 +255,7 @@ test("what is nested too deep, or of too many values, is never parsed", () => {
   const deep = "[".repeat(NESTING_MAX * 2) + "]".repeat(NESTING_MAX * 2);
   const wide = `[${"0,".repeat(2_000_000)}0]`;
   for (const text of [deep, wide]) {
-    expect(() => readEnvelope(text, [1])).toThrow(/letter that is (?:nested|made)/);
+    expect(() => readEnvelope(text, [1])).toThrow(/envelope that is (?:nested|made)/);
     expect(() => readJobData(text, [1])).toThrow(/job that is (?:nested|made)/);
     expect(() => readAnswer(text)).toThrow(/answer that is (?:nested|made)/);
   }

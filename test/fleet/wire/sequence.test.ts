@@ -1,22 +1,27 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { idAfter } from "../../../src/fleet/wire/inbox-script.ts";
-import { Numbers } from "../../../src/fleet/wire/inbox.ts";
+import { SequenceTracker } from "../../../src/fleet/wire/inbox.ts";
 
 test("letters are read once, whatever overtakes whatever, and comes again", () => {
   const order = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), { minLength: 1 });
   fc.assert(
     fc.property(order, fc.array(fc.nat(39)), (first, again) => {
-      const numbers = new Numbers();
-      expect(first.every((number) => numbers.take(number))).toBe(true);
-      expect(again.some((at) => numbers.take(first[at % first.length] ?? 1))).toBe(false);
+      const numbers = new SequenceTracker();
+      expect(first.every((number) => numbers.accept(number))).toBe(true);
+      expect(again.some((at) => numbers.accept(first[at % first.length] ?? 1))).toBe(false);
     }),
   );
 });
 
 test("what was passed over long ago is not read any more", () => {
-  const numbers = new Numbers();
-  expect([numbers.take(1), numbers.take(1_000), numbers.take(2), numbers.take(999)]).toEqual([true, true, false, true]);
+  const numbers = new SequenceTracker();
+  expect([numbers.accept(1), numbers.accept(1_000), numbers.accept(2), numbers.accept(999)]).toEqual([
+    true,
+    true,
+    false,
+    true,
+  ]);
 });
 
 test.each([

@@ -19,7 +19,7 @@ interface RunRequest {
 }
 
 /** How a command ended, and in what time it had to. */
-export interface ExecAnswer extends Ended {
+export interface ExecResult extends Ended {
   /** What was asked for, or less where the grant gives less. */
   readonly timeoutMs: number;
 }
@@ -47,13 +47,13 @@ export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
         },
       },
     },
-    open: (call, grants) => new OpenExec(queue, find, call, mergeExecGrants(grants)),
+    open: (call, grants) => new ExecSession(queue, find, call, mergeExecGrants(grants)),
     close: () => queue.onIdle(),
   };
 }
 
 /** The capability as it serves one call. */
-class OpenExec implements OpenCapability {
+class ExecSession implements OpenCapability {
   readonly #host: PQueue;
   readonly #queue = new PQueue({ concurrency: EXEC_LIMITS.atOnce });
   readonly #findJail: () => Promise<Jail>;
@@ -67,7 +67,7 @@ class OpenExec implements OpenCapability {
     this.#grant = grant;
   }
 
-  invoke(_method: string, args: unknown): Promise<ExecAnswer> {
+  invoke(_method: string, args: unknown): Promise<ExecResult> {
     const request = args as RunRequest;
     this.#check("command", request.command, EXEC_LIMITS.commandBytes);
     if (request.command.includes("\0")) throw new TypeError("a command must not contain NUL characters");
@@ -80,7 +80,7 @@ class OpenExec implements OpenCapability {
     await this.#queue.onIdle();
   }
 
-  async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest): Promise<ExecAnswer> {
+  async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest): Promise<ExecResult> {
     const { signal } = this.#call;
     signal.throwIfAborted();
     const jail = await this.#findJail();
@@ -112,7 +112,7 @@ class OpenExec implements OpenCapability {
 }
 
 /** A command of a shell's, for how long at most, and the host's folders that it sees. */
-interface Command {
+interface SandboxedCommand {
   readonly command: string;
   readonly wallMs: number;
   readonly mounts: ReadonlyMap<string, ExecMount>;
@@ -123,7 +123,7 @@ const { addressBytes, fileBytes, folderBytes, folderEntries, memoryBytes, proces
 const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
 
 /** A command as a sandbox runs it: all of the host's programs are there to be read, and folders of its own. */
-export function commandInside({ command, wallMs, mounts }: Command): Inside {
+export function commandInside({ command, wallMs, mounts }: SandboxedCommand): Inside {
   const given = [...mounts].flatMap(([name, { path, mode }]) => [mode === "rw" ? "--bind" : "--ro-bind", path, name]);
   const own = OWN.flatMap((path) => ownFolder(path, folderBytes));
   // Where the host runs as root the system does not limit the number of processes: the watch does.

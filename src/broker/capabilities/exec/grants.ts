@@ -1,5 +1,5 @@
 import { pointerSegment } from "../../../base/json.ts";
-import type { GrantKind, Side, Uncovered } from "../capability.ts";
+import type { GrantKind, GrantSource, UncoveredPart } from "../capability.ts";
 import { readFolder } from "../fs/mounts.ts";
 
 const KIB = 1024;
@@ -110,7 +110,7 @@ export const execGrants: GrantKind<ExecGrant> = {
     const [first, ...others] = granted;
     if (first === undefined) return [{ pointer: "", asked: "the capability" }];
     const given = mergeExecGrants([first, ...others]);
-    const parts: Uncovered[] = [];
+    const parts: UncoveredPart[] = [];
     if (asked.wallMs !== null && asked.wallMs > (given.wallMs ?? EXEC_LIMITS.wallMs)) {
       parts.push({ pointer: "/wallMs", asked: `commands of ${asked.wallMs} ms` });
     }
@@ -164,7 +164,7 @@ function readLimit(value: unknown, name: "wallMs" | "outputBytes"): number | nul
   throw new TypeError(`/${name}: is a whole number from 1 to ${max}`);
 }
 
-function readMounts(value: unknown, side: Side): ReadonlyMap<string, ExecMount> {
+function readMounts(value: unknown, side: GrantSource): ReadonlyMap<string, ExecMount> {
   if (value === undefined) return new Map();
   if (side !== "policy") throw new TypeError("/mounts: is allowed only in a policy rule");
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

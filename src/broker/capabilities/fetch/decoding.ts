@@ -40,7 +40,7 @@ export function decodersOf(contentEncoding: string): readonly Transform[] {
 }
 
 /** Lets bytes through up to a number of them. */
-export class Meter extends Transform {
+export class ByteMeter extends Transform {
   readonly #bytesMax: number;
   readonly #excess: () => Error;
   #bytes = 0;

@@ -1,6 +1,6 @@
 import { CapabilityRefusal } from "../capability.ts";
 
-/** Something that kept a request from its answer, in words for whoever wrote the tool. */
+/** A failed request, with a message for the tool's author. */
 export class FetchFailure extends Error {
   override readonly name = "FetchFailure";
 }
@@ -41,8 +41,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What a tool hears of what went wrong. Errors of libraries hold addresses, and pieces of what a server said; so of those
- * only the kind is told. It names no path, for messages take paths out as if they were the host's.
+ * The error that a tool gets. Errors of libraries contain addresses and parts of responses, so only their kind is given. The
+ * message has no path, because paths are removed from messages as if they were the host's.
  */
 export function failureOf(error: unknown, method: string, url: URL): Error {
   if (error instanceof CapabilityRefusal) return error;

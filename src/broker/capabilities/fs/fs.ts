@@ -1,13 +1,13 @@
 import PQueue from "p-queue";
 import type { JsonSchema } from "../../../base/json.ts";
-import { type Capability, type CapabilityCall, CapabilityRefusal, type OpenCapability } from "../capability.ts";
+import { type Capability, type CapabilityCaller, CapabilityRefusal, type OpenCapability } from "../capability.ts";
 import { TemporaryFolders } from "../temporary.ts";
-import { type Grip, grip as systemGrip } from "./grip.ts";
+import { type FileHolder, systemFileHolder as systemGrip } from "./file-holder.ts";
 import { Budget, FS_LIMITS, type FsLimits, ScratchSpace } from "./limits.ts";
 import { mergeMounts, type Mount, mountGrants, type Mounts } from "./mounts.ts";
 import { accessPath, lstat, readdir, readFile, realpath, stat } from "./reading.ts";
 import { codeOf, describeFailure, type SystemFailure } from "./system-error.ts";
-import { type FsCall, Refusals, Visit } from "./visit.ts";
+import { type FsCall, FsRefusals, FsOperation } from "./operation.ts";
 import { copyFile, mkdir, removeFolder, rename, rm, truncate, unlink, writeFile } from "./writing.ts";
 
 /** One method: its arguments, what the system calls it in errors, and what does it. */
@@ -17,7 +17,7 @@ interface FsMethod {
   readonly isRead?: true;
   // Its schema says what it takes, and the broker checks arguments against that before anything is called.
   // oxlint-disable-next-line typescript/no-explicit-any
-  readonly run: (visit: Visit, args: any) => Promise<unknown>;
+  readonly run: (operation: FsOperation, args: any) => Promise<unknown>;
 }
 
 const PATH = { type: "string" };
@@ -75,16 +75,16 @@ function takes(properties: Readonly<Record<string, JsonSchema>>, required: reado
 /** What may be other than usual, for tests. */
 export interface FsOptions {
   readonly limits?: Partial<FsLimits>;
-  readonly grip?: Grip;
+  readonly holder?: FileHolder;
 }
 
 /** How an operation went, as it crosses: what the system refuses is data, so that the tool gets an error like Node's. */
-type FsAnswer = { readonly value: unknown } | { readonly failure: SystemFailure };
+type FsResult = { readonly value: unknown } | { readonly failure: SystemFailure };
 
 /** What all calls have in common. */
 interface FsHost {
   readonly limits: FsLimits;
-  readonly grip: Grip;
+  readonly holder: FileHolder;
   readonly scratches: TemporaryFolders;
   readonly space: ScratchSpace;
   /** Where the operations of all calls wait. */
@@ -92,11 +92,11 @@ interface FsHost {
 }
 
 /** `fs`: folders of the host that the policy mounts, and a scratch folder for each call. */
-export function createFs({ limits = {}, grip = systemGrip }: FsOptions = {}): Capability<Mounts> {
+export function createFs({ limits = {}, holder = systemGrip }: FsOptions = {}): Capability<Mounts> {
   const all = { ...FS_LIMITS, ...limits };
   const scratches = new TemporaryFolders("scratch");
   const queue = new PQueue({ concurrency: all.atOnceInAll });
-  const host: FsHost = { limits: all, grip, scratches, space: new ScratchSpace(all), queue };
+  const host: FsHost = { limits: all, holder, scratches, space: new ScratchSpace(all), queue };
   return {
     name: "fs",
     grants: mountGrants,
@@ -113,15 +113,15 @@ class FsSession implements OpenCapability {
   readonly #queue: PQueue;
   #scratch: Promise<string> | null = null;
 
-  constructor(host: FsHost, { signal }: CapabilityCall, mounts: Mounts) {
+  constructor(host: FsHost, { signal }: CapabilityCaller, mounts: Mounts) {
     this.#host = host;
-    const { limits, grip, space } = host;
+    const { limits, holder, space } = host;
     const folderOf = (mount: Mount) => (mount.path === null ? this.#scratchFolder() : Promise.resolve(mount.path));
-    this.#call = { mounts, limits, grip, signal, budget: new Budget(limits, space), folderOf };
+    this.#call = { mounts, limits, holder, signal, budget: new Budget(limits, space), folderOf };
     this.#queue = new PQueue({ concurrency: limits.atOnce });
   }
 
-  invoke(method: string, args: unknown): Promise<FsAnswer> {
+  invoke(method: string, args: unknown): Promise<FsResult> {
     return this.#queue.add(() => this.#host.queue.add(() => this.#run(method, args)));
   }
 
@@ -134,13 +134,13 @@ class FsSession implements OpenCapability {
     this.#call.budget.end();
   }
 
-  async #run(name: string, args: unknown): Promise<FsAnswer> {
+  async #run(name: string, args: unknown): Promise<FsResult> {
     const method = METHODS[name];
     if (method === undefined) throw new Error(`fs.${name} does not exist`);
     const { signal, mounts } = this.#call;
     signal.throwIfAborted();
     try {
-      return { value: await method.run(new Visit(this.#call, new Refusals(name, mounts)), args) };
+      return { value: await method.run(new FsOperation(this.#call, new FsRefusals(name, mounts)), args) };
     } catch (error) {
       if (error instanceof CapabilityRefusal) throw error;
       const code = codeOf(error);

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import type { GrantKind, Side } from "../capability.ts";
+import type { GrantKind, GrantSource } from "../capability.ts";
 import { FS_LIMITS } from "./limits.ts";
 
 /** The mount whose folder is the call's own: empty when it is first used, gone when the call has ended. */
@@ -65,7 +65,7 @@ export function mergeMounts(grants: readonly Mounts[]): Mounts {
   return merged;
 }
 
-function readMount(name: string, value: unknown, side: Side): Mount {
+function readMount(name: string, value: unknown, side: GrantSource): Mount {
   const pointer = `/${name.slice(0, NAME_SHOWN)}`;
   if (!NAME.test(name)) {
     throw new TypeError(`${pointer}: the name of a mount has 1 to 64 letters, digits, hyphens and underscores`);

@@ -1,5 +1,5 @@
 import { describeFailure } from "../../../store/sqlite/failure.ts";
-import { type CapabilityCall, CapabilityRefusal, type GrantKind, type Side } from "../capability.ts";
+import { type CapabilityCaller, CapabilityRefusal, type GrantKind, type GrantSource } from "../capability.ts";
 import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
 
 /** What a namespace may hold where no policy says more. */
@@ -32,7 +32,7 @@ export const quotaGrants: GrantKind<number> = {
 };
 
 /** What a policy says is the operator's own number; more than the ceiling is a slip. A tool may ask for what it likes. */
-function readBytes(bytes: unknown, side: Side): number {
+function readBytes(bytes: unknown, side: GrantSource): number {
   if (typeof bytes === "number" && bytes >= 1) {
     if (side !== "policy") return Math.floor(bytes);
     if (Number.isInteger(bytes) && bytes <= QUOTA_MAX_BYTES) return bytes;
@@ -49,16 +49,16 @@ const TENANT_MAX = 1_024;
 const LIST_DEFAULT = 100;
 export const LIST_MAX = 1_000;
 
-interface Keyed {
+interface KeyRequest {
   readonly key: string;
 }
-interface SetRequest extends Keyed {
+interface SetRequest extends KeyRequest {
   readonly value: unknown;
   readonly ttlMs?: number;
   readonly ifVersion?: number;
   readonly ifAbsent?: boolean;
 }
-interface DeleteRequest extends Keyed {
+interface DeleteRequest extends KeyRequest {
   readonly ifVersion?: number;
 }
 interface ListRequest {
@@ -68,13 +68,13 @@ interface ListRequest {
 }
 
 /** What one call sees of a store. */
-export class Namespace {
+export class KvNamespace {
   readonly #store: KvStore;
-  readonly #call: CapabilityCall;
+  readonly #call: CapabilityCaller;
   readonly #name: string;
   readonly #quotaBytes: number;
 
-  constructor(store: KvStore, call: CapabilityCall, quotaBytes: number) {
+  constructor(store: KvStore, call: CapabilityCaller, quotaBytes: number) {
     this.#store = store;
     this.#call = call;
     this.#name = namespaceOf(call);
@@ -84,10 +84,10 @@ export class Namespace {
   invoke(method: string, args: unknown): unknown {
     switch (method) {
       case "get":
-        return this.#read(args as Keyed, (entry) => entry && parse(entry));
+        return this.#read(args as KeyRequest, (entry) => entry && parse(entry));
       case "getEntry":
         return this.#read(
-          args as Keyed,
+          args as KeyRequest,
           (entry) => entry && { value: parse(entry), version: entry.version, expiresAt: entry.expiresAt },
         );
       case "set":
@@ -101,7 +101,7 @@ export class Namespace {
     }
   }
 
-  #read<T>({ key }: Keyed, render: (entry: StoredEntry | null) => T): T | Promise<T> {
+  #read<T>({ key }: KeyRequest, render: (entry: StoredEntry | null) => T): T | Promise<T> {
     checkKey(key, "a key");
     const entry = this.#store.get(this.#call, this.#name, key);
     return entry instanceof Promise ? entry.then(render) : render(entry);
@@ -154,7 +154,7 @@ export class Namespace {
  * As JSON, because names may hold anything: what parts them cannot be in them, and what is no Unicode stays different
  * from what else is none.
  */
-function namespaceOf({ tool, tenant = "" }: CapabilityCall): string {
+function namespaceOf({ tool, tenant = "" }: CapabilityCaller): string {
   if (tenant.length > TENANT_MAX) throw new RangeError(`the tenant's name has more than ${TENANT_MAX} characters`);
   return JSON.stringify([tool, tenant]);
 }

@@ -3,7 +3,7 @@ import { StoreError } from "../../../base/store-error.ts";
 import type { RedisConnection } from "../../../store/redis/connection.ts";
 import { type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {
-  Asker,
+  StoreCaller,
   Condition,
   KvStore,
   ListedKey,
@@ -36,19 +36,19 @@ export class RedisKvStore implements KvStore {
     this.#link = new RedisLink(options, "glovebox:kv");
   }
 
-  async get(asker: Asker, namespace: string, key: string): Promise<StoredEntry | null> {
-    const answer = await this.#link.run(asker, GET, keysOf(namespace), [key]);
+  async get(caller: StoreCaller, namespace: string, key: string): Promise<StoredEntry | null> {
+    const answer = await this.#link.run(caller, GET, keysOf(namespace), [key]);
     if (answer === null) return null;
     const [head = "", value = ""] = texts(answer);
     const { version, expiresAt } = readHead(head);
     return { value, version, expiresAt };
   }
 
-  async set(asker: Asker, namespace: string, entry: NewEntry): Promise<SetOutcome> {
+  async set(caller: StoreCaller, namespace: string, entry: NewEntry): Promise<SetOutcome> {
     const { key, value, ttlMs, condition, quotaBytes } = entry;
     const args = [...wordsOf(condition), key, value, ttlMs === null ? "" : `${ttlMs}`, `${quotaBytes}`];
     for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps++) {
-      const [kind = "", first, second] = await this.#write(asker, SET, namespace, args);
+      const [kind = "", first, second] = await this.#write(caller, SET, namespace, args);
       switch (kind) {
         case "set":
           return { kind, version: Number(first) };
@@ -65,14 +65,14 @@ export class RedisKvStore implements KvStore {
     throw new StoreError("the store is busy removing expired entries: try again later");
   }
 
-  async delete(asker: Asker, namespace: string, key: string, condition: Condition): Promise<boolean> {
-    const [kind] = await this.#write(asker, DELETE, namespace, [...wordsOf(condition), key]);
+  async delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): Promise<boolean> {
+    const [kind] = await this.#write(caller, DELETE, namespace, [...wordsOf(condition), key]);
     return kind === "deleted";
   }
 
-  async list(asker: Asker, namespace: string, { prefix, after, limit }: PageRequest): Promise<Page> {
+  async list(caller: StoreCaller, namespace: string, { prefix, after, limit }: PageRequest): Promise<Page> {
     const args = [firstOf(prefix, after), prefix, `${limit}`];
-    const answer = await this.#link.run(asker, LIST, keysOf(namespace), args);
+    const answer = await this.#link.run(caller, LIST, keysOf(namespace), args);
     if (!Array.isArray(answer)) throw broken();
     const [next, found] = answer as readonly unknown[];
     if (typeof next !== "string") throw broken();
@@ -83,9 +83,14 @@ export class RedisKvStore implements KvStore {
     return this.#link.close();
   }
 
-  async #write(asker: Asker, script: Script, namespace: string, args: readonly string[]): Promise<readonly string[]> {
+  async #write(
+    caller: StoreCaller,
+    script: Script,
+    namespace: string,
+    args: readonly string[],
+  ): Promise<readonly string[]> {
     const name = `${this.#self}/${++this.#writes}`;
-    const answer = await this.#link.run(asker, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, ...args]);
+    const answer = await this.#link.run(caller, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, ...args]);
     if (typeof answer !== "string") throw broken();
     return answer.split(" ");
   }
@@ -136,7 +141,7 @@ export interface RedisLinkOptions {
   readonly url: string;
 }
 
-interface Opened {
+interface OpenRedis {
   readonly connection: RedisConnection;
   readonly runner: ScriptRunner;
 }
@@ -149,7 +154,7 @@ interface Opened {
 class RedisLink {
   readonly #options: RedisLinkOptions;
   readonly #name: string;
-  #opening: Promise<Opened> | null = null;
+  #opening: Promise<OpenRedis> | null = null;
   #isClosed = false;
 
   /** `name` is what Redis shows of the connection. */
@@ -159,7 +164,12 @@ class RedisLink {
   }
 
   /** Rejects with a `StoreError` where Redis cannot do it, or not in time. All keys are of one slot. */
-  async run({ signal }: Asker, script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async run(
+    { signal }: StoreCaller,
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
     if (this.#isClosed) throw new StoreError("the engine has closed");
     this.#opening ??= this.#open();
     const { runner } = await this.#opening;
@@ -171,7 +181,7 @@ class RedisLink {
     await (await this.#opening)?.connection.close();
   }
 
-  async #open(): Promise<Opened> {
+  async #open(): Promise<OpenRedis> {
     // It is loaded here because most engines do without it.
     const { RedisConnection: Connection } = await import("../../../store/redis/connection.ts");
     const connection = Connection.open(this.#options.url, this.#name, { resends: false });

@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ENTRY_LEAST_BYTES, KV_LAYOUT } from "../../../store/sqlite/layout.ts";
-import { AGAIN, Store, type StoreOptions, SWEPT_MAX, Transaction } from "../../../store/sqlite/store.ts";
+import { AGAIN, SqliteStore, type StoreOptions, SWEPT_MAX, SqliteTransaction } from "../../../store/sqlite/store.ts";
 import type {
-  Asker,
+  StoreCaller,
   Condition,
   KvStore,
   ListedKey,
@@ -15,29 +15,29 @@ import type {
 
 /** Entries in a file of SQLite, or in memory. */
 export class SqliteKvStore implements KvStore {
-  readonly #store: Store<Entries>;
+  readonly #store: SqliteStore<SqliteEntries>;
 
   constructor(options: StoreOptions) {
-    this.#store = new Store(options, { layout: KV_LAYOUT, open: (database) => new Entries(database) });
+    this.#store = new SqliteStore(options, { layout: KV_LAYOUT, open: (database) => new SqliteEntries(database) });
   }
 
-  get(asker: Asker, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null> {
-    return this.#store.use(asker, (entries, nowMs) => entries.get(namespace, key, nowMs));
+  get(caller: StoreCaller, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null> {
+    return this.#store.use(caller, (entries, nowMs) => entries.get(namespace, key, nowMs));
   }
 
-  set(asker: Asker, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome> {
-    return this.#store.use<SetOutcome>(asker, (entries, nowMs) => {
+  set(caller: StoreCaller, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome> {
+    return this.#store.use<SetOutcome>(caller, (entries, nowMs) => {
       const outcome = entries.set(namespace, entry, nowMs);
       return outcome.kind === "swept" ? AGAIN : outcome;
     });
   }
 
-  delete(asker: Asker, namespace: string, key: string, condition: Condition): boolean | Promise<boolean> {
-    return this.#store.use(asker, (entries, nowMs) => entries.delete(namespace, key, condition, nowMs));
+  delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): boolean | Promise<boolean> {
+    return this.#store.use(caller, (entries, nowMs) => entries.delete(namespace, key, condition, nowMs));
   }
 
-  list(asker: Asker, namespace: string, request: PageRequest): Page | Promise<Page> {
-    return this.#store.use(asker, (entries, nowMs) => entries.list(namespace, request, nowMs));
+  list(caller: StoreCaller, namespace: string, request: PageRequest): Page | Promise<Page> {
+    return this.#store.use(caller, (entries, nowMs) => entries.list(namespace, request, nowMs));
   }
 
   close(): void {
@@ -61,8 +61,8 @@ interface EntryRow {
 const NAMESPACE = "(SELECT id FROM namespace WHERE name = ?)";
 
 /** The entries of a database, by namespace: a namespace is any text, and one that nobody has written to is empty. */
-export class Entries {
-  readonly #transaction: Transaction;
+export class SqliteEntries {
+  readonly #transaction: SqliteTransaction;
   readonly #get: StatementSync;
   readonly #find: StatementSync;
   readonly #list: StatementSync;
@@ -75,7 +75,7 @@ export class Entries {
 
   constructor(database: DatabaseSync) {
     const prepare = (sql: string) => database.prepare(sql);
-    this.#transaction = new Transaction(database);
+    this.#transaction = new SqliteTransaction(database);
     this.#get = prepare(
       `SELECT value, version, expires_ms AS expiresAt FROM entry
         WHERE namespace = ${NAMESPACE} AND key = ? AND (expires_ms IS NULL OR expires_ms > ?)`,

@@ -54,7 +54,7 @@ export interface HeldBinary extends Disposable {
   readonly path: string;
 }
 
-interface Kept {
+interface StoredBinary {
   readonly bytes: number;
   /** Resolves when the file is there. */
   readonly written: Promise<string>;
@@ -66,7 +66,7 @@ interface Kept {
 /** The files of an engine's binaries, each once, in a folder of the engine's own: packages and archives are gone by then. */
 export class Binaries {
   /** By the hashes of their contents. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, StoredBinary>();
   /** The hash by the key of the script that is for it. */
   readonly #scripts = new Map<string, string>();
   readonly #removing = new Set<Promise<void>>();
@@ -116,14 +116,14 @@ export class Binaries {
     await this.#folders.close();
   }
 
-  #add(hash: string, content: Uint8Array): Kept {
+  #add(hash: string, content: Uint8Array): StoredBinary {
     const bytes = [...this.#kept.values()].reduce((sum, each) => sum + each.bytes, content.length);
     const { kept: most, keptBytes } = NATIVE_LIMITS;
     if (this.#kept.size >= most || bytes > keptBytes) {
       const limits = `at most ${most} binaries with ${keptBytes} bytes in total`;
       throw new GloveboxError("load_error", `the binaries of all tools exceed a limit: ${limits}`);
     }
-    const kept: Kept = { bytes: content.length, written: this.#write(hash, content), path: null, users: 0 };
+    const kept: StoredBinary = { bytes: content.length, written: this.#write(hash, content), path: null, users: 0 };
     kept.written.catch(() => undefined);
     this.#kept.set(hash, kept);
     return kept;

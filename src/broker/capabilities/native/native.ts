@@ -110,11 +110,13 @@ async function run(
   const inside = binaryInside(held.path, argument, binary.limits);
   const streams = { stdin: "", outputBytes: NATIVE_LIMITS.saidBytes, drainedBytes: NATIVE_LIMITS.drainedBytes };
   const { outputBytes } = binary.limits;
-  const ended = await runForFolder(jail.start, inside, streams, signal, (folder) => readAnswer(folder, outputBytes));
+  const ended = await runForFolder(jail.start, inside, streams, signal, (folder) =>
+    readOutputFile(folder, outputBytes),
+  );
   return answerOf(ended, ended.left, binary.limits);
 }
 
-function answerOf(ended: Ended, left: Answer | null, limits: CallBinary["limits"]): BinaryRun {
+function answerOf(ended: Ended, left: OutputFile | null, limits: CallBinary["limits"]): BinaryRun {
   const { exitCode, stdout, stderr } = ended;
   const said = `; stderr: ${shown(stderr)}; stdout: ${shown(stdout)}`;
   const answer = (why: string | null, output: string | null): BinaryRun => ({
@@ -225,7 +227,7 @@ function binaryInside(
 }
 
 /** What lies where a binary was to write its answer. */
-type Answer =
+type OutputFile =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "nothing" }
   /** Something else than a file. */
@@ -233,7 +235,7 @@ type Answer =
   | { readonly kind: "large"; readonly bytes: number };
 
 /** Reads the answer from the folder that was kept: whoever wrote it has ended. */
-async function readAnswer(folder: string, maxBytes: number): Promise<Answer> {
+async function readOutputFile(folder: string, maxBytes: number): Promise<OutputFile> {
   let handle;
   try {
     // Neither is a link followed, nor does a pipe make anybody wait.

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Side } from "../../../../src/broker/capabilities/capability.ts";
+import type { GrantSource } from "../../../../src/broker/capabilities/capability.ts";
 import { execGrants, mergeExecGrants } from "../../../../src/broker/capabilities/exec/grants.ts";
 import { folder } from "./opened.ts";
 
-const read = (value: unknown, side: Side) => execGrants.read(value, side);
+const read = (value: unknown, side: GrantSource) => execGrants.read(value, side);
 
 describe("a grant of exec", () => {
   test("is true, or limits within those of the engine", () => {

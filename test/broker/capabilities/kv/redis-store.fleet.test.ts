@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Asker, NewEntry } from "../../../../src/broker/capabilities/kv/kv-store.ts";
+import type { StoreCaller, NewEntry } from "../../../../src/broker/capabilities/kv/kv-store.ts";
 import { RedisKvStore } from "../../../../src/broker/capabilities/kv/redis-store.ts";
 import { RedisConnection } from "../../../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../../../redis-server.ts";
 import { callOf, type Invoke, messageOf, MIB, openRedisKv, startOwnRedis } from "./open.ts";
 
-const NOBODY: Asker = { signal: new AbortController().signal };
+const NOBODY: StoreCaller = { signal: new AbortController().signal };
 const LONG_MS = 3_600_000;
 
 let server: RedisServer;

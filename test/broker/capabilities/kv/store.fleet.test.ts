@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Entries } from "../../../../src/broker/capabilities/kv/sqlite-store.ts";
+import { SqliteEntries } from "../../../../src/broker/capabilities/kv/sqlite-store.ts";
 import { layOut } from "../../../../src/store/sqlite/layout.ts";
 import { callOf, MIB, openKv, temporaryFile } from "./open.ts";
 
@@ -235,7 +235,7 @@ describe("a store that fails", () => {
 test("expired entries leave the file in steps, the oldest first, and give back what they took of the quota", () => {
   const database = new DatabaseSync(":memory:");
   layOut(database, MIB);
-  const entries = new Entries(database);
+  const entries = new SqliteEntries(database);
   const condition = { kind: "always" } as const;
   for (let at = 0; at < 250; at++) {
     entries.set("n", { key: `k${at}`, value: "1", ttlMs: 1_000 + at, condition, quotaBytes: MIB }, 0);

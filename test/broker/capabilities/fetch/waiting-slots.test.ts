@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { Places } from "../../../../src/broker/capabilities/fetch/places.ts";
+import { WaitingSlots } from "../../../../src/broker/capabilities/fetch/waiting-slots.ts";
 
 const late = () => new Error("too late");
 const { signal } = new AbortController();
 
 test("places go to whoever waits longest, and are given back once", async () => {
-  const places = new Places({ max: 1, waitMs: null, late });
+  const places = new WaitingSlots({ max: 1, waitMs: null, late });
   const order: string[] = [];
   const leave = await places.enter(signal);
   const second = places.enter(signal).then((leaveSecond) => (order.push("second"), leaveSecond));
@@ -20,7 +20,7 @@ test("places go to whoever waits longest, and are given back once", async () => 
 });
 
 test("whoever waits too long, or gives up, takes no place", async () => {
-  const places = new Places({ max: 1, waitMs: 20, late });
+  const places = new WaitingSlots({ max: 1, waitMs: 20, late });
   const leave = await places.enter(signal);
   const abort = new AbortController();
   const givenUp = places.enter(abort.signal);

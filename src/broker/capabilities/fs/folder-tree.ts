@@ -1,26 +1,26 @@
 import type { Dirent } from "node:fs";
 import { opendir, rmdir, unlink } from "node:fs/promises";
-import { child, type Held } from "./grip.ts";
+import { child, type HeldFile } from "./file-holder.ts";
 import { codeOf, SystemError } from "./system-error.ts";
-import { kindOf, type Kind, type Visit } from "./visit.ts";
+import { kindOf, type FileKind, type FsOperation } from "./operation.ts";
 
 /** One entry of a listing: its name, with the names of the folders between where all is listed, and what it is. */
-export type Entry = readonly [name: string, kind: Kind];
+export type FolderEntry = readonly [name: string, kind: FileKind];
 
 /** A walk through all that a folder holds, that never follows a link, and ends at the limits. */
-export class Tree {
-  readonly #visit: Visit;
+export class FolderTree {
+  readonly #operation: FsOperation;
   readonly #path: string;
   #seen = 0;
 
-  constructor(visit: Visit, path: string) {
-    this.#visit = visit;
+  constructor(operation: FsOperation, path: string) {
+    this.#operation = operation;
     this.#path = path;
   }
 
   /** The entries of a folder that is held; those of the folders below as well, where `recursive`. */
-  async list(folder: Held, recursive: boolean, prefix = "", depth = 0): Promise<Entry[]> {
-    const entries: Entry[] = [];
+  async list(folder: HeldFile, recursive: boolean, prefix = "", depth = 0): Promise<FolderEntry[]> {
+    const entries: FolderEntry[] = [];
     for (const { name, kind } of await this.#read(folder, depth)) {
       entries.push([`${prefix}${name}`, kind]);
       if (!recursive || kind !== "folder") continue;
@@ -31,7 +31,7 @@ export class Tree {
   }
 
   /** Removes a folder that is held, and all that is in it. */
-  async remove(parent: Held, name: string, folder: Held, depth = 0): Promise<void> {
+  async remove(parent: HeldFile, name: string, folder: HeldFile, depth = 0): Promise<void> {
     for (const entry of await this.#read(folder, depth)) {
       await using below = entry.kind === "folder" ? await this.#holdFolder(folder, entry.name) : null;
       if (below !== null) await this.remove(folder, entry.name, below, depth + 1);
@@ -41,10 +41,10 @@ export class Tree {
   }
 
   /** The entries of one folder, read to the end before anything is done with them. */
-  async #read(folder: Held, depth: number): Promise<{ readonly name: string; readonly kind: Kind }[]> {
-    const { limits, signal } = this.#visit.call;
+  async #read(folder: HeldFile, depth: number): Promise<{ readonly name: string; readonly kind: FileKind }[]> {
+    const { limits, signal } = this.#operation.call;
     if (depth > limits.depth) throw this.#beyond(`folders ${limits.depth} deep`);
-    const found: { readonly name: string; readonly kind: Kind }[] = [];
+    const found: { readonly name: string; readonly kind: FileKind }[] = [];
     for await (const entry of (await opendir(folder.path)) as AsyncIterable<Dirent>) {
       signal.throwIfAborted();
       if (++this.#seen > limits.entries) throw this.#beyond(`${limits.entries} entries`);
@@ -54,9 +54,9 @@ export class Tree {
   }
 
   /** Nothing where the name means no folder any more. */
-  async #holdFolder(folder: Held, name: string): Promise<Held | null> {
+  async #holdFolder(folder: HeldFile, name: string): Promise<HeldFile | null> {
     try {
-      const held = await this.#visit.call.grip.hold(child(folder, name));
+      const held = await this.#operation.call.holder.hold(child(folder, name));
       if (held.stats.isDirectory()) return held;
       await held[Symbol.asyncDispose]();
       return null;
@@ -67,11 +67,11 @@ export class Tree {
   }
 
   #beyond(granted: string): Error {
-    return this.#visit.refuse.beyond(this.#path, `${granted} in one operation`, "process one folder at a time");
+    return this.#operation.refuse.beyond(this.#path, `${granted} in one operation`, "process one folder at a time");
   }
 }
 
-/** Somebody else may have removed it meanwhile, which is what was wanted. */
+/** Another process may have removed it meanwhile, which is what was wanted. */
 async function ignoringAbsence(removal: Promise<void>): Promise<void> {
   try {
     await removal;

@@ -2,10 +2,10 @@ import type { Stats } from "node:fs";
 import { sep } from "node:path";
 import { CapabilityRefusal } from "../capability.ts";
 import { type Budget, FS_LIMITS, type FsLimits } from "./limits.ts";
-import type { Grip, Held } from "./grip.ts";
+import type { FileHolder, HeldFile } from "./file-holder.ts";
 import { type Mount, mountGrants, type Mounts, SCRATCH } from "./mounts.ts";
 import { SystemError } from "./system-error.ts";
-import { type Place, walk } from "./walk.ts";
+import { type PathTarget, walk } from "./walk.ts";
 
 /** A path as a tool wrote it, read: `/data/reports/may.txt` is `reports`, `may.txt` in the mount `data`. */
 interface ToolPath {
@@ -40,7 +40,7 @@ export function readPath(text: string): ToolPath {
 const PATH_SHOWN = 200;
 
 /** Says no to one operation, in the tool's own words and paths. */
-export class Refusals {
+export class FsRefusals {
   readonly #method: string;
   readonly #mounts: Mounts;
 
@@ -98,39 +98,39 @@ export interface FsCall {
   readonly mounts: Mounts;
   readonly limits: FsLimits;
   readonly budget: Budget;
-  readonly grip: Grip;
+  readonly holder: FileHolder;
   readonly signal: AbortSignal;
   /** The host's path to a mount's folder. */
   readonly folderOf: (mount: Mount) => Promise<string>;
 }
 
 /** What kind of thing is somewhere, in the words that cross to the tool. */
-export type Kind = "file" | "folder" | "link" | "other";
+export type FileKind = "file" | "folder" | "link" | "other";
 
 /** A place in a mount, with the path that led there. */
-export interface Visited extends Place {
+export interface MountTarget extends PathTarget {
   readonly path: ToolPath;
   readonly mount: string;
 }
 
 /** One operation of a call: everything that it does to a mount begins with one of these. */
-export class Visit {
+export class FsOperation {
   readonly call: FsCall;
-  readonly refuse: Refusals;
+  readonly refuse: FsRefusals;
 
-  constructor(call: FsCall, refuse: Refusals) {
+  constructor(call: FsCall, refuse: FsRefusals) {
     this.call = call;
     this.refuse = refuse;
   }
 
   /** The place a path leads to, for reading; `null` for `/`, which holds the mounts. */
-  async find(text: string, follows: boolean): Promise<Visited | null> {
+  async find(text: string, follows: boolean): Promise<MountTarget | null> {
     const path = readPath(text);
     return path.mount === null ? null : this.#walk(path, path.mount, follows);
   }
 
   /** The place a path leads to, for changing what is there. */
-  async claim(text: string, follows: boolean): Promise<Visited> {
+  async claim(text: string, follows: boolean): Promise<MountTarget> {
     const path = readPath(text);
     if (path.mount === null) throw this.refuse.mountsOnly(text);
     const mode = this.call.mounts.get(path.mount)?.mode;
@@ -147,7 +147,7 @@ export class Visit {
   }
 
   /** Counts bytes before a file is made longer by them. */
-  spendWritten({ mount, path }: Visited, bytes: number): void {
+  spendWritten({ mount, path }: MountTarget, bytes: number): void {
     this.spend(path.text, bytes);
     const { budget, limits } = this.call;
     if (mount !== SCRATCH || budget.spendScratch(bytes)) return;
@@ -160,51 +160,52 @@ export class Visit {
   }
 
   /** Counts a file or folder before it is made. */
-  countNew({ mount, path }: Visited): void {
+  countNew({ mount, path }: MountTarget): void {
     const { budget, limits } = this.call;
     if (mount !== SCRATCH || budget.makeScratchEntry()) return;
     const granted = `${limits.scratchEntries} files and folders made in ${SCRATCH} in a call`;
     throw this.refuse.beyond(path.text, granted, "make fewer, or make them in another mount");
   }
 
-  async #walk(path: ToolPath, name: string, follows: boolean): Promise<Visited> {
-    const { mounts, grip, signal, folderOf } = this.call;
+  async #walk(path: ToolPath, name: string, follows: boolean): Promise<MountTarget> {
+    const { mounts, holder, signal, folderOf } = this.call;
     const mount = mounts.get(name);
     if (mount === undefined) throw this.refuse.notMounted(path.text, name);
-    const place = await walk(path.names, {
-      grip,
+    const target = await walk(path.names, {
+      holder,
       root: await folderOf(mount),
       follows: follows || path.isFolder,
       signal,
       escape: () => this.refuse.leadsOut(path.text, name),
     });
-    if (!path.isFolder || place.held === null || place.held.stats.isDirectory()) return { ...place, path, mount: name };
-    await place[Symbol.asyncDispose]();
+    if (!path.isFolder || target.held === null || target.held.stats.isDirectory())
+      return { ...target, path, mount: name };
+    await target[Symbol.asyncDispose]();
     throw new SystemError("ENOTDIR");
   }
 }
 
-/** What is at a place. */
-export function found({ held }: Visited): Held {
+/** What is at a target. */
+export function requireFound({ held }: MountTarget): HeldFile {
   if (held === null) throw new SystemError("ENOENT");
   return held;
 }
 
-/** The regular file at a place: nothing else can be read or written. */
-export function foundFile(visit: Visit, place: Visited): Held {
-  const held = found(place);
+/** The regular file at a target: nothing else can be read or written. */
+export function requireFile(operation: FsOperation, target: MountTarget): HeldFile {
+  const held = requireFound(target);
   if (held.stats.isDirectory()) throw new SystemError("EISDIR");
-  if (!held.stats.isFile()) throw visit.refuse.special(place.path.text);
+  if (!held.stats.isFile()) throw operation.refuse.special(target.path.text);
   return held;
 }
 
 /** The folder and the name by which a place can be made, renamed or removed: a mount's own folder has none. */
-export function entryOf(place: Visited): { readonly folder: Held; readonly name: string } {
-  if (place.folder === null) throw new SystemError("EBUSY");
-  return { folder: place.folder, name: place.name };
+export function parentEntryOf(target: MountTarget): { readonly folder: HeldFile; readonly name: string } {
+  if (target.folder === null) throw new SystemError("EBUSY");
+  return { folder: target.folder, name: target.name };
 }
 
-export function kindOf(stats: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink">): Kind {
+export function kindOf(stats: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink">): FileKind {
   if (stats.isFile()) return "file";
   if (stats.isDirectory()) return "folder";
   return stats.isSymbolicLink() ? "link" : "other";

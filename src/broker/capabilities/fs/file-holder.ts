@@ -3,30 +3,30 @@ import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promis
 import { SystemError } from "./system-error.ts";
 
 /** Something in a mount, looked at without following a link. It is held until it is disposed of. */
-export interface Held extends AsyncDisposable {
+export interface HeldFile extends AsyncDisposable {
   readonly stats: Stats;
   /** The host's path to it: for the system, never for a tool. */
   readonly path: string;
 }
 
-/** How to keep hold of files while others may swap them. */
-export interface Grip {
+/** Holds files, so that a file that is swapped meanwhile is not taken for the one that was looked at. */
+export interface FileHolder {
   /** Holds a mount's folder. Throws where that is not what it was when the policy was read. */
-  root(folder: string): Promise<Held>;
-  hold(path: string): Promise<Held>;
+  root(folder: string): Promise<HeldFile>;
+  hold(path: string): Promise<HeldFile>;
   /** Opens the very file that is held. */
-  reopen(held: Held, flags: number): Promise<FileHandle>;
+  reopen(held: HeldFile, flags: number): Promise<FileHandle>;
   /** Makes a file that is not there yet, in a folder that is held. */
-  create(folder: Held, name: string): Promise<FileHandle>;
+  create(folder: HeldFile, name: string): Promise<FileHandle>;
 }
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
-/** Linux only, and missing from Node's constants: a descriptor that stands for a place, and opens nothing. */
+/** Linux only, and missing from Node's constants: a descriptor that names a file without opening it. */
 const O_PATH = 0o10000000;
 /** New files are for everybody whom the host's umask lets in. */
 const MODE = 0o666;
 
-export function child(folder: Held, name: string): string {
+export function child(folder: HeldFile, name: string): string {
   return `${folder.path}/${name}`;
 }
 
@@ -34,7 +34,7 @@ export function child(folder: Held, name: string): string {
  * A descriptor for whatever is held, and paths through `/proc/self/fd`: whatever is renamed or linked meanwhile, they
  * lead to the file that was looked at. Without `/proc` nothing can be held, and so nothing is done.
  */
-export const gripByDescriptor: Grip = {
+export const descriptorFileHolder: FileHolder = {
   async root(folder) {
     const held = await holdByDescriptor(folder, O_DIRECTORY);
     try {
@@ -51,7 +51,7 @@ export const gripByDescriptor: Grip = {
   create: (folder, name) => open(child(folder, name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, MODE),
 };
 
-async function holdByDescriptor(path: string, flags: number): Promise<Held> {
+async function holdByDescriptor(path: string, flags: number): Promise<HeldFile> {
   const handle = await open(path, O_PATH | O_NOFOLLOW | flags);
   try {
     const stats = await handle.stat();
@@ -73,7 +73,7 @@ async function holdByDescriptor(path: string, flags: number): Promise<Held> {
  * For systems other than Linux, and weaker: what is held is a path. What was opened is compared with what was looked
  * at, which finds a swap out before anything is read or written, but not before something is made, renamed or removed.
  */
-export const gripByPath: Grip = {
+export const pathFileHolder: FileHolder = {
   async root(folder) {
     if ((await realpath(folder)) !== folder) throw new SystemError("ENOENT");
     return holdByPath(folder);
@@ -102,8 +102,8 @@ function isSame(one: Stats, other: Stats): boolean {
   return one.dev === other.dev && one.ino === other.ino;
 }
 
-async function holdByPath(path: string): Promise<Held> {
+async function holdByPath(path: string): Promise<HeldFile> {
   return { stats: await lstat(path), path, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
-export const grip: Grip = process.platform === "linux" ? gripByDescriptor : gripByPath;
+export const systemFileHolder: FileHolder = process.platform === "linux" ? descriptorFileHolder : pathFileHolder;

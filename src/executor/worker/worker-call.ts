@@ -2,15 +2,15 @@ import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { Failure, ReplayPlan, RunMessage } from "../../base/protocol/messages.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
-import { ProgressThrottle } from "./progress-throttle.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
+import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 
 const LOG_LINES_MAX = 1_000;
 /** A timer set for longer would fire at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
 /** A call in flight on this worker, with what it has used of its limits. */
-export class ActiveCall {
+export class WorkerCall {
   readonly run: number;
   /** What it was started with. */
   readonly message: RunMessage;
@@ -22,7 +22,7 @@ export class ActiveCall {
   /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
   outcome = "";
   /** How far it has come. */
-  readonly steps = new ProgressThrottle();
+  readonly progress = new ProgressThrottle();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
   readonly #logs: [level: string, message: string][] = [];
   #logLength = 0;
@@ -30,7 +30,7 @@ export class ActiveCall {
   /** Of its asks, those that are capability calls, and those that only go on with one. */
   #counted = 0;
   #continuations = 0;
-  readonly #plan: ReplaySchedule;
+  readonly #schedule: ReplaySchedule;
   #askLength = 0;
 
   constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
@@ -38,7 +38,7 @@ export class ActiveCall {
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
-    this.#plan = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as ReplayPlan));
+    this.#schedule = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as ReplayPlan));
   }
 
   /** Keeps a log line if the budget allows; says whether it did. */
@@ -58,7 +58,7 @@ export class ActiveCall {
 
   /** Whether it has nothing to tell but its outcome. */
   get isQuiet(): boolean {
-    return this.#logs.length === 0 && this.#dropped === 0 && !this.steps.isPending;
+    return this.#logs.length === 0 && this.#dropped === 0 && !this.progress.isPending;
   }
 
   logsJson(): string {
@@ -76,17 +76,17 @@ export class ActiveCall {
       return 0;
     if (isContinuation) this.#continuations++;
     else this.#counted++;
-    return ++this.#plan.asked;
+    return ++this.#schedule.asked;
   }
 
   /** How many answers it has heard. */
   get heard(): number {
-    return this.#plan.heard;
+    return this.#schedule.heard;
   }
 
   /** An answer reaches it, given when its clock showed `nowMs`; says whether that was known when it started. */
-  hear(nowMs: number): boolean {
-    const wasPlanned = this.#plan.hear();
+  receive(nowMs: number): boolean {
+    const wasPlanned = this.#schedule.hear();
     // A timer that it had to come before may be next.
     if (wasPlanned && this.#timer !== null) {
       const { dueMs, onDue } = this.#timer;
@@ -99,9 +99,9 @@ export class ActiveCall {
   startTimer(dueMs: number, delayMs: number, onDue: () => void): void {
     this.stopTimer();
     // While answers are planned, what is next is known, and nothing waits for its time.
-    const waitMs = this.#plan.isOver ? Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS) : 0;
+    const waitMs = this.#schedule.isOver ? Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS) : 0;
     const handle = setTimeout(() => {
-      if (!this.#plan.holds(dueMs)) onDue();
+      if (!this.#schedule.holds(dueMs)) onDue();
     }, waitMs);
     this.#timer = { handle, dueMs, onDue };
   }
@@ -114,7 +114,7 @@ export class ActiveCall {
   /** It has ended. */
   stopTimers(): void {
     this.stopTimer();
-    this.steps.stop();
+    this.progress.stop();
   }
 
   stopTimer(): void {
@@ -126,4 +126,42 @@ export class ActiveCall {
 /** An outcome as the guest writes it. */
 export function failed(failure: Failure): string {
   return `-${JSON.stringify(failure)}`;
+}
+
+/** Between two that are told lie so many milliseconds: people watch it, and a tool may report with every turn of a loop. */
+const EVERY_MS = 50;
+
+/** What a call says of how far it has come. The latest waits until it may be told, and takes the place of those before. */
+export class ProgressThrottle {
+  #latest: string | null = null;
+  #sentMs = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | null = null;
+
+  /** Takes what the guest says, which may be anything. `onDue` is called when it may be told: now or later. */
+  record(progress: number, total: string, message: string, onDue: () => void): void {
+    if (!Number.isFinite(progress) || message.length > PROGRESS_MESSAGE_MAX) return;
+    const whole = total === "" ? Number.NaN : Number(total);
+    this.#latest = JSON.stringify([progress, Number.isFinite(whole) ? whole : null, message === "" ? null : message]);
+    const waitMs = this.#sentMs + EVERY_MS - performance.now();
+    if (waitMs <= 0) onDue();
+    else this.#timer ??= setTimeout(onDue, waitMs);
+  }
+
+  get isPending(): boolean {
+    return this.#latest !== null;
+  }
+
+  /** What is to be told now, as `[progress, total, message]` in JSON. */
+  take(): string | null {
+    this.stop();
+    const latest = this.#latest;
+    this.#latest = null;
+    if (latest !== null) this.#sentMs = performance.now();
+    return latest;
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
 }

@@ -1,27 +1,27 @@
-/** How many may be somewhere at once, and how long the others wait for their turn. */
-export interface PlaceOptions {
+/** How many holders slots have at once, and how long the others wait for one. */
+export interface SlotOptions {
   readonly max: number;
   /** `null`: for as long as it takes. */
   readonly waitMs: number | null;
-  /** Why whoever waited in vain does not get in. */
+  /** The error of a wait that took too long. */
   readonly late: () => Error;
 }
 
-/** Gives its place back; more than once does nothing. */
-export type Leave = () => void;
+/** Releases a slot; a second call does nothing. */
+export type ReleaseSlot = () => void;
 
-/** A number of places. Whoever waits longest gets the one that is left. */
-export class Places {
-  readonly #options: PlaceOptions;
+/** A bounded number of slots. The longest waiting caller gets the next free one. */
+export class WaitingSlots {
+  readonly #options: SlotOptions;
   readonly #waiting = new Set<() => void>();
   #taken = 0;
 
-  constructor(options: PlaceOptions) {
+  constructor(options: SlotOptions) {
     this.#options = options;
   }
 
-  /** Rejects when it took too long, or with the signal's reason: who has left waits for nothing. */
-  async enter(signal: AbortSignal): Promise<Leave> {
+  /** Rejects when it took too long, or with the signal's reason. */
+  async enter(signal: AbortSignal): Promise<ReleaseSlot> {
     signal.throwIfAborted();
     if (this.#taken < this.#options.max) this.#taken++;
     else await this.#turn(signal);

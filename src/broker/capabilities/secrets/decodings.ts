@@ -1,12 +1,12 @@
 /** What stands at a place of a text when what formats make of characters is undone: bytes, and where they end. */
-export interface Reading {
+export interface DecodedBytes {
   readonly bytes: readonly number[];
   readonly end: number;
 }
 
 /** What may stand at a place, and whether more text could say something else. */
-export interface Readings {
-  readonly found: readonly Reading[];
+export interface Decodings {
+  readonly found: readonly DecodedBytes[];
   readonly isUnfinished: boolean;
 }
 
@@ -58,9 +58,9 @@ export function isBreak(byte: number): boolean {
 }
 
 /** All that may stand at a place of bytes that are written as a string, a character each. */
-export function readingsAt(text: string, at: number): Readings {
+export function decodingsAt(text: string, at: number): Decodings {
   const byte = text.charCodeAt(at);
-  const found: Reading[] = [{ bytes: [byte], end: at + 1 }];
+  const found: DecodedBytes[] = [{ bytes: [byte], end: at + 1 }];
   let isUnfinished = false;
   if (byte === PLUS) found.push({ bytes: [SPACE], end: at + 1 });
   else if (byte === BACKSLASH) isUnfinished = readBackslashes(text, at, found);
@@ -69,7 +69,7 @@ export function readingsAt(text: string, at: number): Readings {
   return { found, isUnfinished };
 }
 
-function readBackslashes(text: string, at: number, found: Reading[]): boolean {
+function readBackslashes(text: string, at: number, found: DecodedBytes[]): boolean {
   let end = at + 1;
   while (end - at < BACKSLASHES_MAX && text.charCodeAt(end) === BACKSLASH)
     found.push({ bytes: [BACKSLASH], end: ++end });
@@ -97,7 +97,7 @@ function readBackslashes(text: string, at: number, found: Reading[]): boolean {
   return after.length < WINDOW && CODE_BEGUN.test(after);
 }
 
-function readPercent(text: string, at: number, found: Reading[]): boolean {
+function readPercent(text: string, at: number, found: DecodedBytes[]): boolean {
   let digits = at + 1;
   for (let again = 0; again <= AGAIN_MAX; again++) {
     const code = PERCENT_CODE.exec(text.slice(digits, digits + 2))?.[0];
@@ -109,7 +109,7 @@ function readPercent(text: string, at: number, found: Reading[]): boolean {
   return text.length < digits + 2;
 }
 
-function readEntity(text: string, at: number, found: Reading[]): boolean {
+function readEntity(text: string, at: number, found: DecodedBytes[]): boolean {
   let from = at + 1;
   for (let again = 0; again <= AGAIN_MAX; again++) {
     const after = text.slice(from, from + WINDOW);
