@@ -24,7 +24,7 @@ import { createApp } from "../../src/service/http/app.ts";
 import { addAssets } from "../../src/service/http/assets.ts";
 import { addRoutes } from "../../src/service/http/routes.ts";
 import { createServer, type Server, type ServerOptions } from "../../src/service/http/server.ts";
-import { Sites } from "../../src/service/http/sites.ts";
+import { OriginCheck } from "../../src/service/http/origin-check.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SECRET = "s3cr3t-of-the-operator";
@@ -166,8 +166,8 @@ async function openApp() {
   const byRole = new Map(ROLES.map((role) => [role, makeKey(role, "t", [role])]));
   const keys = new Keys([...byRole.values()].map(({ options }) => options));
   const gate = new ScopedEngine(engine, keys);
-  const sites = new Sites({}, { host: "127.0.0.1", hasKeys: true });
-  const app = opened.use(await createApp(1_000, { engine, gate, keys, isAdminOpen: false, sites }));
+  const originCheck = new OriginCheck({}, { host: "127.0.0.1", hasKeys: true });
+  const app = opened.use(await createApp(1_000, { engine, gate, keys, isAdminOpen: false, originCheck }));
   app.addHook("onRoute", ({ method, url, config }: RouteOptions) => {
     for (const each of [method].flat()) routes.push({ method: each, url, role: config?.role ?? "anybody" });
   });

@@ -6,7 +6,7 @@ import { type Configuration, readLeniently, type Source } from "../config/config
 import { SERVICE_DEFAULTS } from "../config/effective.ts";
 import { readEnvironment } from "../config/environment.ts";
 import type { Config } from "../config/schema.ts";
-import { isLoopback } from "../http/sites.ts";
+import { isLoopback } from "../http/origin-check.ts";
 import { checkOptions } from "./open-engine.ts";
 import { ServiceKeys } from "./service-keys.ts";
 

@@ -3,7 +3,7 @@ import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import { HIDDEN_VARIABLES } from "../config/environment.ts";
 import type { Config } from "../config/schema.ts";
-import { isLoopback } from "../http/sites.ts";
+import { isLoopback } from "../http/origin-check.ts";
 import { CliError, EXIT } from "./exit.ts";
 
 /** Who may use a service: what its configuration and its environment say. */

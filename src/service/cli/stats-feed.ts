@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../base/json.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
-import type { StatsSnapshot } from "../http/sampler.ts";
+import type { StatsSnapshot } from "../http/stats-sampler.ts";
 import { CliError, EXIT } from "./exit.ts";
 
 /** What `GET /v1/stats` answers; of a server of another version, as far as it is shown. */

@@ -1,5 +1,5 @@
 import type { Machine } from "../../fleet/machine/machine.ts";
-import type { WatchedMachine, WorkerDoor } from "../http/worker-surface.ts";
+import type { WatchedMachine, WorkerSurface } from "../http/worker-surface.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, say } from "./output.ts";
 import { ServiceManager } from "./service-manager.ts";
@@ -35,9 +35,9 @@ export async function runWorker(
       void stop(machine, options.drainMs, resources);
     }),
   );
-  let door: WorkerDoor;
+  let surface: WorkerSurface;
   try {
-    door = resources.use(await openDoor(options, { machine: () => machine, isDraining: () => signals.hasBegun }));
+    surface = resources.use(await openSurface(options, { machine: () => machine, isDraining: () => signals.hasBegun }));
     machine = await start();
   } catch (error) {
     await resources.disposeAsync();
@@ -47,14 +47,14 @@ export async function runWorker(
   const { id, executor } = machine.stats();
   if (executor.sandbox.kind !== "off") say(`glovebox: executors run inside ${executor.sandbox.kind}`);
   else say(`glovebox: executors run without a sandbox of the operating system: ${executor.sandbox.reason}`);
-  print(`glovebox worker ${id} serves fleet ${options.fleet}; metrics on ${door.url}/metrics`);
+  print(`glovebox worker ${id} serves fleet ${options.fleet}; metrics on ${surface.url}/metrics`);
   void manager.ready(`serving fleet ${options.fleet}`);
 }
 
-async function openDoor({ host, port }: WorkerServiceOptions, watched: WatchedMachine): Promise<WorkerDoor> {
-  const { openWorkerDoor } = await import("../http/worker-surface.ts");
+async function openSurface({ host, port }: WorkerServiceOptions, watched: WatchedMachine): Promise<WorkerSurface> {
+  const { openWorkerSurface } = await import("../http/worker-surface.ts");
   try {
-    return await openWorkerDoor(watched, host, port);
+    return await openWorkerSurface(watched, host, port);
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     throw new CliError(EXIT.USAGE, `cannot listen on ${host}, port ${port}: ${code}`);

@@ -74,12 +74,12 @@ async function decide(
     );
   const { executor, workers, idempotency } = resolveOptions(engineOptions(values));
   if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
-  const { slots, ...door } = machineSettings(values.machine, workers);
+  const { slots, ...surface } = machineSettings(values.machine, workers);
   const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox } = executor;
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
   const isolates = { warmIsolates, rssMb, spare, recycle, sandbox };
   return {
     machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates },
-    service: { fleet, ...door },
+    service: { fleet, ...surface },
   };
 }

@@ -8,7 +8,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
-import type { Sites } from "./sites.ts";
+import type { OriginCheck } from "./origin-check.ts";
 
 /** What is needed to tell who may do what. */
 export interface Access {
@@ -18,7 +18,7 @@ export interface Access {
   readonly keys: Keys;
   /** Whether callers without a key may administer tools where there are no keys. */
   readonly isAdminOpen: boolean;
-  readonly sites: Sites;
+  readonly originCheck: OriginCheck;
 }
 
 declare module "fastify" {
@@ -51,23 +51,23 @@ const CHALLENGE = 'Bearer realm="glovebox"';
 
 /** Finds out who asks, and whether they may, before anything else of a request is looked at. */
 export function addAccess(app: FastifyInstance, access: Access): void {
-  const { gate, keys, isAdminOpen, sites } = access;
+  const { gate, keys, isAdminOpen, originCheck } = access;
   app.decorateRequest("caller", null);
   app.addHook("onRoute", ({ url, config }) => {
     if (config?.role === undefined) throw new TypeError(`the route ${url} does not say who may use it`);
   });
   app.addHook("onRequest", (request, reply, next) => {
     reply.headers(HEADERS);
-    const refusal = sites.refusalOf(request);
+    const refusal = originCheck.refusalOf(request);
     if (refusal !== null) refuse(access, request, reply, { code: "forbidden", key: null, reason: refusal });
-    else if (sites.share(request, reply)) return;
+    else if (originCheck.share(request, reply)) return;
     // Bodies that are sent to nowhere are not even read.
     else if (request.is404) sendNotFound(reply);
     else next();
   });
-  const doorkeeper = new Doorkeeper(access);
+  const keyCheck = new KeyCheck(access);
   app.addHook("onRequest", (request, reply, next) => {
-    if (keys.size > 0) return void doorkeeper.admit(request, reply).then((isIn) => isIn && next(), next);
+    if (keys.size > 0) return void keyCheck.admit(request, reply).then((isIn) => isIn && next(), next);
     request.caller = ANYBODY;
     if (request.routeOptions.config.needsKey !== true || isAdminOpen) return next();
     refuse(access, request, reply, { code: "forbidden", key: null, reason: ADMIN_CLOSED });
@@ -88,7 +88,7 @@ export function callerOf(request: FastifyRequest): Caller {
 }
 
 /** Asks for keys. A right one always passes, wherever wrong ones come from. */
-class Doorkeeper {
+class KeyCheck {
   readonly #access: Access;
   readonly #failures = new Failures();
 

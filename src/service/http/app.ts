@@ -7,7 +7,7 @@ import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
-import { requireOneHost } from "./sites.ts";
+import { requireOneHost } from "./origin-check.ts";
 import { limitPipelining } from "./pipelining.ts";
 
 /** How often connections are looked at whose requests take too long. */

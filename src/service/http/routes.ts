@@ -10,14 +10,14 @@ import { addStats } from "./stats.ts";
 import { addTools } from "./tools.ts";
 
 /** Adds all routes of an engine. */
-export function addRoutes(app: FastifyInstance, door: Surface): void {
+export function addRoutes(app: FastifyInstance, surface: Surface): void {
   addOpenApi(app);
   // After the body is read: what is active does not outlive that.
   app.addHook("preHandler", ({ headers }, _reply, next) => underSender(headers, next));
-  addCalls(app, door);
-  addTools(app, door);
-  addHealth(app, door);
-  addMcp(app, door);
-  addStats(app, door);
-  addConsole(app, door);
+  addCalls(app, surface);
+  addTools(app, surface);
+  addHealth(app, surface);
+  addMcp(app, surface);
+  addStats(app, surface);
+  addConsole(app, surface);
 }

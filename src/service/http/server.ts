@@ -15,11 +15,11 @@ import { createApp } from "./app.ts";
 import { BODIES_BYTES_DEFAULT } from "./body-budget.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
-import { isLoopback, type SiteOptions, Sites } from "./sites.ts";
+import { isLoopback, type SiteOptions, OriginCheck } from "./origin-check.ts";
 import { Traffic } from "./traffic.ts";
 
 export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-options.ts";
-export type { SiteOptions } from "./sites.ts";
+export type { SiteOptions } from "./origin-check.ts";
 
 export interface ServerOptions extends SiteOptions {
   /** The address to listen on. Default 127.0.0.1. Without keys there is no other choice: see `allowAnybody`. */
@@ -107,8 +107,8 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const app = await createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
   const endings: (() => void)[] = [];
   const onDrain = (end: () => void): void => void endings.push(end);
-  const door = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
-  addRoutes(app, batchCalls === undefined ? door : { ...door, batchCalls });
+  const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
+  addRoutes(app, batchCalls === undefined ? surface : { ...surface, batchCalls });
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets, options.publicUrl);
   try {
     await app.ready();
@@ -166,12 +166,12 @@ function openAccess(engine: Engine, options: ServerOptions, host: string): Acces
   const hasKeys = keys.size > 0;
   if (options.fd === undefined) requireLoopback(host, hasKeys, options);
   const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
-  const sites = new Sites(publicUrl === undefined ? options : { ...options, publicUrl }, {
+  const originCheck = new OriginCheck(publicUrl === undefined ? options : { ...options, publicUrl }, {
     host,
     hasKeys,
   });
   const isAdminOpen = options.admin === "open";
-  return { engine, gate: new ScopedEngine(engine, keys), keys, isAdminOpen, sites };
+  return { engine, gate: new ScopedEngine(engine, keys), keys, isAdminOpen, originCheck };
 }
 
 function requireLoopback(host: string, hasKeys: boolean, { admin, allowAnybody = false }: ServerOptions): void {

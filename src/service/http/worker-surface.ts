@@ -8,7 +8,7 @@ import { sendError, sendJson, sendNotFound } from "./answers.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
-import { requireOneHost } from "./sites.ts";
+import { requireOneHost } from "./origin-check.ts";
 import { withProcessMetrics } from "./health.ts";
 
 /** Those who watch a machine are few, and say little. */
@@ -26,7 +26,7 @@ export interface WatchedMachine {
   readonly isDraining: () => boolean;
 }
 
-export interface WorkerDoor extends AsyncDisposable {
+export interface WorkerSurface extends AsyncDisposable {
   readonly url: string;
 }
 
@@ -34,8 +34,8 @@ export interface WorkerDoor extends AsyncDisposable {
  * Listens for those who watch a worker machine: probes, and whatever reads metrics. There is nothing else to be had
  * here, and nothing of what tools are given or say, so nobody is asked for a key. Rejects where it cannot listen.
  */
-export async function openWorkerDoor(watched: WatchedMachine, host: string, port: number): Promise<WorkerDoor> {
-  const app = await createDoor();
+export async function openWorkerSurface(watched: WatchedMachine, host: string, port: number): Promise<WorkerSurface> {
+  const app = await createWorkerApp();
   addProbes(app, watched);
   await app.ready();
   try {
@@ -54,7 +54,7 @@ export async function openWorkerDoor(watched: WatchedMachine, host: string, port
   return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, [Symbol.asyncDispose]: close };
 }
 
-async function createDoor(): Promise<FastifyInstance> {
+async function createWorkerApp(): Promise<FastifyInstance> {
   const { fastify } = await import("fastify");
   const app = fastify({
     bodyLimit: BODY_BYTES,

@@ -59,7 +59,7 @@ describe("the description of the API", () => {
   beforeAll(async () => {
     engine = await createEngine({ workers: 1, executor: "threads", tools: [ADD] });
     folder = mkdtempSync(join(tmpdir(), "glovebox-openapi-"));
-    server = await createServer(engine, { port: 0, assets: { path: join(folder, "assets") } });
+    server = await createServer(engine, { port: 0, admin: "open", assets: { path: join(folder, "assets") } });
     document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
   });
 

@@ -1,13 +1,11 @@
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { connect } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { fastify } from "fastify";
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
-import type { Watcher } from "../../../src/service/http/sampler.ts";
-import type { StatsSnapshot } from "../../../src/service/http/stats.ts";
-import { StatsStreams } from "../../../src/service/http/stats-streams.ts";
+import type { Watcher } from "../../../src/service/http/stats-sampler.ts";
+import { type StatsSnapshot, StatsStreams } from "../../../src/service/http/stats.ts";
 
 const ECHO = { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" };
 const THROW = { name: "throw", description: "Throws.", source: "export default () => { throw new Error('no'); };" };

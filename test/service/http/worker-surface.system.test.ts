@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openWorkerDoor, type WorkerDoor } from "../../../src/service/http/worker-surface.ts";
+import { openWorkerSurface, type WorkerSurface } from "../../../src/service/http/worker-surface.ts";
 import type { Machine } from "../../../src/fleet/machine/machine.ts";
 import type { MachineStats } from "../../../src/fleet/machine/machine-stats.ts";
 
@@ -27,7 +27,7 @@ const READY: MachineStats = {
 
 let stats: MachineStats | null;
 let isDraining: boolean;
-let door: WorkerDoor;
+let door: WorkerSurface;
 
 function machine(): Machine | null {
   if (stats === null) return null;
@@ -51,7 +51,7 @@ async function readiness(): Promise<readonly [number, unknown]> {
 beforeEach(async () => {
   stats = READY;
   isDraining = false;
-  door = await openWorkerDoor({ machine, isDraining: () => isDraining }, "127.0.0.1", 0);
+  door = await openWorkerSurface({ machine, isDraining: () => isDraining }, "127.0.0.1", 0);
 });
 
 afterEach(() => door[Symbol.asyncDispose]());
@@ -133,6 +133,6 @@ describe("the door of a worker machine", () => {
 });
 
 test("a door rejects where it cannot listen", async () => {
-  const taken = openWorkerDoor({ machine, isDraining: () => false }, "127.0.0.1", Number(new URL(door.url).port));
+  const taken = openWorkerSurface({ machine, isDraining: () => false }, "127.0.0.1", Number(new URL(door.url).port));
   await expect(taken).rejects.toMatchObject({ code: "EADDRINUSE" });
 });

@@ -37,7 +37,7 @@ const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
  * Tells a server's own clients from pages of other sites. Browsers say by which name they found a server and whose page
  * asks; other clients say what they like, but nobody's browser does so for them.
  */
-export class Sites {
+export class OriginCheck {
   readonly #names: ReadonlySet<string> | null;
   readonly #origins: ReadonlySet<string>;
   readonly #ownOrigin: string | null;
