@@ -146,7 +146,7 @@ describe("the package", () => {
   });
 
   test.skipIf(oldNode === undefined)("says on an older Node which one it needs, and has no stack", async () => {
-    const sentence = /^glovebox needs Node\.js 24 or later, and this is Node\.js [\d.]+; install it from .*$/;
+    const sentence = /^glovebox needs Node\.js 24 or later, and this is Node\.js [\d.]+; install it from .*\n?$/;
     for (const path of Object.keys(EXPORTS) as (keyof typeof EXPORTS)[]) {
       const program = `import(${JSON.stringify(entry(path))}).catch(({ stack }) => console.log(stack))`;
       const { stdout } = await run(oldNode ?? "", ["--eval", program]);

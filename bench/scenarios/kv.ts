@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Entries } from "../../src/broker/capabilities/kv/entries.ts";
+import { SqliteEntries } from "../../src/broker/capabilities/kv/sqlite-store.ts";
 import { layOut } from "../../src/store/sqlite/layout.ts";
 import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
@@ -64,7 +64,7 @@ export const kv: Scenario = {
 /** The same file and the same statements, with nobody between them and whoever asks. */
 function baselines(database: DatabaseSync): Subject[] {
   layOut(database, 64 * MIB);
-  const entries = new Entries(database);
+  const entries = new SqliteEntries(database);
   const set = (key: string, value: unknown) => {
     const entry = { key, value: JSON.stringify(value), ttlMs: null, condition: ALWAYS, quotaBytes: MIB };
     return entries.set("alone", entry, Date.now()).kind === "set";

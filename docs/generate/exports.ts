@@ -21,20 +21,21 @@ const OPTIONAL: Readonly<Record<string, string>> = {
   aws4fetch: "Code of a fleet's tools in an S3 bucket.",
   bullmq: "Fleets.",
   ioredis: "Fleets, and `kv` and idempotency in Redis.",
+  liquidjs: "Templates in Strands workflows.",
+  minisearch: "Search in the AgentSpace registry.",
   pyodide: "Tools in Python.",
 };
 
 interface Manifest {
   readonly engines: { readonly node: string };
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
-  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 const MANIFEST: Manifest = manifest as object as Manifest;
 
 export async function exportsPage(): Promise<string> {
-  const { engines, exports, optionalDependencies = {}, peerDependencies = {} } = MANIFEST;
+  const { engines, exports, peerDependencies = {} } = MANIFEST;
   const entries = Object.keys(exports).filter((entry) => entry in ENTRIES);
   const unknown = Object.keys(exports).filter((entry) => !(entry in ENTRIES) && entry !== "./package.json");
   if (unknown.length > 0) throw new Error(`docs/generate/exports.ts has no text for ${unknown.join(", ")}`);
@@ -44,18 +45,13 @@ export async function exportsPage(): Promise<string> {
     ENTRIES[entry] ?? "",
     (values[at] ?? []).map(code).join(", "),
   ]);
-  const optional = [
-    ...Object.entries(peerDependencies).map(([name, range]) => optionalRow(name, range, "you install it")),
-    ...Object.entries(optionalDependencies).map(([name, range]) =>
-      optionalRow(name, range, "npm installs it, except with `--omit=optional`"),
-    ),
-  ];
+  const optional = Object.entries(peerDependencies).map(optionalRow);
   return page("Package entries and peers", [
     `Glovebox is ESM only and needs Node ${engines.node.replace(">=", "")} or later. Anything that no entry exports may change in any version.`,
     table(["entry", "what it has", "values"], rows),
     "## Optional packages",
-    "Glovebox loads these when a program first needs them. Where one is missing, the error names the command that installs it.",
-    table(["package", "version", "needed for", "how it comes"], optional),
+    "These are optional peers: install those that you need. Glovebox loads them when a program first needs them; where one is missing, the error names the command that installs it.",
+    table(["package", "version", "needed for"], optional),
   ]);
 }
 
@@ -66,8 +62,8 @@ async function valuesOf(entry: string): Promise<readonly string[]> {
   return Object.keys((await import(source)) as object).toSorted();
 }
 
-function optionalRow(name: string, range: string, how: string): readonly string[] {
+function optionalRow([name, range]: readonly [string, string]): readonly string[] {
   const use = OPTIONAL[name];
   if (use === undefined) throw new Error(`docs/generate/exports.ts has no text for the package ${name}`);
-  return [code(name), code(range), use, how];
+  return [code(name), code(range), use];
 }

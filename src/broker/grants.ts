@@ -1,8 +1,8 @@
 import { pointerSegment } from "../base/json.ts";
 import type { Capability, CapabilityRequest, Refused } from "./capabilities/capability.ts";
-import { type Allowed, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
+import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 
-/** Whose grants are asked for, and what of them. */
+/** The call or tool whose grants are decided. */
 export interface GrantSubject extends PolicySubject {
   /** What the tool asks for. */
   readonly requested: CapabilityRequest;
@@ -10,9 +10,9 @@ export interface GrantSubject extends PolicySubject {
   readonly narrowed: CapabilityRequest | undefined;
 }
 
-/** What a call is given of a capability: one value for each rule that gives something; or why it is given nothing. */
+/** The grant of a capability: one value for each rule that grants something; or the refusal. */
 export type Decision =
-  | { readonly isGranted: true; readonly capability: Capability; readonly granted: readonly Allowed[] }
+  | { readonly isGranted: true; readonly capability: Capability; readonly granted: readonly AllowedValue[] }
   | { readonly isGranted: false; readonly message: string; readonly refused: Refused };
 
 const NAME_SHOWN = 64;
@@ -22,13 +22,13 @@ export class Grants {
   readonly capabilities: ReadonlyMap<string, Capability>;
   readonly #policy: ReadPolicy;
 
-  /** Throws a `TypeError` where the policy is none. */
+  /** Throws a `TypeError` where the policy is invalid. */
   constructor(capabilities: ReadonlyMap<string, Capability>, policy: Policy) {
     this.capabilities = capabilities;
     this.#policy = new ReadPolicy(policy, capabilities);
   }
 
-  /** What the policy's rules name that there is not. */
+  /** Capabilities that the policy's rules name and the engine does not have. */
   unknown(): ReturnType<ReadPolicy["unknown"]> {
     return this.#policy.unknown(this.capabilities);
   }
@@ -39,8 +39,8 @@ export class Grants {
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       // Tools' requests are read when they are registered, and a policy when the engine starts: calls' are not.
-      const message = `what is asked for of "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
-      return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "write it as a tool's capabilities are written");
+      const message = `the request for "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
+      return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "use the form of a tool's capabilities");
     }
   }
 
@@ -49,16 +49,16 @@ export class Grants {
     const { tool, requested, narrowed } = subject;
     const capability = this.capabilities.get(name);
     if (!isGiven(requested, name)) {
-      const remedy = `ask for it in the tool's capabilities: { "${shown}": … }, and allow it in a rule of the policy`;
+      const remedy = `ask for it in the tool's capabilities: { "${shown}": … }, and allow it in a policy rule`;
       return refuse(`tool "${tool}" does not ask for the capability "${shown}"`, shown, "nothing", remedy);
     }
     if (capability === undefined) {
-      const remedy = "give it to the engine in its option capabilities";
-      return refuse(`there is no capability "${shown}" in this engine`, shown, "nothing", remedy);
+      const remedy = "add it to the engine option capabilities";
+      return refuse(`the engine has no capability "${shown}"`, shown, "nothing", remedy);
     }
     const { grants } = capability;
     const allowed = this.#policy.allowed(subject, name);
-    const remedy = `add it to a rule of the policy that speaks of the tool: { "tools": ["${tool}"], "allow": { "${shown}": … } }`;
+    const remedy = `add it to a policy rule that applies to the tool: { "tools": ["${tool}"], "allow": { "${shown}": … } }`;
     if (allowed.length === 0) {
       return refuse(`no policy rule allows the capability "${shown}" to tool "${tool}"`, shown, "nothing", remedy);
     }
@@ -66,17 +66,22 @@ export class Grants {
     const agreed = meetAll(capability, asked, allowed);
     if (agreed.length === 0) {
       const given = allowed.map(({ value }) => grants.describe(value)).join("; ");
-      const message = `the policy allows tool "${tool}" nothing of what it asks for of "${shown}"`;
+      const message = `no policy rule allows what tool "${tool}" asks for of "${shown}"`;
       return refuse(message, grants.describe(asked), given, remedy);
     }
     if (narrowed === undefined) return { isGranted: true, capability, granted: agreed };
     const given = isGiven(narrowed, name) ? meetAll(capability, grants.read(narrowed[name], "narrowing"), agreed) : [];
     if (given.length > 0) return { isGranted: true, capability, granted: given };
-    return refuse(`this call was not given "${shown}"`, shown, "nothing", "add it to the call's option capabilities");
+    return refuse(
+      `the option capabilities of this call excludes "${shown}"`,
+      shown,
+      "nothing",
+      "add it to the call's option capabilities",
+    );
   }
 }
 
-function meetAll({ grants }: Capability, asked: unknown, allowed: readonly Allowed[]): readonly Allowed[] {
+function meetAll({ grants }: Capability, asked: unknown, allowed: readonly AllowedValue[]): readonly AllowedValue[] {
   return allowed.flatMap(({ value, ...from }) => {
     const both = grants.meet(asked, value);
     return both === null ? [] : [{ ...from, value: both }];
@@ -87,7 +92,7 @@ function refuse(message: string, asked: string, granted: string, remedy: string)
   return { isGranted: false, message, refused: { asked, granted, remedy } };
 }
 
-/** Something that a tool asks for and will not get, or that a policy says in vain. */
+/** A request of a tool that is not granted, or a part of a policy without effect. */
 export interface Finding {
   /** Where: a JSON pointer into the tool's definition, or into the engine's options. */
   readonly pointer: string;
@@ -96,7 +101,7 @@ export interface Finding {
   readonly remediation: string;
 }
 
-/** What a tool will be refused, whatever it is called with: known before anything of it runs. */
+/** The requests of a tool that the policy refuses for every call. */
 export function findUncovered(
   grants: Grants,
   subject: PolicySubject,
@@ -120,7 +125,7 @@ export function findUncovered(
     return uncovered.map((part) => ({
       pointer: `${pointer}${part.pointer}`,
       reason: `the policy does not allow tool "${subject.tool}" ${part.asked}`,
-      remediation: `add it to "${name}" of a policy rule that speaks of the tool, or ask for less`,
+      remediation: `add it to "${name}" of a policy rule that applies to the tool, or ask for less`,
     }));
   });
 }

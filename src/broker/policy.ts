@@ -1,6 +1,6 @@
 import { type Capability, type CapabilityRequest, matchesName } from "./capabilities/capability.ts";
 
-/** What may be granted to whom. Names may end in `*`; what no rule allows is denied. */
+/** The capabilities that tools may be granted. Names may end in `*`; what no rule allows is denied. */
 export interface Policy {
   readonly rules: readonly PolicyRule[];
 }
@@ -13,17 +13,17 @@ export interface PolicyRule {
   readonly allow: CapabilityRequest;
 }
 
-/** Who a grant is for. */
+/** The tool and tenant of a grant. */
 export interface PolicySubject {
   readonly tool: string;
   readonly tags: readonly string[];
-  /** `null`: whatever some tenant may have. */
+  /** `null`: what any tenant may have. */
   readonly tenant: string | null;
 }
 
-/** What a rule allows of one capability. */
-export interface Allowed {
-  /** The rule's place in the policy, from 0. */
+/** The value that a rule allows of one capability. */
+export interface AllowedValue {
+  /** The rule's index in the policy. */
   readonly rule: number;
   readonly value: unknown;
 }
@@ -57,7 +57,7 @@ export class ReadPolicy {
   }
 
   /** What the rules that speak of the subject allow of a capability. */
-  allowed(subject: PolicySubject, capability: string): Allowed[] {
+  allowed(subject: PolicySubject, capability: string): AllowedValue[] {
     return this.#rules.flatMap(({ rule, allow }, at) =>
       allow.has(capability) && applies(rule, subject) ? [{ rule: at, value: allow.get(capability) }] : [],
     );

@@ -12,7 +12,8 @@ import { Events } from "./telemetry/events.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import type { Executor } from "../executor/executor.ts";
 import { Idempotency } from "./call/idempotency.ts";
-import { createLedger } from "../store/calls/create.ts";
+import { RedisLedger } from "../store/calls/redis-ledger.ts";
+import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { adoptResult } from "./call/adopt-result.ts";
 import type { Limits } from "../base/limits.ts";
 import { logEvents } from "./telemetry/log.ts";
@@ -106,7 +107,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     callTool: (parent, name, args, signal) => callTool(parent, name, args, signal, (...child) => engine.run(...child)),
   };
   const admission = new Admission(registry, bounds, host);
-  const idempotency = new Idempotency(createLedger(options.idempotency), {
+  const ledger =
+    options.idempotency.kind === "redis" ? new RedisLedger(options.idempotency) : new SqliteLedger(options.idempotency);
+  const idempotency = new Idempotency(ledger, {
     mayRepeat: (name) => mayRepeat(registry.get(name)),
     finish: (end, call) => adoptResult(end, call, registry.get(call.name)),
   });

@@ -67,8 +67,8 @@ export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFi
 function lintPolicy({ grants }: Broker): readonly Finding[] {
   return grants.unknown().map(({ rule, name }) => ({
     pointer: `/policy/rules/${rule}/allow${pointerSegment(name)}`,
-    reason: `there is no capability "${name.slice(0, 64)}" in this engine`,
-    remediation: "mend its name, or give it to the engine in its option capabilities",
+    reason: `the engine has no capability "${name.slice(0, 64)}"`,
+    remediation: "correct its name, or add it to the engine option capabilities",
   }));
 }
 

@@ -16,11 +16,11 @@ import { resolveExecutorOptions } from "../executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/options.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
 export { EXECUTOR_KINDS, SANDBOX_MODES } from "../executor/options.ts";
-export { FLEET_DEFAULT } from "../store/redis/options.ts";
+export { FLEET_DEFAULT } from "../store/redis/url.ts";
 
 export interface QueueOptions {
   /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */

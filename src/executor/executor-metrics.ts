@@ -60,7 +60,7 @@ export class ExecutorMetrics {
     for (const reason of RESTART_REASONS) this.#restarts.inc({ reason }, 0);
   }
 
-  readonly tell: EmitExecutorEvent = (...told) => {
+  readonly record: EmitExecutorEvent = (...told) => {
     switch (told[0]) {
       case "executor:start":
         return this.#starts.inc({ ward: told[1].ward });

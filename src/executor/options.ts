@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { count } from "../base/count.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/options.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import type {
   ExecutorKind,
   ExecutorOptions,

@@ -9,7 +9,7 @@ const HEADROOM_MB = 768;
 /** What a worker thread needs that has not started yet when the watch does. */
 const WORKER_MB = 16;
 
-export interface WatchReports {
+export interface TurnReports {
   overrun(run: number, elapsedMs: number): void;
   memory(turns: readonly HungryTurn[], rssMb: number): void;
 }
@@ -18,10 +18,10 @@ export interface WatchReports {
  * Watches the turns of workers from a thread that never runs tool code, so it is always awake. It decides nothing:
  * whoever owns the process ends it.
  */
-export class Watch implements Disposable {
+export class TurnWatch implements Disposable {
   readonly #record: SharedArrayBuffer;
   readonly #rssMaxMb: number;
-  readonly #reports: WatchReports;
+  readonly #reports: TurnReports;
   readonly #timer: NodeJS.Timeout;
   readonly #baseRssMb: number;
   /** Memory when each worker's turn began, and when was last looked. */
@@ -29,7 +29,7 @@ export class Watch implements Disposable {
   #lastRssMb = rssMb();
 
   /** `rssMaxMb` 0 leaves memory unwatched: in a process that is not only ours it tells nothing about tools. */
-  constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: WatchReports) {
+  constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: TurnReports) {
     this.#record = record;
     this.#rssMaxMb = rssMaxMb;
     this.#baseRssMb = rssMb() + WORKER_MB * readTurns(record).length;

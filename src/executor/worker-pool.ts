@@ -1,7 +1,8 @@
 import { Piscina } from "piscina";
 import type { MessagePort } from "node:worker_threads";
 import { within } from "../base/deadline.ts";
-import type { ServeTask, WorkerSettings } from "./worker/settings.ts";
+import type { ServeTask } from "./worker/link.ts";
+import type { WorkerSettings } from "./worker/worker-session.ts";
 
 /** Heap of a worker thread itself, in MiB: it holds messages on their way, never a tool's objects. */
 const WORKER_HEAP_MB = 768;
@@ -44,15 +45,15 @@ export class WorkerPool {
     const abort = new AbortController();
     this.#aborts.set(task.worker, abort);
     // The end of a worker that was given up is no news.
-    const tell = (error: Error | null) => {
+    const emit = (error: Error | null) => {
       if (this.#aborts.get(task.worker) === abort) this.#onEnd(task.worker, error);
     };
     const ended: Promise<void> = this.#pool
       // Piscina wants a list, but its types are derived from the other form of `postMessage`.
       .run(task, { transferList: transferList as never, signal: abort.signal })
       .then(
-        () => tell(null),
-        (error: unknown) => tell(error instanceof Error ? error : new Error(String(error))),
+        () => emit(null),
+        (error: unknown) => emit(error instanceof Error ? error : new Error(String(error))),
       )
       .finally(() => this.#tasks.delete(ended));
     this.#tasks.add(ended);

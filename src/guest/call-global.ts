@@ -1,4 +1,4 @@
-import type { Call } from "./call.ts";
+import type { GuestCall } from "./call.ts";
 import { consolePart } from "./deferred.ts";
 import { overridable } from "./harden.ts";
 import { GLOBAL_NAMES, OWN_NAMES } from "./host.ts";
@@ -6,8 +6,8 @@ import { shown } from "./shown.ts";
 
 /** Which call an instance works for: one for its whole life, except where the module is shared between calls. */
 export interface Holder {
-  call: Call | null;
-  readonly realm: { report(call: Call, error: unknown): void; nowMs(): number };
+  call: GuestCall | null;
+  readonly realm: { report(call: GuestCall, error: unknown): void; nowMs(): number };
 }
 
 const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;

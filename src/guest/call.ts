@@ -25,7 +25,7 @@ export interface CallWorld {
 /** The turn that runs now. The clock does not move within it. */
 export interface TurnState {
   nowMs: number;
-  call: Call | null;
+  call: GuestCall | null;
 }
 
 interface Ask {
@@ -101,7 +101,7 @@ export function describeFound(found: {
 }
 
 /** One call inside a realm: what it has asked, its timers, its randomness. Dead once it is settled. */
-export class Call {
+export class GuestCall {
   readonly run: number;
   readonly id: string;
   readonly originMs: number;

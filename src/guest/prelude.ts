@@ -1,4 +1,4 @@
-import { Call, CapabilityError, type CallWorld, issue, type TurnState } from "./call.ts";
+import { GuestCall, CapabilityError, type CallWorld, issue, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
 import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
@@ -32,7 +32,7 @@ export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {
     prepareCallGlobal(realm);
-    harden(realm, [CallGlobal, ToolContext, Coordinator, CapabilityError, CalledToolError, Call, Realm]);
+    harden(realm, [CallGlobal, ToolContext, Coordinator, CapabilityError, CalledToolError, GuestCall, Realm]);
   }
   const world: CallWorld = {
     emit,

@@ -1,4 +1,4 @@
-import { Call, type CallWorld, describeFound, issuedCode } from "./call.ts";
+import { GuestCall, type CallWorld, describeFound, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
@@ -30,7 +30,7 @@ interface Instance {
 
 export class Realm implements Guest {
   readonly #world: CallWorld;
-  readonly #calls = new Map<number, Call>();
+  readonly #calls = new Map<number, GuestCall>();
   #factory: Factory | null = null;
   #ownNames: readonly string[] = [];
   #facts: ToolFacts = { name: "", version: "", config: "null", contract: null };
@@ -116,7 +116,7 @@ export class Realm implements Guest {
 
   inspect(run: number, nowMs: number): string {
     this.#world.turn.nowMs = nowMs;
-    const call = new Call(this.#world, run, "", 0);
+    const call = new GuestCall(this.#world, run, "", 0);
     this.#world.turn.call = call;
     try {
       const holder: Holder = { call, realm: this };
@@ -141,7 +141,7 @@ export class Realm implements Guest {
   }
 
   /** What a module says of itself only once its promises are settled is asked for with `recover`. */
-  #describeLater(call: Call, described: object, found: (value: unknown) => string): void {
+  #describeLater(call: GuestCall, described: object, found: (value: unknown) => string): void {
     this.#lastAnswer = "";
     const conclude = (answer: () => string): void => {
       if (call.settled) return;
@@ -161,14 +161,14 @@ export class Realm implements Guest {
   #startOne(queued: QueuedCall): string {
     const { turn } = this.#world;
     turn.nowMs = queued[2];
-    const call = new Call(this.#world, queued[0], queued[1], queued[3], queued[6]);
+    const call = new GuestCall(this.#world, queued[0], queued[1], queued[3], queued[6]);
     turn.call = call;
     const outcome = this.#begin(call, queued[4], queued[5] ?? undefined);
     if (!call.settled) this.#calls.set(call.run, call);
     return outcome;
   }
 
-  #begin(call: Call, input: unknown, command: string | undefined): string {
+  #begin(call: GuestCall, input: unknown, command: string | undefined): string {
     let instance: Instance;
     try {
       instance = this.#instance(call);
@@ -187,7 +187,7 @@ export class Realm implements Guest {
   }
 
   /** Waits for an asynchronous tool without holding the turn. */
-  #follow(call: Call, value: object): string {
+  #follow(call: GuestCall, value: object): string {
     Promise.resolve(value).then(
       (output) => this.#conclude(call, () => call.finish(output)),
       (error: unknown) => this.report(call, error),
@@ -196,11 +196,11 @@ export class Realm implements Guest {
   }
 
   /** Ends a call with an error that nobody in it caught. */
-  report(call: Call, error: unknown): void {
+  report(call: GuestCall, error: unknown): void {
     this.#conclude(call, () => call.failWith(describeError(error, issuedCode)));
   }
 
-  #conclude(call: Call, outcome: () => string): void {
+  #conclude(call: GuestCall, outcome: () => string): void {
     this.#calls.delete(call.run);
     call.emitOutcome(outcome());
   }
@@ -209,7 +209,7 @@ export class Realm implements Guest {
     return this.#world.turn.nowMs;
   }
 
-  #enter(run: number, nowMs: number): Call | null {
+  #enter(run: number, nowMs: number): GuestCall | null {
     const call = this.#calls.get(run) ?? null;
     this.#world.turn.nowMs = call?.advance(nowMs) ?? nowMs;
     this.#world.turn.call = call;
@@ -217,7 +217,7 @@ export class Realm implements Guest {
     return call;
   }
 
-  #instance(call: Call): Instance {
+  #instance(call: GuestCall): Instance {
     if (this.#shared !== null) {
       this.#shared.holder.call = call;
       return this.#shared;
@@ -231,7 +231,7 @@ export class Realm implements Guest {
     return instance;
   }
 
-  #evaluate(global: CallGlobal, call: Call): object {
+  #evaluate(global: CallGlobal, call: GuestCall): object {
     if (this.#factory === null) throw new TypeError("no tool is loaded");
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.

@@ -1,4 +1,4 @@
-import type { Call } from "./call.ts";
+import type { GuestCall } from "./call.ts";
 import { type AskHost, openFace } from "./faces/face.ts";
 import { customFace } from "./faces/custom.ts";
 import { FACES } from "./faces/index.ts";
@@ -15,12 +15,12 @@ export interface ToolFacts {
 
 /** The second argument of a tool. Its parts are made when they are first asked for. */
 export class ToolContext {
-  readonly #call: Call;
+  readonly #call: GuestCall;
   readonly #facts: ToolFacts;
   #config: unknown;
   #host: object | undefined;
 
-  constructor(call: Call, facts: ToolFacts) {
+  constructor(call: GuestCall, facts: ToolFacts) {
     this.#call = call;
     this.#facts = facts;
   }
@@ -60,7 +60,7 @@ export class ToolContext {
  * `host.<capability>.<method>(args)`: a tool may ask for whatever name it likes, the host decides what is granted. The
  * engine's own capabilities have faces of their own.
  */
-function createHost(call: Call): object {
+function createHost(call: GuestCall): object {
   const ask: AskHost = (capability, method, args) => call.ask(capability, method, args);
   return openFace((capability) => FACES.get(capability)?.(ask, call) ?? customFace(capability, ask));
 }

@@ -1,5 +1,5 @@
 import type { ReadableStream } from "web-streams-polyfill";
-import type { Call, TurnState } from "./call.ts";
+import type { GuestCall, TurnState } from "./call.ts";
 import { bringIn, webPart } from "./deferred.ts";
 import { hardenLater } from "./harden.ts";
 import type { Pure } from "./host.ts";
@@ -26,7 +26,7 @@ export function createWebParts(
   pure: Pure,
   turn: TurnState,
   hardened: boolean,
-  report: (call: Call, error: unknown) => void,
+  report: (call: GuestCall, error: unknown) => void,
 ): WebParts {
   const host = webHost(pure, turn, report);
   const web = prepared(hardened, () => webPart().createWebPart(host));
@@ -64,7 +64,7 @@ export function defineWebGlobals(realm: object, { web, streams, fetch }: WebPart
   for (const name of FETCH_NAMES) defineLazily(realm, name, () => fetch().globals[name], hardened);
 }
 
-function webHost(pure: Pure, turn: TurnState, report: (call: Call, error: unknown) => void): WebHost {
+function webHost(pure: Pure, turn: TurnState, report: (call: GuestCall, error: unknown) => void): WebHost {
   return {
     parseUrl: (href, base) => pure("url.parse", href, base, ""),
     updateUrl: (href, part, value) => pure("url.update", href, part, value),

@@ -71,8 +71,8 @@ beforeAll(async () => {
     capabilities: [INVENTORY],
     policy: { rules: [{ allow: { kv: true, inventory: true, fetch: { origins: ["https://api.example.com"] } } }] },
   });
-  engine.on("tool:pre", ({ tool, block }) => {
-    if (tool === "blocked") block("outside business hours");
+  engine.on("tool:pre", (event) => {
+    if (event.tool === "blocked") event.block("outside business hours");
   });
 });
 

@@ -17,7 +17,6 @@ const COMPILE_CACHE = join(ROOT, "node_modules/.cache/glovebox-docs");
 export const PACKAGES: readonly string[] = Object.keys({
   ...manifest.dependencies,
   ...manifest.devDependencies,
-  ...manifest.optionalDependencies,
 });
 
 export interface LinkedFolder extends Disposable {

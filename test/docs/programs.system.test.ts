@@ -1,5 +1,5 @@
 // needs: curl
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import PQueue from "p-queue";
@@ -21,7 +21,8 @@ import {
 const ADDRESS = "http://127.0.0.1:8080";
 const SERVE = /^npx glovebox serve\b/;
 const INSTALL = /^npm (?:install|i|ci)\b/;
-const TEST_MS = 120_000;
+/** A test waits for the programs of pages before its own. */
+const TEST_MS = 600_000;
 
 interface Programs {
   readonly page: Page;
@@ -58,65 +59,106 @@ function programsOf(page: Page): Programs {
   };
 }
 
+/** What the programs and commands of a page print, as soon as each has ended. */
+interface Runs {
+  readonly programs: ReadonlyMap<Block, Promise<string>>;
+  readonly commands: ReadonlyMap<string, Promise<string>>;
+  readonly ended: Promise<unknown>;
+}
+
+/** Starts everything of a page: its programs side by side, then its commands one after the other. */
+function start(page: Programs): Runs {
+  const folder = linkedFolder(PACKAGES);
+  for (const block of page.written) folder.write(fileOf(block) ?? "", block.text);
+  const programs = new Map(page.programs.map((block) => [block, queue.add(() => runProgram(folder, block))]));
+  const lines = [
+    ...page.commands.map(({ line }) => line),
+    ...page.configurations.map((file) => `npx glovebox config check --config ${file}`),
+  ];
+  const results = lines.map((line) => [line, Promise.withResolvers<string>()] as const);
+  const runCommands = async (): Promise<void> => {
+    await using server = page.server === undefined ? undefined : await startServer(folder, page.server);
+    for (const [line, { resolve, reject }] of results) {
+      const command = line.replaceAll("npx glovebox", "glovebox").replaceAll(ADDRESS, server?.url ?? ADDRESS);
+      await folder.run("sh", ["-c", command]).then(resolve, reject);
+    }
+  };
+  const ended = Promise.allSettled(programs.values())
+    .then(() => queue.add(runCommands))
+    .catch((error: unknown) => results.forEach(([, { reject }]) => reject(error)))
+    .finally(() => folder[Symbol.dispose]());
+  const commands = new Map(results.map(([line, { promise }]) => [line, promise]));
+  // Whoever waits for one hears of it: until then nobody may.
+  for (const promise of [...programs.values(), ...results.map(([, one]) => one.promise)])
+    promise.catch(() => undefined);
+  return { programs, commands, ended };
+}
+
+function runProgram(folder: LinkedFolder, block: Block): Promise<string> {
+  const file = fileOf(block) ?? `program-${block.line}.ts`;
+  folder.write(file, block.text);
+  return folder.run(process.execPath, [...FLAGS, file]);
+}
+
+interface PageServer extends AsyncDisposable {
+  readonly url: string;
+}
+
 /** A page's server: the command that it names, on any port, in the page's folder; without one the samples' server. */
-async function startServer(folder: LinkedFolder, command: string): Promise<{ url: string; process: ChildProcess }> {
-  const args = command
-    .replace(SERVE, "")
-    .split(/\s+/)
-    .filter((word) => word !== "");
+async function startServer(folder: LinkedFolder, command: string): Promise<PageServer> {
+  const args = command.replace(SERVE, "").match(/\S+/g) ?? [];
   const line = [...FLAGS, `${ROOT}/src/service/cli/main.ts`, "serve", ...args, "--port", "0"];
   const server = spawn(process.execPath, line, {
     cwd: args.length === 0 ? ROOT : folder.path,
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "ignore"],
   });
   const [said] = (await once(createInterface({ input: server.stdout }), "line")) as [string];
-  return { url: /http:\S+/.exec(said)?.[0] ?? "", process: server };
+  return {
+    url: /http:\S+/.exec(said)?.[0] ?? "",
+    [Symbol.asyncDispose]: async () => {
+      const ended = once(server, "exit");
+      server.kill("SIGTERM");
+      await ended;
+    },
+  };
 }
 
+const runs = new Map<Programs, Runs>();
+
+beforeAll(() => {
+  for (const page of pages) runs.set(page, start(page));
+});
+
+afterAll(() => Promise.all([...runs.values()].map(({ ended }) => ended)), TEST_MS);
+
 describe.each(pages.map((one) => [one.page.path, one] as const))("%s", (_path, page) => {
-  let folder: LinkedFolder;
-  let server: Awaited<ReturnType<typeof startServer>> | undefined;
-
-  beforeAll(async () => {
-    folder = linkedFolder(PACKAGES);
-    for (const block of page.written) folder.write(fileOf(block) ?? "", block.text);
-    if (page.server !== undefined) server = await startServer(folder, page.server);
-  });
-
-  afterAll(async () => {
-    if (server !== undefined) {
-      const ended = once(server.process, "exit");
-      server.process.kill("SIGTERM");
-      await ended;
-    }
-    folder[Symbol.dispose]();
-  });
-
-  test.concurrent.each(page.programs.map((block) => [block.line, block] as const))(
+  test.each(page.programs.map((block) => [block.line, block] as const))(
     "the program of line %i prints what it says",
-    async (line, block) => {
-      const file = fileOf(block) ?? `program-${line}.ts`;
-      folder.write(file, block.text);
-      const printed = await queue.add(() => folder.run(process.execPath, [...FLAGS, file]));
-      expectLines(printed.trimEnd().split("\n"), printsOf(block));
+    async (_line, block) => {
+      const printed = await runs.get(page)?.programs.get(block);
+      expectLines(printed?.trimEnd().split("\n") ?? [], printsOf(block));
     },
     TEST_MS,
   );
 
   test.each(page.commands.map((command) => [command.line, command] as const))(
     "the command prints what it says: %s",
-    async (_line, { line, prints }) => {
-      const command = line.replaceAll("npx glovebox", "glovebox").replaceAll(ADDRESS, server?.url ?? ADDRESS);
-      const printed = await folder.run("sh", ["-c", command]);
+    async (line, { prints }) => {
+      const printed = await runs.get(page)?.commands.get(line);
       for (const each of prints) expect(printed).toMatch(pattern(each));
       expect(prints).not.toEqual([]);
     },
     TEST_MS,
   );
 
-  test.each(page.configurations)("%s can be used", async (file) => {
-    expect(await folder.run("glovebox", ["config", "check", "--config", file])).toContain("can be used");
-  });
+  test.each(page.configurations)(
+    "%s can be used",
+    async (file) => {
+      const printed = await runs.get(page)?.commands.get(`npx glovebox config check --config ${file}`);
+      expect(printed).toContain("is valid");
+    },
+    TEST_MS,
+  );
 });
 
 /** The lines are these, as many and in this order; `…` stands for anything within a line. */

@@ -271,14 +271,14 @@ describe("what a file remembers", () => {
 describe("a call with a key is refused, and not made,", () => {
   const broken = "no database at all ".repeat(1_000);
   test.each([
-    ["is broken", (path: string) => writeFileSync(path, broken), /is broken/],
+    ["is broken", (path: string) => writeFileSync(path, broken), /is corrupt/],
     [
       "is somebody else's",
       (path: string) => {
         using database = new DatabaseSync(path);
         database.exec("CREATE TABLE theirs (a)");
       },
-      /something else/,
+      /other data/,
     ],
   ])("where the store %s, until it is mended", async (_title, spoil, says) => {
     const store = join(await temporaryFolder(), "keys.sqlite");

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { noticeOf } from "../service/served.ts";
 import { createEngine } from "../../src/index.ts";
 import { fleetMetrics } from "../service/deploy/fleet-files.ts";
 import { MAIN } from "../service/served.ts";
@@ -53,7 +54,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Worker {
   const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env }, stdio: "pipe" });
   children.push(child);
   const errors: string[] = [];
-  createInterface({ input: child.stderr }).on("line", (line) => errors.push(line));
+  createInterface({ input: child.stderr }).on("line", (line) => errors.push(noticeOf(line)));
   const lines = once(createInterface({ input: child.stdout }), "line") as Promise<[string]>;
   const exit = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string | null);
   const said = (what: RegExp): Promise<void> =>
@@ -86,7 +87,7 @@ describe("the process of a worker machine", { timeout: 60_000 }, () => {
     await one.line();
     one.child.kill(signal);
     expect(await one.exit).toBe(0);
-    expect(one.errors.slice(-3)).toEqual(["glovebox: stopping; once more stops at once", "drain 1234", "close"]);
+    expect(one.errors.slice(-3)).toEqual(["glovebox: stopping; a second signal stops at once", "drain 1234", "close"]);
   });
 
   test("is not ready while it drains, and alive", async () => {

@@ -42,7 +42,7 @@ export async function awaitService(child: ChildProcess): Promise<Served> {
   const exit = once(child, "exit").then(([code]) => code as number | null);
   const errors: string[] = [];
   if (child.stdout === null || child.stderr === null) throw new Error("its output goes elsewhere");
-  createInterface({ input: child.stderr }).on("line", (line) => errors.push(line));
+  createInterface({ input: child.stderr }).on("line", (line) => errors.push(noticeOf(line)));
   const lines = createInterface({ input: child.stdout });
   const end = async (): Promise<void> => {
     child.kill("SIGKILL");
@@ -60,6 +60,23 @@ export async function awaitService(child: ChildProcess): Promise<Served> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The text of a service's own notice; any other line of its log as it is. */
+export function noticeOf(line: string): string {
+  if (!line.startsWith("{")) return line;
+  const {
+    level,
+    time: _time,
+    service,
+    hostname: _hostname,
+    msg,
+    ...fields
+  } = JSON.parse(line) as {
+    readonly [field: string]: unknown;
+  };
+  if (service !== "glovebox" || Object.keys(fields).length > 0) return line;
+  return `glovebox: ${level === 40 ? "warning: " : ""}${String(msg)}`;
 }
 
 /** Waits until a service has said something that matches. Rejects after a while. */

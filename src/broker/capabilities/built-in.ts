@@ -8,8 +8,7 @@ import type { Binaries } from "./native/binaries.ts";
 import { createNative } from "./native/native.ts";
 import type { FetchOptions } from "./fetch/connections.ts";
 import { createFetch } from "./fetch/fetch.ts";
-import { secretsCapability } from "./secrets/capability.ts";
-import { type SecretOptions, Secrets } from "./secrets/secrets.ts";
+import { type SecretOptions, Secrets, secretsCapability } from "./secrets/secrets.ts";
 import { createTools } from "./tools.ts";
 
 /** Of what an engine's capabilities are made. */

@@ -33,8 +33,8 @@ export interface CapabilityRequest {
   readonly [custom: string]: unknown;
 }
 
-/** Who asks: every handler gets it, so that it can decide and account by tool and tenant. */
-export interface CapabilityCall {
+/** The call that uses a capability: every handler gets it, so that it can decide and account by tool and tenant. */
+export interface CapabilityCaller {
   readonly callId: string;
   readonly tool: string;
   readonly tenant?: string;
@@ -42,25 +42,25 @@ export interface CapabilityCall {
   readonly signal: AbortSignal;
 }
 
-/** Whose word a value is: a tool asks, an operator's rule allows, a call narrows, of which what it leaves unsaid stays. */
-export type Side = "request" | "policy" | "narrowing";
+/** Who wrote a value: a tool asks, a policy rule allows, a call narrows; a narrowing keeps what it does not name. */
+export type GrantSource = "request" | "policy" | "narrowing";
 
 /** A part of what a tool asks for that nothing allows. */
-export interface Uncovered {
+export interface UncoveredPart {
   /** JSON pointer into the request of the capability; empty for the whole. */
   readonly pointer: string;
   /** What is asked for there, in words: `POST to https://api.example.com`. */
   readonly asked: string;
 }
 
-/** How what is asked for, allowed, and left by the call meet. */
+/** How the values of a tool, a policy rule and a call are read and combined. */
 export interface GrantKind<Value> {
-  /** Reads what somebody wrote: hostile input. Throws a `TypeError` that names the pointer and what belongs there. */
-  read(value: unknown, side: Side): Value;
-  /** What both give, or `null` where they have nothing in common. What only a policy may say comes from `allowed`. */
+  /** Reads a value, which may be hostile. Throws a `TypeError` that names the pointer and what belongs there. */
+  read(value: unknown, side: GrantSource): Value;
+  /** The intersection of both, or `null` where it is empty. Values that only a policy may have come from `allowed`. */
   meet(asked: Value, allowed: Value): Value | null;
   /** The parts of what is asked for that none of the grants gives. */
-  uncovered(asked: Value, granted: readonly Value[]): readonly Uncovered[];
+  uncovered(asked: Value, granted: readonly Value[]): readonly UncoveredPart[];
   /** In words, for refusals and explanations: without secrets, and without paths of the host. */
   describe(value: Value): string;
 }
@@ -74,15 +74,15 @@ export interface MethodShape {
 }
 
 /** Runs another tool on a call's behalf: within what is left of its time, cancelled with it. */
-export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>;
+export type CallTool = (name: string, args: Record<string, unknown>) => Promise<CalledToolResult>;
 
-/** What came of it. */
-export type ToolAnswer =
+/** The result of a called tool. */
+export type CalledToolResult =
   | { readonly ok: true; readonly output: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** The call that a capability is opened for. */
-export interface OpenCall extends CapabilityCall {
+export interface OpenCall extends CapabilityCaller {
   readonly callTool: CallTool;
   /** What the call is granted of a capability, also of another one: alternatives, none where it is not. */
   readonly grantsOf: (capability: string) => readonly unknown[];
@@ -103,7 +103,7 @@ export interface OpenCapability {
    * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails.
    */
   invoke(method: string, args: unknown): unknown;
-  /** The call has ended: gives back what it holds. Never throws. */
+  /** The call has ended: releases what it holds. Never throws. */
   close?(): void | Promise<void>;
 }
 
@@ -112,13 +112,13 @@ export interface Capability<Value = unknown> {
   readonly name: string;
   readonly grants: GrantKind<Value>;
   readonly methods: { readonly [method: string]: MethodShape };
-  /** Makes what serves a call, when it first asks. `grants` are alternatives, never none: what one of them gives is given. */
+  /** Opens it for a call, with the call's first use. `grants` are alternatives, at least one: what any of them gives is granted. */
   open(call: OpenCall, grants: readonly Value[]): OpenCapability;
   /** The engine closes. */
   close?(): void | Promise<void>;
 }
 
-/** Why something was refused, in the words that help: no secret is in them, and no path of the host. */
+/** A refusal and how to change it: without secrets, and without paths of the host. */
 export interface Refused {
   /** `GET https://example.com/` */
   readonly asked: string;
@@ -128,7 +128,7 @@ export interface Refused {
   readonly remedy: string;
 }
 
-/** Thrown by capabilities that do not do what they were asked for: it is denied, or beyond a limit. */
+/** Thrown by a capability that denies a call, or where the call is beyond a limit. */
 export class CapabilityRefusal extends Error {
   override readonly name = "CapabilityRefusal";
   readonly outcome: "denied" | "limit";
@@ -141,7 +141,7 @@ export class CapabilityRefusal extends Error {
   }
 }
 
-/** Thrown where what a capability does is the call's own work, and comes to one of the call's limits. */
+/** Thrown where a capability does the call's own work, and reaches one of the call's limits. */
 export class LimitReached extends Error {
   override readonly name = "LimitReached";
   readonly code: Extract<ErrorCode, "cpu_limit" | "memory_limit" | "input_too_large" | "output_too_large">;

@@ -1,14 +1,13 @@
 import type { JsonSchema } from "../../base/json.ts";
 import {
   type Capability,
-  type CapabilityCall,
+  type CapabilityCaller,
   CapabilityRefusal,
   type GrantKind,
   type MethodShape,
   type OpenCall,
   type OpenCapability,
 } from "./capability.ts";
-import { Progress } from "./progress.ts";
 import { type RateLimit, RateLimiter } from "./rate-limit.ts";
 
 /** One method of a capability: its schemas, and what does the work in the host. */
@@ -22,8 +21,8 @@ export interface CapabilityMethod {
 }
 
 /** What a handler gets besides its arguments. */
-export interface HandlerCall extends CapabilityCall {
-  /** Tells the tool how far it is: a JSON value, for its `onProgress`. Where nobody listens, nothing happens. */
+export interface HandlerCall extends CapabilityCaller {
+  /** Reports progress to the tool's `onProgress`: a JSON value. Does nothing where the tool has none. */
   readonly progress: (value: unknown) => void;
 }
 
@@ -79,7 +78,7 @@ export function defineCapability(capability: CustomCapability): CustomCapability
   return Object.freeze({ name, methods: Object.freeze({ ...capability.methods }), ...limited });
 }
 
-/** It is given or not. */
+/** Grants all methods, or none. */
 const wholeGrants: GrantKind<true> = {
   read: (value) => {
     // Whoever writes "no", or an empty list, does not mean to give it.
@@ -115,16 +114,16 @@ export function asCapability(given: CustomCapability): Capability<true> {
     name: custom.name,
     grants: wholeGrants,
     methods: Object.fromEntries(methods),
-    open: (call) => new OpenCustom(custom, limiter, call),
+    open: (call) => new CustomSession(custom, limiter, call),
   };
 }
 
 /** A capability of the embedder's, as it serves one call. */
-class OpenCustom implements OpenCapability {
+class CustomSession implements OpenCapability {
   readonly #custom: CustomCapability;
   readonly #limiter: RateLimiter | null;
   readonly #call: OpenCall;
-  readonly #streams = new Map<number, Progress>();
+  readonly #streams = new Map<number, HandlerProgress>();
   #lastStream = 0;
 
   constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall) {
@@ -168,11 +167,11 @@ class OpenCustom implements OpenCapability {
       throw new CapabilityRefusal("limit", `a call may follow the progress of ${STREAMS_MAX} handlers at once`, {
         asked: `${this.#custom.name}.${method}`,
         granted: `${STREAMS_MAX} at once`,
-        remedy: "let some of them end first",
+        remedy: "wait until one of them ends",
       });
     }
     const stream = ++this.#lastStream;
-    this.#streams.set(stream, new Progress((tell) => this.#handle(method, args, tell)));
+    this.#streams.set(stream, new HandlerProgress((tell) => this.#handle(method, args, tell)));
     return { stream };
   }
 
@@ -182,9 +181,9 @@ class OpenCustom implements OpenCapability {
     return result;
   }
 
-  #stream(args: unknown): Progress {
+  #stream(args: unknown): HandlerProgress {
     const progress = this.#streams.get((args as { readonly stream: number }).stream);
-    if (progress === undefined) throw new Error("no handler of that number is under way");
+    if (progress === undefined) throw new Error("no handler with that number is running");
     return progress;
   }
 
@@ -192,10 +191,66 @@ class OpenCustom implements OpenCapability {
     const { name, rateLimit } = this.#custom;
     const waitMs = this.#limiter?.take(this.#call.tenant ?? "", performance.now()) ?? 0;
     if (waitMs === 0 || rateLimit === undefined) return;
-    throw new CapabilityRefusal("limit", `"${name}" is asked too often; ask again in ${waitMs} ms`, {
+    throw new CapabilityRefusal("limit", `"${name}" is called too often; call it again in ${waitMs} ms`, {
       asked: `one more call of ${name}`,
       granted: `${rateLimit.calls} calls of each tenant in ${rateLimit.perMs} ms`,
       remedy: `wait, or raise the capability's rateLimit`,
     });
+  }
+}
+
+/** Values that wait for the tool to take them, and their JSON's length together: the oldest go first. */
+const VALUES_MAX = 1_000;
+const LENGTH_MAX = 1024 * 1024;
+
+/** The progress that a handler reports during one call of it, and how it ends. */
+class HandlerProgress {
+  #values: { readonly value: unknown; readonly length: number }[] = [];
+  #length = 0;
+  #missed = 0;
+  #isOver = false;
+  #wake: () => void = () => undefined;
+  readonly #result: Promise<unknown>;
+
+  /** `work` is called at once. */
+  constructor(work: (tell: (value: unknown) => void) => unknown) {
+    this.#result = new Promise((resolve) => resolve(work((value) => this.#tell(value))));
+    const over = () => {
+      this.#isOver = true;
+      this.#wake();
+    };
+    this.#result.then(over, over);
+  }
+
+  /** The values reported since the last call of this, and how many were dropped before; waits for the first. */
+  async next(): Promise<{ readonly values: readonly unknown[]; readonly missed: number; readonly more: boolean }> {
+    if (this.#values.length === 0 && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
+    const values = this.#values.map(({ value }) => value);
+    const missed = this.#missed;
+    this.#values = [];
+    this.#length = 0;
+    this.#missed = 0;
+    return { values, missed, more: !this.#isOver };
+  }
+
+  /** The handler's result; rejects where it failed. */
+  get result(): Promise<unknown> {
+    return this.#result;
+  }
+
+  #tell(value: unknown): void {
+    if (this.#isOver) return;
+    const json = JSON.stringify(value);
+    if (typeof json !== "string") throw new TypeError("progress must be a JSON value");
+    if (json.length > LENGTH_MAX)
+      throw new RangeError(`a value of progress has at most ${LENGTH_MAX} characters of JSON`);
+    // Copied: what the handler does with its object afterwards is not what it told.
+    this.#values.push({ value: JSON.parse(json) as unknown, length: json.length });
+    this.#length += json.length;
+    while (this.#values.length > VALUES_MAX || this.#length > LENGTH_MAX) {
+      this.#length -= this.#values.shift()?.length ?? 0;
+      this.#missed++;
+    }
+    this.#wake();
   }
 }

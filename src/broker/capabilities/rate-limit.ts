@@ -7,7 +7,7 @@ export interface RateLimit {
 /** Tenants whose use is remembered; the one that has been quiet longest is forgotten first. */
 const TENANTS_MAX = 10_000;
 
-interface Bucket {
+interface TokenBucket {
   left: number;
   filledMs: number;
 }
@@ -15,7 +15,7 @@ interface Bucket {
 /** A bucket of calls for each tenant, which fills up steadily. */
 export class RateLimiter {
   readonly #limit: RateLimit;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new Map<string, TokenBucket>();
 
   /** Throws a `RangeError` where the limit is none. */
   constructor(limit: RateLimit) {

@@ -24,7 +24,7 @@ export function createTools(): Capability<readonly string[]> {
       },
     },
     open: (call, grants) => {
-      const children = new Children(call);
+      const children = new ChildCalls(call);
       const names = grants.flat();
       return {
         invoke: (_method, args) => {
@@ -38,7 +38,7 @@ export function createTools(): Capability<readonly string[]> {
 }
 
 /** A call's children, of which a few run at once. */
-class Children {
+class ChildCalls {
   readonly #call: OpenCall;
   readonly #waiting: (() => void)[] = [];
   #running = 0;

@@ -2,7 +2,7 @@ import { createReadStream, type ReadStream, renameSync } from "node:fs";
 import { access, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
-import type { Layout } from "../../store/sqlite/layout.ts";
+import type { DatabaseLayout } from "../../store/sqlite/layout.ts";
 import { StoreError } from "../../base/store-error.ts";
 import { AssetError } from "./asset-error.ts";
 import type { AssetMetadata } from "./asset-metadata.ts";
@@ -30,7 +30,7 @@ export interface Asset {
 }
 
 /** Its id reads "GbAa". */
-const LAYOUT: Layout = {
+const LAYOUT: DatabaseLayout = {
   applicationId: 0x47_62_41_61,
   version: 1,
   sql: `

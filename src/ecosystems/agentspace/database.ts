@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { describeFailure } from "../../store/sqlite/failure.ts";
-import { createFile, type Layout, layOut } from "../../store/sqlite/layout.ts";
+import { createFile, type DatabaseLayout, layOut } from "../../store/sqlite/layout.ts";
 
 /** How long another process's writing is waited for. Writes are rare, and a few rows each. */
 const WAIT_MS = 2_000;
@@ -15,7 +15,7 @@ export class Database implements Disposable {
   }
 
   /** Opens a file, and makes it where there is none. Rejects with a `StoreError` that names no path. */
-  static async open(path: string, maxBytes: number, layout: Layout): Promise<Database> {
+  static async open(path: string, maxBytes: number, layout: DatabaseLayout): Promise<Database> {
     // It is loaded here because few who import this keep records.
     const { DatabaseSync } = await import("node:sqlite");
     let database: DatabaseSync | undefined;

@@ -1,4 +1,4 @@
-import type { Layout } from "../../store/sqlite/layout.ts";
+import type { DatabaseLayout } from "../../store/sqlite/layout.ts";
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 import type { Database } from "./database.ts";
@@ -21,7 +21,7 @@ export interface KeptRecord {
 export type Replace = boolean | string;
 
 /** Its id reads "GbAr". Revisions go on counting when a record is removed, so that none is ever met again. */
-export const RECORDS_LAYOUT: Layout = {
+export const RECORDS_LAYOUT: DatabaseLayout = {
   applicationId: 0x47_62_41_72,
   version: 1,
   sql: `

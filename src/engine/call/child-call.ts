@@ -1,5 +1,5 @@
 import { ALIVE_MAX } from "./child-budget.ts";
-import { CapabilityRefusal, type ToolAnswer } from "../../broker/capabilities/capability.ts";
+import { CapabilityRefusal, type CalledToolResult } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
@@ -23,7 +23,7 @@ export async function callTool(
   args: Record<string, unknown>,
   signal: AbortSignal,
   run: RunChild,
-): Promise<ToolAnswer> {
+): Promise<CalledToolResult> {
   if (signal.aborted) return { ok: false, code: "cancelled", message: "the call has ended" };
   refuseLine(lineOf(parent), name);
   const { allowance } = parent;

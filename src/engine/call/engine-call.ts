@@ -4,7 +4,7 @@ import type { Grants } from "../../broker/grants.ts";
 import type { BrokeredCall } from "../../broker/capability-invoker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
 import { describeFailure, type FailedCall, FELL_BEHIND, IN_VAIN, MAY_BE_BEHIND, spentBy } from "./call-failure.ts";
-import type { ToolAnswer } from "../../broker/capabilities/capability.ts";
+import type { CalledToolResult } from "../../broker/capabilities/capability.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type {
   CallReply,
@@ -34,7 +34,12 @@ export interface CallHost {
   readonly broker: CallBroker;
   nextRun(): number;
   /** Runs a tool on a call's behalf. */
-  callTool(parent: EngineCall, name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolAnswer>;
+  callTool(
+    parent: EngineCall,
+    name: string,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<CalledToolResult>;
   /** The result with a recording of the call in its metadata. */
   record(call: EngineCall, result: ToolResult): ToolResult;
   onEnd(call: EngineCall, result: ToolResult): void;

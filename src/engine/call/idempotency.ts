@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { CALL_ID_MAX } from "./arguments.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
-import type { CallLedger, Claim, KeyedCall } from "../../store/calls/ledger.ts";
+import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import { StoreError } from "../../base/store-error.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
@@ -202,7 +202,7 @@ function repeated(result: ToolResult): ToolResult {
   return { ...result, metadata: { ...result.metadata, isRepeated: true } };
 }
 
-function refusal(call: ToolCall, claim: Exclude<Claim, { readonly kind: "mine" | "kept" }>): ToolResult {
+function refusal(call: ToolCall, claim: Exclude<ClaimResult, { readonly kind: "mine" | "kept" }>): ToolResult {
   if (claim.kind === "left") {
     const message = "the call with this idempotencyKey has run, with a tool that is not the one of this name here";
     return refused(call, "outcome_unknown", message, { hasEnded: true });

@@ -1,6 +1,6 @@
 import type { EngineCall } from "../call/engine-call.ts";
-import { seedOf } from "../../base/protocol/seed.ts";
-import { FORMAT, outcomeOf, recordJournal, type Recording } from "./recording.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
+import { FORMAT, outcomeOf, type Recording, recordJournal } from "./recording.ts";
 import type { ToolResult } from "../../base/result.ts";
 
 /** Puts everything of which a call was a function into its result's metadata. */

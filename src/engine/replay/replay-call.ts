@@ -4,7 +4,7 @@ import { loadExecutor } from "../create-executor.ts";
 import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { resolveOptions } from "../options.ts";
-import { fixedKey } from "../../base/protocol/seed.ts";
+import { fixedKey } from "../../base/protocol/prelude.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { Slot } from "../schedule/entry.ts";

@@ -102,11 +102,11 @@ export class Metrics {
     events.on("tool:post", (event) => this.#onPost(event));
     events.on("tool:error", (event) => this.#onError(event));
     events.on("dispatch:batch", ({ size }) => this.#batch.observe(size));
-    const { tell } = this.#executor;
-    events.on("executor:start", (event) => tell("executor:start", event));
-    events.on("executor:lost", (event) => tell("executor:lost", event));
-    events.on("executor:recycle", (event) => tell("executor:recycle", event));
-    events.on("executor:delay", (event) => tell("executor:delay", event));
+    const { record } = this.#executor;
+    events.on("executor:start", (event) => record("executor:start", event));
+    events.on("executor:lost", (event) => record("executor:lost", event));
+    events.on("executor:recycle", (event) => record("executor:recycle", event));
+    events.on("executor:delay", (event) => record("executor:delay", event));
     events.on("call:restart", () => this.#callRestarts.inc());
     for (const event of ["quarantine", "refuse", "probe", "clear"] as const) {
       events.on(`tool:${event}`, () => this.#quarantine.inc({ event }));

@@ -2,44 +2,44 @@ import type { RunMessage } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
 import type { LocalCall } from "./local-call.ts";
-import type { WorkItem } from "./work-item.ts";
+import type { WorkItem } from "./worker-connection.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
 /** Calls of one tool and tenant on their way to a worker, where they enter their isolate together. */
 export class Batch implements WorkItem {
   readonly script: ToolScript;
   readonly tenant: string;
-  readonly pace: TurnTimeEstimate;
-  readonly flights: readonly LocalCall[];
+  readonly turnTime: TurnTimeEstimate;
+  readonly calls: readonly LocalCall[];
   readonly expectedMs: number;
   readonly isLong: boolean;
   readonly isSlow: boolean;
 
-  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate, flights: readonly LocalCall[]) {
+  constructor(script: ToolScript, tenant: string, turnTime: TurnTimeEstimate, calls: readonly LocalCall[]) {
     this.script = script;
     this.tenant = tenant;
-    this.pace = pace;
-    this.flights = flights;
-    this.expectedMs = pace.expectMs(flights.length);
-    this.isSlow = pace.isSlow;
-    this.isLong = pace.isLong || flights[0]?.alone === true;
+    this.turnTime = turnTime;
+    this.calls = calls;
+    this.expectedMs = turnTime.expectMs(calls.length);
+    this.isSlow = turnTime.isSlow;
+    this.isLong = turnTime.isLong || calls[0]?.alone === true;
   }
 
   get size(): number {
-    return this.flights.length;
+    return this.calls.length;
   }
 
   get runs(): number[] {
-    return this.flights.map(({ run }) => run);
+    return this.calls.map(({ run }) => run);
   }
 
-  /** `null` where no call is in it. */
+  /** `null` for an empty batch. */
   message(): RunMessage | null {
-    const [first] = this.flights;
+    const [first] = this.calls;
     if (first === undefined) return null;
     let runs = "";
     let calls = "";
-    for (const { run, job, nowMs } of this.flights) {
+    for (const { run, job, nowMs } of this.calls) {
       runs += runs === "" ? run : `,${run}`;
       const before = calls === "" ? "" : ",";
       const more = writeMore(job);
@@ -50,14 +50,14 @@ export class Batch implements WorkItem {
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
     const { stream } = first.job;
     const { run, ownIsolate } = first;
-    // A call that was answered before starts again alone.
+    // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const how = { stream, ownIsolate, plan };
     return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }
 
-/** What most calls do without: an operation of the tool, and a seed of their own. */
+/** The optional fields: an operation of the tool, and a seed of the call's own. */
 function writeMore({ command, replay }: Job): string {
   const seed = replay?.seed;
   if (seed !== undefined) return `,${JSON.stringify(command ?? null)},${JSON.stringify(seed)}`;

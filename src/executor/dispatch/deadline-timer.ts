@@ -1,11 +1,11 @@
 const SWEEP_MS = 20;
 
-/** One clock for all deadlines: it ticks while there is something to watch. */
+/** One timer for all deadlines; it runs while there are any. */
 export class DeadlineTimer {
   readonly #look: () => boolean;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `look` ends what is overdue, and says whether anything is left. */
+  /** `look` ends what is overdue, and returns whether any deadlines are left. */
   constructor(look: () => boolean) {
     this.#look = look;
   }

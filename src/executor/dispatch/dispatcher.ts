@@ -1,169 +1,175 @@
 import type { ErrorCode } from "../../base/errors.ts";
-import type { CapabilityCallMessage, DoneMessage, Failure, RanMessage, ToHost } from "../../base/protocol/messages.ts";
+import type {
+  CapabilityCallMessage,
+  DoneMessage,
+  Failure,
+  RanMessage,
+  SettleMessage,
+  ToHost,
+} from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
-import { settleMessage } from "./answer.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
-import type { Job, EmitExecutorEvent } from "../executor.ts";
+import type { CapabilityResponse, EmitExecutorEvent, Job } from "../executor.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 
-/** How often a call loses its executor before the engine gives up on it: where nobody knows why, and in any case. */
+/** Lost executors after which a call fails: those with no known culprit, and all attempts. */
 const LOSSES_MAX = 10;
 const ATTEMPTS_MAX = 100;
-/** A module that is loaded costs nobody else's call anything, and has nobody who waits for long. */
+/** The same for inspections, which no other call depends on. */
 const INSPECTION_LOSSES_MAX = 3;
 
-/** What a dispatcher needs from whoever owns the lanes. */
+/** The executor that owns the connections of a dispatcher. */
 export interface DispatcherOwner {
-  readonly tell: EmitExecutorEvent;
-  /** A lane that was retired has ended all that it had. */
-  onLeft(lane: WorkerConnection): void;
-  onBroken(lane: WorkerConnection, error: Error): void;
+  readonly emit: EmitExecutorEvent;
+  /** A retired connection has ended all of its calls. */
+  onLeft(connection: WorkerConnection): void;
+  onBroken(connection: WorkerConnection, error: Error): void;
 }
 
 /**
- * Brings jobs to lanes and replies back. Lanes come and go with their processes; calls wait where there is none, and
- * are started again where their lane is lost through no fault of theirs.
+ * Sends jobs to workers and hands replies back. Connections come and go with their processes; calls wait where there is
+ * none, and start again when their connection is lost through no fault of theirs.
  */
 export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;
   readonly #nextRun: () => number;
-  /** The workers, and what they tell of themselves. */
-  readonly roster = new WorkerRegistry();
-  readonly #flights = new Map<number, LocalCall>();
+  /** The workers and their statistics. */
+  readonly workers = new WorkerRegistry();
+  readonly #calls = new Map<number, LocalCall>();
   readonly #batcher: Batcher;
-  readonly #inspector = new Inspector(this.roster.serving);
-  readonly #sweep = new DeadlineTimer(() => this.#endOverdue());
+  readonly #inspector = new Inspector(this.workers.serving);
+  readonly #deadlineTimer = new DeadlineTimer(() => this.#endOverdue());
   #closed: Failure | null = null;
 
   /** `nextRun` numbers inspections from the same series as calls, so that blame finds either. */
   constructor(owner: DispatcherOwner, nextRun: () => number) {
     this.#owner = owner;
     this.#nextRun = nextRun;
-    this.#batcher = new Batcher(this.roster.serving, (size) => owner.tell("dispatch:batch", { size }));
+    this.#batcher = new Batcher(this.workers.serving, (size) => owner.emit("dispatch:batch", { size }));
   }
 
   run(job: Job): void {
     this.adopt(new LocalCall(job, performance.now()));
   }
 
-  /** Takes over a call, a new one or one that another dispatcher gave up. */
-  adopt(flight: LocalCall): void {
-    if (this.#closed !== null) return flight.fail(this.#closed);
-    this.#flights.set(flight.run, flight);
-    this.#sweep.keepOn();
-    this.#batcher.add(flight);
+  /** Takes over a call, new or released by another dispatcher. */
+  adopt(call: LocalCall): void {
+    if (this.#closed !== null) return call.fail(this.#closed);
+    this.#calls.set(call.run, call);
+    this.#deadlineTimer.keepOn();
+    this.#batcher.add(call);
   }
 
-  /** Takes over a call that may have cost another dispatcher its executor: it goes alone, with a new deadline. */
-  adoptSuspect(flight: LocalCall): void {
-    flight.recordLoss(false);
-    flight.startAgain(performance.now());
-    this.adopt(flight);
+  /** Takes over a call that may have ended another dispatcher's executor: it runs alone, with a new deadline. */
+  adoptSuspect(call: LocalCall): void {
+    call.recordLoss(false);
+    call.startAgain(performance.now());
+    this.adopt(call);
   }
 
   inspect(script: ToolScript): Promise<Inspection> {
     if (this.#closed !== null) return Promise.resolve({ ok: false, error: inspectionError(this.#closed) });
-    this.#sweep.keepOn();
+    this.#deadlineTimer.keepOn();
     return this.#inspector.inspect(this.#nextRun(), script);
   }
 
-  /** Ends a call now. Its worker is told, and what it still sends of the call is ignored. */
+  /** Ends a call now, and cancels it on its worker; later messages about it are ignored. */
   end(run: number, failure: Failure, cpuMs = 0): void {
-    const flight = this.#flights.get(run);
-    if (flight !== undefined) {
-      this.#flights.delete(run);
-      flight.lane?.send({ kind: "cancel", run });
-      flight.fail(failure, cpuMs);
+    const call = this.#calls.get(run);
+    if (call !== undefined) {
+      this.#calls.delete(run);
+      call.connection?.send({ kind: "cancel", run });
+      call.fail(failure, cpuMs);
     } else if (this.#inspector.has(run)) this.#inspector.fail(run, failure);
   }
 
-  /** Takes a call away without settling it: it goes on elsewhere. It must have no lane any more. */
+  /** Removes a call without settling it, to continue elsewhere. It must have no connection any more. */
   release(run: number): LocalCall | undefined {
-    const flight = this.#flights.get(run);
-    this.#flights.delete(run);
-    return flight;
+    const call = this.#calls.get(run);
+    this.#calls.delete(run);
+    return call;
   }
 
-  /** Takes away the calls of a tool, or of a tenant's of it, that wait for a worker. */
+  /** Removes the waiting calls of a tool, or of one tenant's calls of it. */
   withdraw(tool: string, tenant?: string): LocalCall[] {
-    const flights = this.#batcher.withdraw(tool, tenant);
-    for (const { run } of flights) this.#flights.delete(run);
-    return flights;
+    const calls = this.#batcher.withdraw(tool, tenant);
+    for (const { run } of calls) this.#calls.delete(run);
+    return calls;
   }
 
-  attach(lane: WorkerConnection): void {
-    this.roster.serving.add(lane);
+  attach(connection: WorkerConnection): void {
+    this.workers.serving.add(connection);
     this.onPause();
   }
 
-  /** Gives a lane no more calls; its owner hears when it has ended those that it has. */
-  retire(lane: WorkerConnection): void {
-    this.roster.retire(lane);
-    this.#checkLeft(lane);
+  /** Sends a connection no more calls; `onLeft` follows when its last one has ended. */
+  retire(connection: WorkerConnection): void {
+    this.workers.retire(connection);
+    this.#checkLeft(connection);
   }
 
-  /** Forgets a lane that is gone. Its open calls wait for `restart`, `end` or `release`. */
-  detach(lane: WorkerConnection): readonly number[] {
-    this.roster.remove(lane);
-    const { started, waiting } = lane.abandon();
+  /** Forgets a lost connection. Its open calls wait for `restart`, `end` or `release`. */
+  detach(connection: WorkerConnection): readonly number[] {
+    this.workers.remove(connection);
+    const { started, waiting } = connection.abandon();
     const open: number[] = [];
     for (const run of [...started, ...waiting]) {
-      const flight = this.#flights.get(run);
-      if (flight?.lane === lane) flight.lane = null;
+      const call = this.#calls.get(run);
+      if (call?.connection === connection) call.connection = null;
       else if (!this.#inspector.has(run)) continue;
       open.push(run);
     }
-    for (const run of waiting) this.#flights.get(run)?.takeBack(performance.now());
+    for (const run of waiting) this.#calls.get(run)?.takeBack(performance.now());
     return open;
   }
 
-  #checkLeft(lane: WorkerConnection): void {
-    if (this.roster.leaving.has(lane) && lane.isIdle) this.#owner.onLeft(lane);
+  #checkLeft(connection: WorkerConnection): void {
+    if (this.workers.leaving.has(connection) && connection.isIdle) this.#owner.onLeft(connection);
   }
 
-  /** Starts a call again that lost its lane. `isInnocent`: it is known whose fault that was, so it does not count. */
+  /** Starts a call again that lost its connection. `isInnocent`: the culprit is known, so the loss does not count. */
   restart(run: number, reason: string, isInnocent = false): void {
-    const flight = this.#flights.get(run);
-    const attempts = flight?.attempts ?? this.#inspector.attempts(run);
-    const losses = flight === undefined ? attempts : flight.recordLoss(isInnocent);
-    const lossesMax = flight === undefined ? INSPECTION_LOSSES_MAX : LOSSES_MAX;
+    const call = this.#calls.get(run);
+    const attempts = call?.attempts ?? this.#inspector.attempts(run);
+    const losses = call === undefined ? attempts : call.recordLoss(isInnocent);
+    const lossesMax = call === undefined ? INSPECTION_LOSSES_MAX : LOSSES_MAX;
     if (losses >= lossesMax || attempts >= ATTEMPTS_MAX) {
       const message = `the call was started ${attempts} times and lost its executor each time: ${reason}`;
       this.end(run, { code: "executor_lost", message });
       return;
     }
-    if (flight === undefined) return this.#inspector.restart(run);
-    this.#owner.tell("call:restart", { callId: flight.job.callId, tool: flight.job.script.name, attempts });
-    flight.job.onRestart?.(attempts);
-    flight.startAgain(performance.now());
-    this.#batcher.add(flight);
+    if (call === undefined) return this.#inspector.restart(run);
+    this.#owner.emit("call:restart", { callId: call.job.callId, tool: call.job.script.name, attempts });
+    call.job.onRestart?.(attempts);
+    call.startAgain(performance.now());
+    this.#batcher.add(call);
   }
 
   forget(key: string): void {
-    for (const lane of this.roster.serving) lane.unload(key);
+    for (const connection of this.workers.serving) connection.unload(key);
   }
 
   /** Ends everything in flight, for good. */
   close(code: ErrorCode, message: string): void {
     this.#closed = { code, message };
-    for (const run of [...this.#flights.keys(), ...this.#inspector.runs()]) this.end(run, { code, message });
-    this.#sweep.stop();
+    for (const run of [...this.#calls.keys(), ...this.#inspector.runs()]) this.end(run, { code, message });
+    this.#deadlineTimer.stop();
   }
 
-  flight(run: number): LocalCall | undefined {
-    return this.#flights.get(run);
+  call(run: number): LocalCall | undefined {
+    return this.#calls.get(run);
   }
 
   /** Whether nothing is in flight. */
   get isIdle(): boolean {
-    return this.#flights.size === 0 && this.#inspector.size === 0;
+    return this.#calls.size === 0 && this.#inspector.size === 0;
   }
 
   /** Turns have ended, so there is room again. */
@@ -172,143 +178,153 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#batcher.schedule();
   }
 
-  onBroken(lane: WorkerConnection, error: Error): void {
-    this.#owner.onBroken(lane, error);
+  onBroken(connection: WorkerConnection, error: Error): void {
+    this.#owner.onBroken(connection, error);
   }
 
-  onMessage(lane: WorkerConnection, message: ToHost): void {
-    this.#take(lane, message);
-    if (this.roster.leaving.size > 0) this.#checkLeft(lane);
+  onMessage(connection: WorkerConnection, message: ToHost): void {
+    this.#receive(connection, message);
+    if (this.workers.leaving.size > 0) this.#checkLeft(connection);
   }
 
-  #take(lane: WorkerConnection, message: ToHost): void {
+  #receive(connection: WorkerConnection, message: ToHost): void {
     switch (message.kind) {
       case "ran":
-        return this.#onRan(lane, message);
+        return this.#onRan(connection, message);
       case "cut":
-        return this.#onCut(lane, message.run);
+        return this.#onCut(connection, message.run);
       case "done":
-        return this.#onDone(lane, message);
+        return this.#onDone(connection, message);
       case "ask":
-        return this.#onAsk(lane, message);
+        return this.#onAsk(connection, message);
       case "lost":
-        return this.#onLost(lane, message.run, String(readJson(message.payload)));
+        return this.#onLost(connection, message.run, String(readJson(message.payload)));
       case "log":
-        return this.#flightOn(lane, message.run)?.log(message.payload);
+        return this.#callOn(connection, message.run)?.log(message.payload);
       case "progress":
-        return this.#flightOn(lane, message.run)?.job.onProgress?.(readProgress(message.payload));
+        return this.#callOn(connection, message.run)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
-        return this.#flightOn(lane, message.run)?.job.replay?.onTimed(message.step, message.nowMs);
+        return this.#callOn(connection, message.run)?.job.replay?.onTimed(message.step, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
-        const load = lane.load(message.run);
+        const load = connection.item(message.run);
         if (load === undefined) return;
-        lane.end(message.run, performance.now());
+        connection.end(message.run, performance.now());
         // The isolate in which a module was evaluated is kept for its first call.
-        if (inspection.ok) lane.noteWarm(load.script.key, "");
+        if (inspection.ok) connection.recordWarm(load.script.key, "");
         return this.#inspector.settle(message.run, inspection);
       }
       case "stats":
-        return this.roster.noteStats(lane, readStats(message.payload));
+        return this.workers.recordStats(connection, readStats(message.payload));
     }
   }
 
-  /** A turn that started calls has ended: most of them with it, and those it did not come to go first again. */
-  #onRan(lane: WorkerConnection, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
-    const batch = lane.load(run);
+  /** Settles the calls of a turn that has ended; those that it did not start go back to the head of their queue. */
+  #onRan(connection: WorkerConnection, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
+    const batch = connection.item(run);
     if (!(batch instanceof Batch)) return;
     const said = outcomes.split("\t");
-    // What follows the last tab is nothing.
+    // Each outcome ends with a tab.
     const started = said.length - 1;
-    if (started > batch.flights.length) throw new ProtocolError("outcomes of calls that were not sent");
+    if (started > batch.calls.length) throw new ProtocolError("outcomes of calls that were not sent");
     const nowMs = performance.now();
     const callMs = cpuMs / Math.max(1, started);
     for (let at = 0; at < started; at++) {
-      const flight = batch.flights[at];
+      const call = batch.calls[at];
       const outcome = said[at] ?? "";
-      if (flight === undefined) continue;
-      if (outcome === "") lane.going.set(flight.run, { script: batch.script, tenant: batch.tenant });
-      if (outcome === "" || flight.isOver) continue;
+      if (call === undefined) continue;
+      if (outcome === "") connection.going.set(call.run, { script: batch.script, tenant: batch.tenant });
+      if (outcome === "" || call.isOver) continue;
       const failure = outcome.startsWith("+") ? null : readFailure(outcome.slice(1));
-      this.#flights.delete(flight.run);
-      flight.conclude(outcome, failure, callMs, heapBytes, nowMs);
+      this.#calls.delete(call.run);
+      call.conclude(outcome, failure, callMs, heapBytes, nowMs);
     }
-    lane.end(run, nowMs);
-    const { pace } = batch;
-    pace.note(started, cpuMs);
+    connection.end(run, nowMs);
+    const { turnTime } = batch;
+    turnTime.record(started, cpuMs);
     if (started === 0) return this.#startAlone(batch);
-    if (started < batch.flights.length) this.#putBack(batch, started, nowMs);
+    if (started < batch.calls.length) this.#putBack(batch, started, nowMs);
   }
 
-  /** Calls that answer at length, or end their isolate, leave those that were to follow. */
+  /** Calls with long outputs, or that end their isolate, leave the following ones unstarted. */
   #putBack(batch: Batch, started: number, nowMs: number): void {
-    const left = batch.flights.slice(started);
-    for (const flight of left) flight.takeBack(nowMs);
+    const left = batch.calls.slice(started);
+    for (const call of left) call.takeBack(nowMs);
     this.#batcher.putBack(batch, left);
   }
 
-  /** A turn was ended that several calls had together: each starts again alone, with all of its budget. */
-  #onCut(lane: WorkerConnection, run: number): void {
-    const batch = lane.load(run);
+  /** A shared turn was cut: each of its calls starts again alone, with its whole budget. */
+  #onCut(connection: WorkerConnection, run: number): void {
+    const batch = connection.item(run);
     if (!(batch instanceof Batch)) return;
-    lane.end(run, performance.now());
+    connection.end(run, performance.now());
     this.#startAlone(batch);
   }
 
   #startAlone(batch: Batch): void {
-    batch.pace.forget();
-    for (const flight of batch.flights) flight.startAgain(performance.now());
-    this.#batcher.putBack(batch, batch.flights);
+    batch.turnTime.forget();
+    for (const call of batch.calls) call.startAgain(performance.now());
+    this.#batcher.putBack(batch, batch.calls);
   }
 
-  #onLost(lane: WorkerConnection, run: number, reason: string): void {
-    if (lane.going.delete(run)) {
-      const flight = this.#flights.get(run);
-      if (flight?.lane !== lane) return;
-      flight.loseIsolate();
+  #onLost(connection: WorkerConnection, run: number, reason: string): void {
+    if (connection.going.delete(run)) {
+      const call = this.#calls.get(run);
+      if (call?.connection !== connection) return;
+      call.loseIsolate();
       return this.restart(run, reason, true);
     }
-    const batch = lane.load(run);
+    const batch = connection.item(run);
     if (!(batch instanceof Batch)) return;
-    lane.end(run, performance.now());
-    for (const flight of batch.flights) if (!flight.isOver) this.restart(flight.run, reason);
+    connection.end(run, performance.now());
+    for (const call of batch.calls) if (!call.isOver) this.restart(call.run, reason);
   }
 
-  #onDone(lane: WorkerConnection, message: DoneMessage): void {
+  #onDone(connection: WorkerConnection, message: DoneMessage): void {
     const failure = message.ok ? null : readFailure(message.payload);
-    lane.going.delete(message.run);
-    const flight = this.#flights.get(message.run);
-    // A call that was ended here, or moved to another lane, is no longer this worker's to settle.
-    if (flight === undefined || flight.lane !== lane) return;
-    this.#flights.delete(message.run);
-    flight.finish(message, failure);
+    connection.going.delete(message.run);
+    const call = this.#calls.get(message.run);
+    // A call that has ended here or moved to another connection is not this worker's to settle.
+    if (call === undefined || call.connection !== connection) return;
+    this.#calls.delete(message.run);
+    call.finish(message, failure);
   }
 
-  #flightOn(lane: WorkerConnection, run: number): LocalCall | undefined {
-    const flight = this.#flights.get(run);
-    return flight?.lane === lane ? flight : undefined;
+  #callOn(connection: WorkerConnection, run: number): LocalCall | undefined {
+    const call = this.#calls.get(run);
+    return call?.connection === connection ? call : undefined;
   }
 
-  #onAsk(lane: WorkerConnection, { run, step, nowMs, heard, capability, method, args }: CapabilityCallMessage): void {
-    const flight = this.#flights.get(run);
-    if (flight === undefined || flight.lane !== lane) return;
-    flight.hasAsked = true;
-    const { attempts } = flight;
-    const call = { step, attempt: attempts, nowMs, heard, capability, method, args };
-    void flight.job.ask(call).then((response) => {
-      if (this.#flights.get(run) !== flight || flight.lane !== lane || flight.attempts !== attempts) return;
-      if (response.kind !== "diverged") return lane.send(settleMessage(run, step, response));
+  #onAsk(
+    connection: WorkerConnection,
+    { run, step, nowMs, heard, capability, method, args }: CapabilityCallMessage,
+  ): void {
+    const call = this.#calls.get(run);
+    if (call === undefined || call.connection !== connection) return;
+    call.hasAsked = true;
+    const { attempts } = call;
+    const request = { step, attempt: attempts, nowMs, heard, capability, method, args };
+    void call.job.ask(request).then((response) => {
+      if (this.#calls.get(run) !== call || call.connection !== connection || call.attempts !== attempts) return;
+      if (response.kind !== "diverged") return connection.send(settleMessage(run, step, response));
       this.end(run, { code: "executor_lost", message: response.message });
     });
   }
 
-  /** Ends what is overdue; says whether anything is left. */
+  /** Ends overdue calls and inspections; returns whether any are left. */
   #endOverdue(): boolean {
     const nowMs = performance.now();
-    for (const [run, flight] of this.#flights) if (flight.deadlineMs <= nowMs) this.end(run, flight.overdue);
+    for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
     this.#inspector.endOverdue(nowMs);
-    // A lane that takes longer than was expected is no longer the best place for those that wait for it.
+    // Waiting calls may now be placed better: a connection may take longer than expected.
     this.onPause();
     return !this.isIdle;
   }
+}
+
+/** The broker's response as a worker gets it. */
+export function settleMessage(run: number, step: number, response: CapabilityResponse): SettleMessage {
+  const { kind, nowMs } = response;
+  const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
+  return { kind: "settle", run, step, ok: kind === "value", nowMs, payload };
 }

@@ -9,29 +9,29 @@ const WALL_MS = 15_000;
 /** A module takes a few milliseconds to evaluate, most of them for the isolate that is made for it. */
 const LOAD = { tenant: null, size: 1, expectedMs: 5, isLong: false, isSlow: false } as const;
 
-/** A module that is being inspected. */
-interface Pending {
+/** A module under inspection. */
+interface PendingInspection {
   readonly script: ToolScript;
   attempts: number;
   deadlineMs: number;
   readonly resolve: (inspection: Inspection) => void;
 }
 
-/** Has workers evaluate modules and say what they export. */
+/** Lets workers evaluate modules and report their exports. */
 export class Inspector {
-  readonly #lanes: ReadonlySet<WorkerConnection>;
-  readonly #pending = new Map<number, Pending>();
+  readonly #connections: ReadonlySet<WorkerConnection>;
+  readonly #pending = new Map<number, PendingInspection>();
   readonly #waiting = new Set<number>();
 
-  constructor(lanes: ReadonlySet<WorkerConnection>) {
-    this.#lanes = lanes;
+  constructor(connections: ReadonlySet<WorkerConnection>) {
+    this.#connections = connections;
   }
 
   get size(): number {
     return this.#pending.size;
   }
 
-  /** `run` is from the same series as those of calls, so that blame finds either. */
+  /** `run` is from the same series as call numbers, so that blame finds either. */
   inspect(run: number, script: ToolScript): Promise<Inspection> {
     return new Promise((resolve) => {
       this.#pending.set(run, { script, attempts: 0, deadlineMs: performance.now() + WALL_MS, resolve });
@@ -74,11 +74,11 @@ export class Inspector {
     const nowMs = performance.now();
     for (const run of this.#waiting) {
       const pending = this.#pending.get(run);
-      const lane = place(this.#lanes, nowMs);
-      if (pending === undefined || lane === null) return;
+      const connection = place(this.#connections, nowMs);
+      if (pending === undefined || connection === null) return;
       this.#waiting.delete(run);
       pending.attempts++;
-      lane.begin(
+      connection.begin(
         run,
         { runs: [run], script: pending.script, ...LOAD },
         { kind: "inspect", run, cpuMs: CPU_MS, script: pending.script },
@@ -95,7 +95,7 @@ export class Inspector {
   }
 }
 
-/** What ended a call is not what an author has to mend; that the module did it is. */
+/** An author can fix a module that fails, but not a lost executor or a closed engine. */
 export function inspectionError({ code, message }: Failure): ToolError {
   if (code === "executor_lost" || code === "engine_closed") return toolError(code, message);
   return toolError("load_error", `the tool's module could not be evaluated: ${message}`);

@@ -5,7 +5,7 @@ import type { WorkerConnection } from "./worker-connection.ts";
 
 /** A call that workers of this machine run. */
 export class LocalCall extends DispatchedCall {
-  lane: WorkerConnection | null = null;
+  connection: WorkerConnection | null = null;
   /** Whether the call shares its turn with no others: a turn, an isolate or a worker was lost under it. */
   alone: boolean;
   /** Whether the call has made a capability request since its last start. */
@@ -24,8 +24,8 @@ export class LocalCall extends DispatchedCall {
   }
 
   /** Starts the call on a worker: its own time begins. */
-  start(lane: WorkerConnection, nowMs: number): void {
-    this.lane = lane;
+  start(connection: WorkerConnection, nowMs: number): void {
+    this.connection = connection;
     this.attempts++;
     this.#linesOfStart = 0;
     this.hasAsked = false;
@@ -37,7 +37,7 @@ export class LocalCall extends DispatchedCall {
 
   /** Waits again after it was sent and did not have its turn: no attempt, unless it has made a request. */
   takeBack(nowMs: number): void {
-    this.lane = null;
+    this.connection = null;
     // Responses are replayed in an order that only a message of its own can carry.
     if (this.hasAsked) this.alone = true;
     else this.attempts--;
@@ -72,14 +72,14 @@ export class LocalCall extends DispatchedCall {
 
   /** Waits for another worker after it lost its executor, with all of its time again and alone in its turn. */
   startAgain(nowMs: number): void {
-    this.lane = null;
+    this.connection = null;
     this.alone = true;
     this.deadlineMs = nowMs + this.job.limits.queueMs;
   }
 
   get overdue(): Failure {
     const { wallMs, queueMs } = this.job.limits;
-    if (this.lane !== null) return { code: "wall_limit", message: `the call took longer than ${wallMs} ms` };
+    if (this.connection !== null) return { code: "wall_limit", message: `the call took longer than ${wallMs} ms` };
     const waited = `waited longer than ${queueMs} ms for a worker`;
     return this.#hasLostExecutor
       ? { code: "executor_lost", message: `the call lost its executor and ${waited}` }

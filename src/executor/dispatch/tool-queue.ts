@@ -5,37 +5,37 @@ import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
 /** Arguments of all calls of a batch together, in characters. */
 const LENGTH_MAX = 64 * 1024;
-/** Calls that were taken and are still held on to. */
+/** Taken calls that are still referenced. */
 const TAKEN_MAX = 1_024;
 
 /** The calls of one tool and tenant that wait for a worker. */
 export class ToolQueue {
   readonly script: ToolScript;
   readonly tenant: string;
-  readonly pace: TurnTimeEstimate;
-  #flights: LocalCall[] = [];
+  readonly turnTime: TurnTimeEstimate;
+  #calls: LocalCall[] = [];
   #next = 0;
 
-  constructor(script: ToolScript, tenant: string, pace: TurnTimeEstimate) {
+  constructor(script: ToolScript, tenant: string, turnTime: TurnTimeEstimate) {
     this.script = script;
     this.tenant = tenant;
-    this.pace = pace;
+    this.turnTime = turnTime;
   }
 
-  add(flight: LocalCall): void {
-    this.#flights.push(flight);
+  add(call: LocalCall): void {
+    this.#calls.push(call);
   }
 
-  /** Puts calls back that were taken and not started. */
-  putBack(flights: readonly LocalCall[]): void {
-    this.#flights = [...flights, ...this.#flights.slice(this.#next)];
+  /** Puts taken calls back at the head. */
+  putBack(calls: readonly LocalCall[]): void {
+    this.#calls = [...calls, ...this.#calls.slice(this.#next)];
     this.#next = 0;
   }
 
-  /** Gives up the calls that wait. */
+  /** Removes the waiting calls. */
   clear(): LocalCall[] {
-    const left = this.#flights.slice(this.#next).filter(({ isOver }) => !isOver);
-    this.#flights = [];
+    const left = this.#calls.slice(this.#next).filter(({ isOver }) => !isOver);
+    this.#calls = [];
     this.#next = 0;
     return left;
   }
@@ -43,52 +43,52 @@ export class ToolQueue {
   /** Whether a call waits that is not over. */
   get isEmpty(): boolean {
     this.#skip();
-    return this.#next === this.#flights.length;
+    return this.#next === this.#calls.length;
   }
 
   /** Whether the next call must share its turn with no others. */
   get isNextAlone(): boolean {
     this.#skip();
-    return this.#flights[this.#next]?.alone === true;
+    return this.#calls[this.#next]?.alone === true;
   }
 
-  /** What the calls that wait will take, in milliseconds. */
+  /** Expected time of all waiting calls, in milliseconds. */
   get expectedMs(): number {
-    return this.pace.expectMs(this.#flights.length - this.#next);
+    return this.turnTime.expectMs(this.#calls.length - this.#next);
   }
 
-  /** The calls that go next, together: only those that are equal in all that their message says once. */
+  /** The next batch: calls that agree in all fields that their message has once. */
   take(): Batch {
     this.#skip();
-    const flights: LocalCall[] = [];
-    const together = isHardened(this.script) ? this.pace.together : 1;
+    const calls: LocalCall[] = [];
+    const together = isHardened(this.script) ? this.turnTime.together : 1;
     let length = 0;
-    for (; this.#next < this.#flights.length && flights.length < together; this.#next++) {
-      const flight = this.#flights[this.#next];
-      if (flight === undefined || flight.isOver) continue;
-      length += flight.job.args.length;
-      const [first] = flights;
-      if (first !== undefined && (length > LENGTH_MAX || !mayJoin(flight, first))) break;
-      flights.push(flight);
+    for (; this.#next < this.#calls.length && calls.length < together; this.#next++) {
+      const call = this.#calls[this.#next];
+      if (call === undefined || call.isOver) continue;
+      length += call.job.args.length;
+      const [first] = calls;
+      if (first !== undefined && (length > LENGTH_MAX || !mayJoin(call, first))) break;
+      calls.push(call);
     }
     this.#compact();
-    return new Batch(this.script, this.tenant, this.pace, flights);
+    return new Batch(this.script, this.tenant, this.turnTime, calls);
   }
 
-  /** Lets go of what was taken, also where a line is never empty; now and then, as it copies what is left. */
+  /** Drops references to taken calls, also where the queue is never empty; only now and then, as it copies the rest. */
   #compact(): void {
-    if (this.#next < this.#flights.length && this.#next < TAKEN_MAX) return;
-    this.#flights = this.#flights.slice(this.#next);
+    if (this.#next < this.#calls.length && this.#next < TAKEN_MAX) return;
+    this.#calls = this.#calls.slice(this.#next);
     this.#next = 0;
   }
 
-  /** Calls that ended while they waited are only looked for at the head. */
+  /** Skips calls at the head that ended while they waited. */
   #skip(): void {
-    while (this.#next < this.#flights.length && this.#flights[this.#next]?.isOver === true) this.#next++;
+    while (this.#next < this.#calls.length && this.#calls[this.#next]?.isOver === true) this.#next++;
   }
 }
 
-function mayJoin(flight: LocalCall, first: LocalCall): boolean {
-  if (flight.alone || first.alone || flight.job.stream || first.job.stream) return false;
-  return flight.job.limits === first.job.limits;
+function mayJoin(call: LocalCall, first: LocalCall): boolean {
+  if (call.alone || first.alone || call.job.stream || first.job.stream) return false;
+  return call.job.limits === first.job.limits;
 }

@@ -40,7 +40,7 @@ const ENVIRONMENT = {
   MALLOC_MMAP_THRESHOLD_: "131072",
   MALLOC_TRIM_THRESHOLD_: "131072",
 };
-/** How long what is around a process that was killed may take to notice. */
+/** Time for the outer process to notice that the inner one was killed. */
 const KILL_MS = 2_000;
 
 /**
@@ -48,18 +48,18 @@ const KILL_MS = 2_000;
  * ended by SIGKILL.
  */
 export class ChildHandle {
-  readonly lanes: readonly WorkerConnection[];
+  readonly connections: readonly WorkerConnection[];
   /** Resolves when calls can be sent; rejects when the process ended before that. */
   readonly ready: Promise<void>;
   /** Resolves when the process has ended, with all that is known about why. */
   readonly death: Promise<Death>;
-  /** Of the outermost process: the one that stands for all that are inside a sandbox. */
+  /** The pid of the outermost process, outside the sandbox. */
   readonly pid: number;
   rssBytes = 0;
   readonly #process: ChildProcess;
   readonly #workers: number;
   readonly #isSandboxed: boolean;
-  readonly #mirror: TurnRecordFile | null;
+  readonly #turnRecordFile: TurnRecordFile | null;
   #beatTimer: NodeJS.Timeout | null = null;
   #beatsMissed = 0;
   #stderr = "";
@@ -70,16 +70,16 @@ export class ChildHandle {
     const { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox } = options;
     this.#workers = workers;
     this.#isSandboxed = sandbox.filter !== null;
-    this.#mirror = TurnRecordFile.create();
+    this.#turnRecordFile = TurnRecordFile.create();
     this.#process = this.#spawn(options);
-    // First of all: a process that cannot be started says so with an event that has to be heard.
+    // First of all: a process that cannot be started emits an event that needs a listener.
     this.death = this.#awaitDeath();
     if (sandbox.filter !== null) writeFilter(this.#pipe(FIRST_PIPE_FD + workers), sandbox.filter);
     this.pid = this.#process.pid ?? 0;
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
     });
-    this.lanes = this.#openLanes(listener);
+    this.connections = this.#openConnections(listener);
     this.ready = this.#awaitReady();
     // A start that fails is reported by `death` as well; nobody has to wait for both.
     this.ready.catch(() => undefined);
@@ -92,7 +92,7 @@ export class ChildHandle {
       warmIsolates,
       rssMaxMb,
       firstPipeFd: FIRST_PIPE_FD,
-      mirrorFd: this.#mirror === null ? null : FIRST_PIPE_FD - 1,
+      mirrorFd: this.#turnRecordFile === null ? null : FIRST_PIPE_FD - 1,
     };
     if (this.#process.connected) this.#process.send(init, () => undefined);
   }
@@ -100,7 +100,7 @@ export class ChildHandle {
   kill(reason: Death["killedFor"]): void {
     this.#killedFor ??= reason;
     if (this.#isSandboxed && killInside(this.pid)) {
-      // What is outside ends when it has seen the end of what is inside; if not, then with it.
+      // The outer process ends after the inner one; if not, it is killed as well.
       setTimeout(() => this.#process.kill("SIGKILL"), KILL_MS).unref();
     } else this.#process.kill("SIGKILL");
   }
@@ -111,24 +111,31 @@ export class ChildHandle {
     const node = [process.execPath, ...executorFlags(), childEntry()];
     const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, filterFd));
     const pipes = Array.from({ length: filter === null ? workers : workers + 1 }, () => "pipe" as const);
-    using descriptors = new Descriptors(["ignore", "ignore", "pipe", "ipc", this.#mirror?.fd ?? "ignore", ...pipes]);
+    using descriptors = new Descriptors([
+      "ignore",
+      "ignore",
+      "pipe",
+      "ipc",
+      this.#turnRecordFile?.fd ?? "ignore",
+      ...pipes,
+    ]);
     return spawn(file, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
   }
 
-  /** There is none where the system could not start the process, whatever its types say. */
+  /** `undefined` where the system could not start the process, despite its types. */
   #pipe(fd: number): Duplex | undefined {
     const stdio: ChildProcess["stdio"] | undefined = this.#process.stdio;
     return (stdio?.[fd] ?? undefined) as Duplex | undefined;
   }
 
   /** None where the system could not start the process: it then has no pipes, and its death follows at once. */
-  #openLanes(listener: WorkerConnectionListener): WorkerConnection[] {
-    const lanes: WorkerConnection[] = [];
+  #openConnections(listener: WorkerConnectionListener): WorkerConnection[] {
+    const connections: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
       const pipe = this.#pipe(FIRST_PIPE_FD + worker);
-      if (pipe !== undefined) lanes.push(new WorkerConnection(worker, pipeChannel(pipe), listener));
+      if (pipe !== undefined) connections.push(new WorkerConnection(worker, pipeChannel(pipe), listener));
     }
-    return lanes;
+    return connections;
   }
 
   async #awaitReady(): Promise<void> {
@@ -137,9 +144,9 @@ export class ChildHandle {
       throw new Error(`the executor process ended at its start: ${lastLine(death)}`);
     });
     try {
-      // Without a process there are no lanes to wait for, and its death is on its way.
+      // Without a process there are no connections to wait for, and its death follows.
       if (this.pid === 0) await ended;
-      await Promise.race([Promise.all(this.lanes.map(({ opened }) => opened)), ended]);
+      await Promise.race([Promise.all(this.connections.map(({ opened }) => opened)), ended]);
       this.#beatTimer = setInterval(() => this.#checkBeat(), BEAT_CHECK_MS).unref();
     } finally {
       clearTimeout(timer);
@@ -166,9 +173,9 @@ export class ChildHandle {
       let signal: NodeJS.Signals | null = null;
       const settle = () => {
         if (this.#beatTimer !== null) clearInterval(this.#beatTimer);
-        const turns = this.#mirror?.read(this.#workers) ?? null;
-        this.#mirror?.[Symbol.dispose]();
-        for (const lane of this.lanes) lane.close();
+        const turns = this.#turnRecordFile?.read(this.#workers) ?? null;
+        this.#turnRecordFile?.[Symbol.dispose]();
+        for (const connection of this.connections) connection.close();
         this.#process.removeAllListeners("message");
         // Whoever outlived what stands around it, because it was only just being set up, ends itself at that.
         if (this.#process.connected) this.#process.disconnect();
@@ -233,7 +240,7 @@ function pipeChannel(pipe: Duplex): Transport {
   };
 }
 
-/** What the operator may see: no paths and no stack of the host. */
+/** The error for the operator, without paths and stacks of the host. */
 function lastLine(death: Death): string {
   const line = death.stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)) ?? "";
   return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, 300) || `exit code ${death.exitCode}`;

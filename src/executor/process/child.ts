@@ -1,6 +1,6 @@
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import type { ChildInit, FromChild } from "../../base/protocol/control.ts";
-import { Watch } from "../watch.ts";
+import { TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
 /**
@@ -30,7 +30,7 @@ function start(init: ChildInit): void {
   for (let worker = 0; worker < workers; worker++) {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
-  new Watch(turnRecord, init.rssMaxMb, {
+  new TurnWatch(turnRecord, init.rssMaxMb, {
     overrun: (run, elapsedMs) => tell({ kind: "overrun", run, elapsedMs }, true),
     memory: (turns, rssMb) => tell({ kind: "memory", turns, rssMb }, true),
   });

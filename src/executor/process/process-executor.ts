@@ -2,11 +2,10 @@ import { type ErrorCode, GloveboxError, toolError } from "../../base/errors.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Executor, ExecutorStats, Job, Recycling, SandboxMode, EmitExecutorEvent, PoolName } from "../executor.ts";
+import type { EmitExecutorEvent, Executor, ExecutorStats, Job, PoolName, Recycling, SandboxMode } from "../executor.ts";
 import { LocalCall } from "../dispatch/local-call.ts";
-import type { WorkerConnection } from "../dispatch/worker-connection.ts";
-import type { CallOwner } from "../dispatch/work-item.ts";
-import { sumUp } from "../stats.ts";
+import type { CallOwner, WorkerConnection } from "../dispatch/worker-connection.ts";
+import { sumStats } from "../dispatch/worker-registry.ts";
 import { type Death, judge } from "./blame.ts";
 import type { ChildHandle, ChildOptions } from "./child-handle.ts";
 import { ProcessSupervisor } from "./process-supervisor.ts";
@@ -21,11 +20,11 @@ export interface ProcessOptions extends Omit<ChildOptions, "sandbox"> {
   readonly nextRun: () => number;
 }
 
-/** One crew and the dispatcher that uses its lanes. */
-interface Place {
-  readonly ward: PoolName;
+/** A supervisor's processes and the dispatcher that sends them calls. */
+interface ProcessPool {
+  readonly name: PoolName;
   readonly dispatcher: Dispatcher;
-  readonly crew: ProcessSupervisor;
+  readonly supervisor: ProcessSupervisor;
 }
 
 /**
@@ -37,8 +36,8 @@ interface Place {
 export class ProcessExecutor implements Executor {
   readonly kind = "process";
   readonly #options: ProcessOptions;
-  readonly #main: Place;
-  readonly #apart: Place;
+  readonly #main: ProcessPool;
+  readonly #apart: ProcessPool;
   readonly #sandbox: Sandbox;
   readonly #quarantine = new Quarantine();
   #closed = false;
@@ -46,29 +45,29 @@ export class ProcessExecutor implements Executor {
   constructor(options: ProcessOptions) {
     this.#options = options;
     this.#sandbox = new Sandbox(options.sandbox);
-    this.#main = this.#createPlace("main", options.workers, options.spare);
-    this.#apart = this.#createPlace("quarantine", 1, false);
+    this.#main = this.#createPool("main", options.workers, options.spare);
+    this.#apart = this.#createPool("quarantine", 1, false);
   }
 
   async start(): Promise<void> {
     try {
       await this.#sandbox.prepare();
       if (this.#closed) throw new Error("the executor was closed before it had started");
-      await this.#main.crew.start();
+      await this.#main.supervisor.start();
     } catch (error) {
       throw new GloveboxError("executor_lost", error instanceof Error ? error.message : String(error));
     }
   }
 
   run(job: Job): void {
-    this.#place(job, () => new LocalCall(job, performance.now()));
+    this.#admit(job, () => new LocalCall(job, performance.now()));
   }
 
   cancel(run: number, code: ErrorCode, message: string): void {
-    for (const { dispatcher } of this.#places()) dispatcher.end(run, { code, message });
+    for (const { dispatcher } of this.#pools()) dispatcher.end(run, { code, message });
   }
 
-  /** What a module does when it is loaded counts for its registrations, and not against the version that is in use. */
+  /** Harm done by loading a module counts against its registration, not against the version in use. */
   inspect(script: ToolScript): Promise<Inspection> {
     const name = registrationOf(script.name);
     const admission = this.#quarantine.admit(name, "");
@@ -79,7 +78,7 @@ export class ProcessExecutor implements Executor {
         if (admission.isProbe) this.#options.tell("tool:probe", { tool: name, tenant: "" });
         this.#openQuarantine();
         return this.#apart.dispatcher.inspect(script).then((inspection) => {
-          this.#noteApart(name, "", admission.isProbe, inspection.ok);
+          this.#recordApart(name, "", admission.isProbe, inspection.ok);
           return inspection;
         });
       case "refused": {
@@ -91,7 +90,7 @@ export class ProcessExecutor implements Executor {
   }
 
   forget(key: string): void {
-    for (const { dispatcher } of this.#places()) dispatcher.forget(key);
+    for (const { dispatcher } of this.#pools()) dispatcher.forget(key);
   }
 
   refusedForMs(tool: string, tenant: string): number {
@@ -99,12 +98,12 @@ export class ProcessExecutor implements Executor {
   }
 
   stats(): ExecutorStats {
-    const { crew } = this.#main;
+    const { supervisor } = this.#main;
     return {
-      ...sumUp(this.#places().map(({ dispatcher }) => dispatcher.roster)),
-      rssBytes: crew.rssBytes + this.#apart.crew.rssBytes,
-      ready: !this.#closed && crew.isReady,
-      spareReady: crew.isSpareReady,
+      ...sumStats(this.#pools().map(({ dispatcher }) => dispatcher.workers)),
+      rssBytes: supervisor.rssBytes + this.#apart.supervisor.rssBytes,
+      ready: !this.#closed && supervisor.isReady,
+      spareReady: supervisor.isSpareReady,
       quarantined: this.#quarantine.tools,
       sandbox: this.#sandbox.state,
     };
@@ -114,136 +113,136 @@ export class ProcessExecutor implements Executor {
     if (this.#closed) return;
     this.#closed = true;
     const message = "the engine was closed before the call ended";
-    for (const { dispatcher } of this.#places()) dispatcher.close("engine_closed", message);
-    await Promise.all(this.#places().map(({ crew }) => crew.close()));
+    for (const { dispatcher } of this.#pools()) dispatcher.close("engine_closed", message);
+    await Promise.all(this.#pools().map(({ supervisor }) => supervisor.close()));
   }
 
-  #places(): readonly Place[] {
+  #pools(): readonly ProcessPool[] {
     return [this.#main, this.#apart];
   }
 
-  #createPlace(ward: PoolName, workers: number, spare: boolean): Place {
+  #createPool(name: PoolName, workers: number, spare: boolean): ProcessPool {
     const { prelude, entropyKey, warmIsolates, rssMaxMb } = this.#options;
     const sandbox = this.#sandbox;
     const dispatcher: Dispatcher = new Dispatcher(
       {
-        tell: this.#options.tell,
-        onBroken: (lane) => crew.owner(lane)?.kill("protocol"),
-        onLeft: (lane) => this.#onLeft(lane, place),
+        emit: this.#options.tell,
+        onBroken: (connection) => supervisor.owner(connection)?.kill("protocol"),
+        onLeft: (connection) => this.#onLeft(connection, pool),
       },
       this.#options.nextRun,
     );
-    const crew: ProcessSupervisor = new ProcessSupervisor({
+    const supervisor: ProcessSupervisor = new ProcessSupervisor({
       child: { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox },
       spare,
       recycling: this.#options.recycle,
-      mayRest: () => ward === "quarantine" && dispatcher.isIdle,
-      knownBytes: (lanes) => dispatcher.roster.knownBytes(lanes),
+      mayRest: () => name === "quarantine" && dispatcher.isIdle,
+      knownBytes: (connections) => dispatcher.workers.knownBytes(connections),
       listener: dispatcher,
-      onActive: (active) => this.#onActive(active, place),
-      onLeave: ({ pid, lanes }, reason) => {
-        this.#options.tell("executor:recycle", { pid, ward, reason });
-        for (const lane of lanes) dispatcher.retire(lane);
+      onActive: (active) => this.#onActive(active, pool),
+      onLeave: ({ pid, connections }, reason) => {
+        this.#options.tell("executor:recycle", { pid, ward: name, reason });
+        for (const connection of connections) dispatcher.retire(connection);
       },
-      onDeath: (dead, death) => this.#onDeath(dead, death, place),
-      onDelay: (delayMs) => this.#options.tell("executor:delay", { ward, delayMs }),
+      onDeath: (dead, death) => this.#onDeath(dead, death, pool),
+      onDelay: (delayMs) => this.#options.tell("executor:delay", { ward: name, delayMs }),
     });
-    const place: Place = { ward, dispatcher, crew };
-    return place;
+    const pool: ProcessPool = { name, dispatcher, supervisor };
+    return pool;
   }
 
   #openQuarantine(): void {
     if (this.#closed) return;
     // Its calls wait for the process to start; where it cannot, they end at their deadlines.
-    this.#apart.crew.start().catch(() => undefined);
+    this.#apart.supervisor.start().catch(() => undefined);
   }
 
-  /** Sends a call where it may run, as a new one or as the one it is already. */
-  #place({ script, tenant }: Job, flight: () => LocalCall): void {
+  /** Dispatches a call, new or moved, to the pool in which it may run. */
+  #admit({ script, tenant }: Job, call: () => LocalCall): void {
     const { name } = script;
     const admission = this.#quarantine.admit(name, tenant);
     switch (admission.kind) {
       case "main": {
-        const moved = flight();
+        const moved = call();
         moved.onEnd = null;
         return this.#main.dispatcher.adopt(moved);
       }
       case "apart": {
         if (admission.isProbe) this.#options.tell("tool:probe", { tool: name, tenant });
         this.#openQuarantine();
-        const moved = flight();
+        const moved = call();
         moved.onEnd = ({ outcome }) => {
           const isClean = outcome.ok || HARMLESS.has(outcome.failure.code);
-          this.#noteApart(name, tenant, admission.isProbe, isClean);
+          this.#recordApart(name, tenant, admission.isProbe, isClean);
         };
         return this.#apart.dispatcher.adopt(moved);
       }
       case "refused":
-        return flight().fail({ code: "tool_quarantined", message: `tool "${name}" has ended too many executors` });
+        return call().fail({ code: "tool_quarantined", message: `tool "${name}" has ended too many executors` });
     }
   }
 
-  #noteApart(tool: string, tenant: string, isProbe: boolean, isClean: boolean): void {
+  #recordApart(tool: string, tenant: string, isProbe: boolean, isClean: boolean): void {
     if (isProbe) this.#quarantine.endProbe(tool, tenant, isClean);
     if (isClean && this.#quarantine.clean(tool)) this.#options.tell("tool:clear", { tool });
   }
 
-  #onActive({ pid, lanes }: ChildHandle, { ward, dispatcher }: Place): void {
-    this.#options.tell("executor:start", { pid, ward });
-    for (const lane of lanes) dispatcher.attach(lane);
+  #onActive({ pid, connections }: ChildHandle, { name, dispatcher }: ProcessPool): void {
+    this.#options.tell("executor:start", { pid, ward: name });
+    for (const connection of connections) dispatcher.attach(connection);
   }
 
-  /** A process that makes room is ended once all of its lanes are idle. */
-  #onLeft(lane: WorkerConnection, { dispatcher, crew }: Place): void {
-    const child = crew.owner(lane);
-    if (child === null || !child.lanes.every(({ isIdle }) => isIdle)) return;
-    for (const each of child.lanes) dispatcher.detach(each);
-    crew.release(child);
+  /** Ends a process that makes room once all of its connections are idle. */
+  #onLeft(connection: WorkerConnection, { dispatcher, supervisor }: ProcessPool): void {
+    const child = supervisor.owner(connection);
+    if (child === null || !child.connections.every(({ isIdle }) => isIdle)) return;
+    for (const each of child.connections) dispatcher.detach(each);
+    supervisor.release(child);
   }
 
-  #onDeath(child: ChildHandle, death: Death, { ward, dispatcher }: Place): void {
-    const { roster } = dispatcher;
-    const memoryMbOf = (run: number) => roster.subjectOf(Math.abs(run))?.script.memoryMb ?? 0;
-    const verdict = judge(death, ward === "quarantine", memoryMbOf);
+  #onDeath(child: ChildHandle, death: Death, { name, dispatcher }: ProcessPool): void {
+    const { workers } = dispatcher;
+    const memoryMbOf = (run: number) => workers.ownerOf(Math.abs(run))?.script.memoryMb ?? 0;
+    const verdict = judge(death, name === "quarantine", memoryMbOf);
     const { reason } = verdict;
-    const killed = verdict.killed.filter((run) => dispatcher.flight(run)?.recordKill() === true);
+    const killed = verdict.killed.filter((run) => dispatcher.call(run)?.recordKill() === true);
     const [again] = killed;
-    // Where nothing else runs it is the call's own doing.
-    const isProved = ward === "quarantine" && again !== undefined && killed.length === 1;
+    // In quarantine nothing else runs, so the call is the cause.
+    const isProved = name === "quarantine" && again !== undefined && killed.length === 1;
     const culprit = isProved ? { run: again, failure: KILLED_AGAIN } : verdict.culprit;
-    // Whose it was is known to the lanes, so they are asked before they are gone: nobody may wait for it any more.
-    const subject = culprit === null ? undefined : roster.subjectOf(culprit.run);
+    // The connections know the owner also of a call that nobody waits for, so they are asked before they are detached.
+    const owner = culprit === null ? undefined : workers.ownerOf(culprit.run);
     const suspects = new Set([...verdict.suspects, ...killed]);
-    const together = new Set(verdict.suspects.map((run) => roster.subjectOf(Math.abs(run))?.script.key));
-    const open = child.lanes.flatMap((lane: WorkerConnection) => [...dispatcher.detach(lane)]);
+    const together = new Set(verdict.suspects.map((run) => workers.ownerOf(Math.abs(run))?.script.key));
+    const open = child.connections.flatMap((connection: WorkerConnection) => [...dispatcher.detach(connection)]);
     const others = open.filter((run) => run !== culprit?.run);
-    const culprits = subject === undefined ? [] : [subject.script.name];
-    this.#options.tell("executor:lost", { pid: child.pid, ward, reason, culprits, restarted: others.length });
-    if (culprit !== null && subject !== undefined) {
-      this.#strike(subject);
-      const budgetMs = dispatcher.flight(culprit.run)?.job.limits.cpuMs ?? 0;
+    const culprits = owner === undefined ? [] : [owner.script.name];
+    this.#options.tell("executor:lost", { pid: child.pid, ward: name, reason, culprits, restarted: others.length });
+    if (culprit !== null && owner !== undefined) {
+      this.#strike(owner);
+      const budgetMs = dispatcher.call(culprit.run)?.job.limits.cpuMs ?? 0;
       dispatcher.end(culprit.run, culprit.failure, culprit.failure.code === "cpu_limit" ? budgetMs : 0);
     }
     for (const run of others) {
-      const key = dispatcher.flight(run)?.job.script.key;
+      const key = dispatcher.call(run)?.job.script.key;
       if (suspects.has(run) || (key !== undefined && together.has(key))) this.#runApart(run, dispatcher);
       else dispatcher.restart(run, "its executor process ended", culprit !== null || reason === "retired");
     }
-    if (subject !== undefined && subject.tenant !== null) this.#replace(subject.script.name, subject.tenant);
+    if (owner !== undefined && owner.tenant !== null) this.#replace(owner.script.name, owner.tenant);
   }
 
-  /** Runs a suspect again where it can harm nobody. */
+  /** Runs a suspect again in quarantine. */
   #runApart(run: number, dispatcher: Dispatcher): void {
-    const flight = dispatcher === this.#main.dispatcher ? dispatcher.release(run) : undefined;
-    if (flight === undefined) return dispatcher.restart(run, "its executor process ended");
+    const call = dispatcher === this.#main.dispatcher ? dispatcher.release(run) : undefined;
+    if (call === undefined) return dispatcher.restart(run, "its executor process ended");
     this.#openQuarantine();
-    this.#apart.dispatcher.adoptSuspect(flight);
+    this.#apart.dispatcher.adoptSuspect(call);
   }
 
-  /** A tool's calls that wait have to wait apart since one of them ended a process; that tenant's may be refused. */
+  /** Moves a tool's waiting calls to quarantine after one of them ended a process; the tenant's may be refused. */
   #replace(tool: string, tenant: string): void {
     const refused = this.#apart.dispatcher.withdraw(tool, tenant);
-    for (const flight of [...refused, ...this.#main.dispatcher.withdraw(tool)]) this.#place(flight.job, () => flight);
+    for (const call of [...refused, ...this.#main.dispatcher.withdraw(tool)]) this.#admit(call.job, () => call);
   }
 
   #strike({ script, tenant }: CallOwner): void {

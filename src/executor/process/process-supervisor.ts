@@ -1,12 +1,11 @@
-import type { Recycling, RecycleReason } from "../executor.ts";
+import type { RecycleReason, Recycling } from "../executor.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "../dispatch/worker-connection.ts";
 import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
 import { ChildHandle, type ChildOptions } from "./child-handle.ts";
-import { recycleReason } from "./recycling.ts";
 
 /**
- * What a process of a crew is for: it serves calls, stands by, or ends its last calls. One that has left has ended
+ * The role of a process: it serves calls, stands by, or ends its last calls. One that has left has ended
  * them, and is killed.
  */
 export type ProcessRole = "active" | "spare" | "leaving" | "left";
@@ -18,8 +17,8 @@ export interface ProcessSupervisorOptions {
   readonly recycling: Recycling;
   /** Whether the last process has nothing to do now, and may go: it is started again for the next call. */
   readonly mayRest: () => boolean;
-  /** What the isolates behind some lanes hold, and may be expected to need besides. */
-  readonly knownBytes: (lanes: readonly WorkerConnection[]) => number;
+  /** Bytes that the isolates behind some connections hold, with their expected overhead. */
+  readonly knownBytes: (connections: readonly WorkerConnection[]) => number;
   readonly listener: WorkerConnectionListener;
   /** A process went to work. */
   onActive(child: ChildHandle): void;
@@ -47,7 +46,7 @@ const LEAVE_MS = 30_000;
 export class ProcessSupervisor {
   readonly #options: ProcessSupervisorOptions;
   readonly #backoff = new Backoff();
-  readonly #members = new Map<ChildHandle, SupervisedProcess>();
+  readonly #processes = new Map<ChildHandle, SupervisedProcess>();
   #active: SupervisedProcess | null = null;
   #spare: SupervisedProcess | null = null;
   /** Whether it was ever started: what nobody needs is not replaced. */
@@ -73,27 +72,27 @@ export class ProcessSupervisor {
 
   get rssBytes(): number {
     let rssBytes = 0;
-    for (const child of this.#members.keys()) rssBytes += child.rssBytes;
+    for (const child of this.#processes.keys()) rssBytes += child.rssBytes;
     return rssBytes;
   }
 
   /** Resolves when the first process is at work; rejects with its error where it cannot be started. */
   async start(): Promise<void> {
     this.#isWanted = true;
-    // After losses the next process waits, whoever asks for it.
+    // After losses the next process waits for its backoff.
     if (this.#active === null && this.#retry === null && !this.#closed) this.#complete();
     await this.#active?.child.ready;
   }
 
-  /** The process at the other end of a lane. */
-  owner(lane: WorkerConnection): ChildHandle | null {
-    for (const child of this.#members.keys()) if (child.lanes.includes(lane)) return child;
+  /** The process at the other end of a connection. */
+  owner(connection: WorkerConnection): ChildHandle | null {
+    for (const child of this.#processes.keys()) if (child.connections.includes(connection)) return child;
     return null;
   }
 
   /** Ends a process that has ended its last calls. */
   release(child: ChildHandle): void {
-    const member = this.#members.get(child);
+    const member = this.#processes.get(child);
     if (member?.role !== "leaving") return;
     member.role = "left";
     child.kill(null);
@@ -103,8 +102,8 @@ export class ProcessSupervisor {
     this.#closed = true;
     clearInterval(this.#check);
     if (this.#retry !== null) clearTimeout(this.#retry);
-    const deaths = [...this.#members.keys()].map((child) => child.death);
-    for (const child of this.#members.keys()) child.kill(null);
+    const deaths = [...this.#processes.keys()].map((child) => child.death);
+    for (const child of this.#processes.keys()) child.kill(null);
     await Promise.all(deaths);
   }
 
@@ -119,7 +118,7 @@ export class ProcessSupervisor {
   #spawn(): SupervisedProcess {
     const child = new ChildHandle(this.#options.child, this.#options.listener);
     const member: SupervisedProcess = { child, startedMs: performance.now(), role: "spare", isReady: false };
-    this.#members.set(child, member);
+    this.#processes.set(child, member);
     child.ready.then(
       () => {
         member.isReady = true;
@@ -129,7 +128,7 @@ export class ProcessSupervisor {
       () => undefined,
     );
     void child.death.then((death) => {
-      this.#members.delete(child);
+      this.#processes.delete(child);
       if (!this.#closed) this.#onDeath(member, death);
     });
     return member;
@@ -142,7 +141,7 @@ export class ProcessSupervisor {
     if (member === this.#spare) this.#spare = null;
     if (member === this.#active) {
       this.#active = null;
-      // The next process comes first, so that calls that run again find its lanes.
+      // The next process comes first, so that calls that run again find its connections.
       if (this.#spare !== null) this.#promote(this.#spare);
     }
     this.#options.onDeath(child, death);
@@ -154,7 +153,7 @@ export class ProcessSupervisor {
     this.#retry ??= setTimeout(() => this.#complete(), delayMs);
   }
 
-  /** Starts what is missing. */
+  /** Starts the missing processes. */
   #complete(): void {
     this.#retry = null;
     if (this.#closed || !this.#isWanted) return;
@@ -162,15 +161,15 @@ export class ProcessSupervisor {
     if (this.#options.spare) this.#spare ??= this.#spawn();
   }
 
-  /** Has the process at work make room for a fresh one where it has served long enough. */
+  /** Replaces the active process where it has served long enough. */
   #recycle(): void {
     const old = this.#active;
     if (old === null || !old.isReady || this.#closed) return;
     const { child, startedMs } = old;
     let calls = 0;
-    for (const lane of child.lanes) calls += lane.served;
-    const { rssBytes, lanes } = child;
-    const knownBytes = this.#options.knownBytes(lanes);
+    for (const connection of child.connections) calls += connection.served;
+    const { rssBytes, connections } = child;
+    const knownBytes = this.#options.knownBytes(connections);
     const service = { ageMs: performance.now() - startedMs, calls, rssBytes, knownBytes };
     this.#idleChecks = this.#options.mayRest() ? this.#idleChecks + 1 : 0;
     if (this.#idleChecks >= IDLE_CHECKS) {
@@ -195,4 +194,29 @@ export class ProcessSupervisor {
     void child.death.then(() => clearTimeout(timer));
     this.#options.onLeave(child, reason);
   }
+}
+
+/** What a process has behind it. */
+export interface Service {
+  readonly ageMs: number;
+  readonly calls: number;
+  readonly rssBytes: number;
+  /** What its isolates are known to hold, and may be expected to need besides. */
+  readonly knownBytes: number;
+}
+
+/** A process is not replaced for its memory before that: a load that needs as much would have it replaced all the time. */
+const HEAP_AGE_MIN_MS = 60_000;
+/** Memory that no isolate accounts for, in MiB, and for how long a young process may have it: what native code keeps. */
+const LOST_MB = 256;
+const LOST_AGE_MIN_MS = 5_000;
+const MIB = 1024 * 1024;
+
+/** The first reason there is for a process to make room, or `null`. */
+export function recycleReason(recycling: Recycling, service: Service): RecycleReason | null {
+  const { ageMs, calls, rssBytes, knownBytes } = service;
+  if (ageMs >= recycling.ageMs) return "age";
+  if (calls >= recycling.calls) return "calls";
+  if (ageMs >= HEAP_AGE_MIN_MS && rssBytes >= recycling.rssMb * MIB) return "heap";
+  return ageMs >= LOST_AGE_MIN_MS && rssBytes - knownBytes >= LOST_MB * MIB ? "heap" : null;
 }

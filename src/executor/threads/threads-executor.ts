@@ -5,11 +5,11 @@ import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Executor, ExecutorStats, Job, SandboxState, EmitExecutorEvent } from "../executor.ts";
+import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
 import { type Transport, WorkerConnection } from "../dispatch/worker-connection.ts";
-import { sumUp } from "../stats.ts";
-import { V8_FLAGS } from "../v8-flags.ts";
-import { Watch } from "../watch.ts";
+import { sumStats } from "../dispatch/worker-registry.ts";
+import { V8_FLAGS } from "../process/permissions.ts";
+import { TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
 export interface ThreadsOptions {
@@ -32,21 +32,21 @@ export class ThreadsExecutor implements Executor {
   readonly kind = "threads";
   readonly #pool: WorkerPool;
   readonly #dispatcher: Dispatcher;
-  readonly #watch: Watch;
-  readonly #lanes: (WorkerConnection | null)[];
-  readonly #tell: EmitExecutorEvent;
+  readonly #watch: TurnWatch;
+  readonly #connections: (WorkerConnection | null)[];
+  readonly #emit: EmitExecutorEvent;
   #closed = false;
 
   constructor(options: ThreadsOptions) {
     // They hold for this whole process.
     for (const flag of V8_FLAGS) setFlagsFromString(flag);
     const { workers, prelude, entropyKey, warmIsolates } = options;
-    this.#tell = options.tell;
+    this.#emit = options.tell;
     const turnRecord = turnRecordBuffer(workers);
     this.#dispatcher = new Dispatcher(
       {
-        tell: options.tell,
-        onBroken: (lane) => this.#replace(lane, "protocol"),
+        emit: options.tell,
+        onBroken: (connection) => this.#replace(connection, "protocol"),
         onLeft: () => undefined,
       },
       options.nextRun,
@@ -55,19 +55,19 @@ export class ThreadsExecutor implements Executor {
       workers,
       settings: { prelude, entropyKey, turnRecord, warmIsolates },
       onEnd: (worker, error) => {
-        const lane = this.#lanes[worker];
-        if (error !== null && lane) this.#replace(lane, "crash");
+        const connection = this.#connections[worker];
+        if (error !== null && connection) this.#replace(connection, "crash");
       },
     });
-    this.#watch = new Watch(turnRecord, 0, {
+    this.#watch = new TurnWatch(turnRecord, 0, {
       overrun: (run, elapsedMs) => this.#onOverrun(run, elapsedMs),
       memory: () => undefined,
     });
-    this.#lanes = Array.from({ length: workers }, () => null);
+    this.#connections = Array.from({ length: workers }, () => null);
   }
 
   async start(): Promise<void> {
-    for (let worker = 0; worker < this.#lanes.length; worker++) this.#openLane(worker);
+    for (let worker = 0; worker < this.#connections.length; worker++) this.#openConnection(worker);
   }
 
   run(job: Job): void {
@@ -92,7 +92,7 @@ export class ThreadsExecutor implements Executor {
 
   stats(): ExecutorStats {
     return {
-      ...sumUp([this.#dispatcher.roster]),
+      ...sumStats([this.#dispatcher.workers]),
       rssBytes: process.memoryUsage.rss(),
       ready: !this.#closed,
       spareReady: false,
@@ -106,39 +106,39 @@ export class ThreadsExecutor implements Executor {
     this.#closed = true;
     this.#dispatcher.close("engine_closed", "the engine was closed before the call ended");
     this.#watch[Symbol.dispose]();
-    for (const lane of this.#lanes) lane?.close();
+    for (const connection of this.#connections) connection?.close();
     await this.#pool.close();
   }
 
-  #openLane(worker: number): void {
+  #openConnection(worker: number): void {
     const { port1, port2 } = new MessageChannel();
     const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const lane = new WorkerConnection(worker, portChannel(port1, new Int32Array(bell)), this.#dispatcher);
-    this.#lanes[worker] = lane;
+    const connection = new WorkerConnection(worker, portChannel(port1, new Int32Array(bell)), this.#dispatcher);
+    this.#connections[worker] = connection;
     this.#pool.serve({ worker, link: { kind: "port", port: port2, bell } }, [port2]);
-    this.#dispatcher.attach(lane);
+    this.#dispatcher.attach(connection);
   }
 
   #onOverrun(run: number, elapsedMs: number): void {
-    const lane = this.#dispatcher.roster.laneOf(Math.abs(run));
-    if (lane === undefined) return;
+    const connection = this.#dispatcher.workers.connectionOf(Math.abs(run));
+    if (connection === undefined) return;
     // Calls that went together start again, each alone: then there is no doubt.
-    const limits = run < 0 ? undefined : this.#dispatcher.flight(run)?.job.limits;
+    const limits = run < 0 ? undefined : this.#dispatcher.call(run)?.job.limits;
     if (limits !== undefined) {
       const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
       this.#dispatcher.end(run, { code: "cpu_limit", message }, elapsedMs);
     }
-    this.#replace(lane, "overrun", limits !== undefined);
+    this.#replace(connection, "overrun", limits !== undefined);
   }
 
   /** Gives up a worker, and starts the calls that it leaves behind again. `isKnown`: whose fault it was. */
-  #replace(lane: WorkerConnection, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
-    if (this.#closed || this.#lanes[lane.worker] !== lane) return;
-    const open = this.#dispatcher.detach(lane);
-    this.#tell("executor:lost", { pid: process.pid, ward: "main", reason, culprits: [], restarted: open.length });
-    lane.close();
-    this.#pool.abandon(lane.worker);
-    this.#openLane(lane.worker);
+  #replace(connection: WorkerConnection, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
+    if (this.#closed || this.#connections[connection.worker] !== connection) return;
+    const open = this.#dispatcher.detach(connection);
+    this.#emit("executor:lost", { pid: process.pid, ward: "main", reason, culprits: [], restarted: open.length });
+    connection.close();
+    this.#pool.abandon(connection.worker);
+    this.#openConnection(connection.worker);
     for (const run of open) this.#dispatcher.restart(run, "its worker thread was given up", isKnown);
   }
 }

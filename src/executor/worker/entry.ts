@@ -1,9 +1,8 @@
 import { workerData as poolData } from "node:worker_threads";
 import { TurnSlot } from "../../base/protocol/turn-record.ts";
-import { collectGarbage } from "./garbage-collector.ts";
-import { openLink } from "./link.ts";
-import { WorkerSession } from "./worker-session.ts";
-import type { ServeTask, WorkerSettings } from "./settings.ts";
+import { collectGarbage } from "./idle-work.ts";
+import { openLink, type ServeTask } from "./link.ts";
+import { WorkerSession, type WorkerSettings } from "./worker-session.ts";
 
 /**
  * The one long task of a worker thread: serve the host until it closes the link. Piscina owns the thread: its start,

@@ -20,12 +20,12 @@ interface InspectRequest {
   readonly script: ToolScript;
 }
 
-type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport">;
+type ModuleFacts = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport">;
 
 type InspectBudget = Parameters<Turns["enter"]>[1];
 
 type Attempt =
-  | { readonly ok: true; readonly found: Found; readonly ms: number }
+  | { readonly ok: true; readonly found: ModuleFacts; readonly ms: number }
   /** `isLimit`: it would end the same way in any realm. */
   | { readonly ok: false; readonly failure: Failure; readonly isLimit: boolean };
 
@@ -46,7 +46,7 @@ export function inspectScript(request: InspectRequest, isolates: Isolates, turns
 }
 
 function describe(
-  { found, ms }: { found: Found; ms: number },
+  { found, ms }: { found: ModuleFacts; ms: number },
   isolation: ToolScript["isolation"],
   isolationReason?: string,
 ): Inspection {
@@ -75,7 +75,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     },
   };
   try {
-    const end = look(request, budget, realm, turns);
+    const end = evaluate(request, budget, realm, turns);
     switch (end.kind) {
       case "done": {
         const found = readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
@@ -102,7 +102,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
 }
 
 /** A module that has to wait for its own promises says what it is once they are settled: in a turn after that. */
-function look({ run, cpuMs }: InspectRequest, budget: InspectBudget, realm: GuestRealm, turns: Turns): TurnEnd {
+function evaluate({ run, cpuMs }: InspectRequest, budget: InspectBudget, realm: GuestRealm, turns: Turns): TurnEnd {
   const end = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.inspect(run, Date.now(), timeoutMs));
   if (end.kind !== "done" || end.value !== "") return end;
   const later = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
@@ -118,7 +118,7 @@ const WAITS = `-${JSON.stringify({
 /** What the guest found. In a realm that is not frozen the module may have changed what writes it. */
 function readFound({ ok, payload }: Outcome, ms: number): Attempt {
   if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure, isLimit: false };
-  const found = JSON.parse(payload) as Partial<Found> | null;
+  const found = JSON.parse(payload) as Partial<ModuleFacts> | null;
   const { contract, described, spec, defaultExport } = found ?? {};
   if (
     isModuleContract(contract) &&

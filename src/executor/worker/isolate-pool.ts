@@ -26,7 +26,7 @@ export interface PreparedIsolateKind {
   readonly hardened: boolean;
 }
 
-interface Place {
+interface Stock {
   readonly kind: PreparedIsolateKind;
   readonly blanks: PreparedIsolate[];
 }
@@ -38,7 +38,7 @@ export class IsolatePool implements Disposable {
   readonly #python: Python;
   readonly #onStart: (kind: "blank" | "context") => void;
   /** By kinds that were used last, least recently used first. */
-  readonly #places = new Map<string, Place>();
+  readonly #stocks = new Map<string, Stock>();
   #usedAtMs = 0;
   /** What V8 made of the prelude, by whether it was for a hardened realm. */
   readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
@@ -52,33 +52,33 @@ export class IsolatePool implements Disposable {
 
   get count(): number {
     let count = 0;
-    for (const { blanks } of this.#places.values()) count += blanks.length;
+    for (const { blanks } of this.#stocks.values()) count += blanks.length;
     return count;
   }
 
   /** A blank of a kind: of that kind there will be another. Throws where none can be made. */
   take(kind: PreparedIsolateKind): PreparedIsolate {
     const key = `${kind.runtime} ${kind.memoryMb} ${kind.hardened}`;
-    const place = this.#places.get(key) ?? { kind, blanks: [] };
-    this.#places.delete(key);
-    this.#places.set(key, place);
-    for (const [oldest, { blanks }] of this.#places) {
-      if (this.#places.size <= BLANK_KINDS_MAX) break;
-      this.#places.delete(oldest);
-      for (const blank of blanks) blank.isolate.dispose();
+    const place = this.#stocks.get(key) ?? { kind, blanks: [] };
+    this.#stocks.delete(key);
+    this.#stocks.set(key, place);
+    for (const [oldest, { blanks }] of this.#stocks) {
+      if (this.#stocks.size <= BLANK_KINDS_MAX) break;
+      this.#stocks.delete(oldest);
+      for (const prepared of blanks) prepared.isolate.dispose();
     }
     return place.blanks.pop() ?? this.#create(kind);
   }
 
   /** Whether there is something to prepare. */
   get isWanting(): boolean {
-    for (const place of this.#places.values()) if (this.#isWanting(place)) return true;
+    for (const place of this.#stocks.values()) if (this.#isWanting(place)) return true;
     return false;
   }
 
   /** Prepares something; says whether it did. */
   refill(): boolean {
-    for (const [key, place] of this.#places) {
+    for (const [key, place] of this.#stocks) {
       if (!this.#isWanting(place)) continue;
       const { kind, blanks } = place;
       try {
@@ -86,7 +86,7 @@ export class IsolatePool implements Disposable {
         else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude.core, kind.hardened));
       } catch {
         // Nobody waits for it. Whoever needs one hears what is wrong: for Python that its image is gone.
-        this.#places.delete(key);
+        this.#stocks.delete(key);
       }
       return true;
     }
@@ -98,14 +98,14 @@ export class IsolatePool implements Disposable {
     this.#usedAtMs = performance.now();
   }
 
-  #isWanting({ kind, blanks }: Place): boolean {
+  #isWanting({ kind, blanks }: Stock): boolean {
     if (kind.runtime !== "python") return blanks.length < BLANKS_MAX;
     return blanks.length < PYTHON_BLANKS_MAX && performance.now() - this.#usedAtMs >= PYTHON_AFTER_MS;
   }
 
   [Symbol.dispose](): void {
-    for (const { blanks } of this.#places.values()) for (const blank of blanks) blank.isolate.dispose();
-    this.#places.clear();
+    for (const { blanks } of this.#stocks.values()) for (const prepared of blanks) prepared.isolate.dispose();
+    this.#stocks.clear();
   }
 
   #create({ runtime, memoryMb, hardened }: PreparedIsolateKind): PreparedIsolate {

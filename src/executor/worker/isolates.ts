@@ -2,9 +2,9 @@ import ivm from "isolated-vm";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { type PreparedIsolate, heapBytesOf, ToolIsolate } from "./tool-isolate.ts";
+import { heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
 import { compileTool } from "./guest-realm.ts";
-import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { Python } from "./python/python.ts";
 import { IsolatePool } from "./isolate-pool.ts";
 
@@ -28,9 +28,9 @@ interface Inspected {
   readonly keptAtMs: number;
 }
 
-/** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a shelf of blanks. */
+/** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a pool of prepared ones. */
 export class Isolates {
-  readonly #shelf: IsolatePool;
+  readonly #pool: IsolatePool;
   readonly #python: Python;
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
@@ -47,7 +47,7 @@ export class Isolates {
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
-    this.#shelf = new IsolatePool(prelude, host, this.#python, (kind) => this.#count(kind));
+    this.#pool = new IsolatePool(prelude, host, this.#python, (kind) => this.#count(kind));
     this.#reserve = reserve;
   }
 
@@ -62,7 +62,7 @@ export class Isolates {
    * the module's state. Throws where the bundle cannot be compiled.
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
-    this.#shelf.noteUse();
+    this.#pool.noteUse();
     if (script.isolation === "isolate") return this.#start(script);
     if (own && script.isolation !== "shared") return this.#startForOne(script);
     const key = `${script.key} ${tenant}`;
@@ -96,13 +96,13 @@ export class Isolates {
   /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
   scratch(script: ToolScript, hardened: boolean): PreparedIsolate {
     const { runtime, memoryMb } = script;
-    this.#shelf.noteUse();
-    const blank = this.#shelf.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
+    this.#pool.noteUse();
+    const prepared = this.#pool.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
     try {
-      blank.realm.load(compileTool(blank.isolate, script));
-      return blank;
+      prepared.realm.load(compileTool(prepared.isolate, script));
+      return prepared;
     } catch (error) {
-      if (!blank.isolate.isDisposed) blank.isolate.dispose();
+      if (!prepared.isolate.isDisposed) prepared.isolate.dispose();
       throw error;
     }
   }
@@ -111,11 +111,11 @@ export class Isolates {
    * Keeps the isolate of an inspection that went well for the first tenant that calls the tool: to have evaluated the
    * module in a realm that is frozen leaves no more behind than a call does.
    */
-  keep(script: ToolScript, blank: PreparedIsolate): void {
-    const isLarge = script.runtime !== "python" && heapBytesOf(blank.isolate) > INSPECTED_BYTES_MAX;
-    if (isLarge || !servesCalls(script)) return blank.isolate.dispose();
+  keep(script: ToolScript, prepared: PreparedIsolate): void {
+    const isLarge = script.runtime !== "python" && heapBytesOf(prepared.isolate) > INSPECTED_BYTES_MAX;
+    if (isLarge || !servesCalls(script)) return prepared.isolate.dispose();
     this.#reserve((this.#reservedMb += weightMb(script)));
-    this.#inspected.push({ script, blank, keptAtMs: performance.now() });
+    this.#inspected.push({ script, blank: prepared, keptAtMs: performance.now() });
     const [oldest] = this.#inspected;
     if (this.#inspected.length > INSPECTED_MAX) this.#dropInspected((inspected) => inspected === oldest);
   }
@@ -144,12 +144,12 @@ export class Isolates {
 
   /** Whether there is something to prepare. */
   get isWanting(): boolean {
-    return this.#latest?.isWanting === true || this.#shelf.isWanting;
+    return this.#latest?.isWanting === true || this.#pool.isWanting;
   }
 
   /** Prepares something, for when the worker has nothing to do; says whether there may be more to prepare. */
   refill(): boolean {
-    return this.#latest?.prepare() === true || this.#shelf.refill();
+    return this.#latest?.prepare() === true || this.#pool.refill();
   }
 
   counts(): { active: number; warm: number; blank: number } {
@@ -159,7 +159,7 @@ export class Isolates {
       if (isolate.runs.size > 0) active++;
       else warm++;
     }
-    return { active, warm, blank: this.#shelf.count };
+    return { active, warm, blank: this.#pool.count };
   }
 
   /** Heap in bytes by tool. */
@@ -173,16 +173,17 @@ export class Isolates {
 
   dispose(): void {
     for (const isolate of this.#live) isolate.dispose();
-    for (const { blank } of this.#inspected) blank.isolate.dispose();
-    this.#shelf[Symbol.dispose]();
+    for (const { blank: prepared } of this.#inspected) prepared.isolate.dispose();
+    this.#pool[Symbol.dispose]();
     this.#python[Symbol.dispose]();
   }
 
   #start(script: ToolScript): ToolIsolate {
     const { runtime, memoryMb } = script;
-    const blank = this.#takeInspected(script) ?? this.#shelf.take({ runtime, memoryMb, hardened: isHardened(script) });
+    const prepared =
+      this.#takeInspected(script) ?? this.#pool.take({ runtime, memoryMb, hardened: isHardened(script) });
     try {
-      const isolate = new ToolIsolate(blank, script, (dead) => {
+      const isolate = new ToolIsolate(prepared, script, (dead) => {
         this.#live.delete(dead);
         this.#reserve((this.#reservedMb -= weightMb(script)));
       });
@@ -191,7 +192,7 @@ export class Isolates {
       this.#count("tool");
       return isolate;
     } catch (error) {
-      if (!blank.isolate.isDisposed) blank.isolate.dispose();
+      if (!prepared.isolate.isDisposed) prepared.isolate.dispose();
       throw error;
     }
   }

@@ -1,8 +1,21 @@
 import { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import { LineReader, MESSAGE_MAX } from "../../base/protocol/lines.ts";
-import type { ServeTask } from "./settings.ts";
+import { encodeToHost, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
+import type { ToHost } from "../../base/protocol/messages.ts";
+
+/** What the one long task of a worker gets: its number, and its end of the link to the host. */
+export interface ServeTask {
+  readonly worker: number;
+  readonly link:
+    | {
+        readonly kind: "port";
+        readonly port: MessagePort;
+        /** One number, which the host counts up and notifies with every message. */
+        readonly bell: SharedArrayBuffer;
+      }
+    | { readonly kind: "pipe"; readonly fd: number };
+}
 
 /** Whoever takes what comes over a link. */
 export interface LinkListener {
@@ -102,4 +115,32 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
       });
     }),
   };
+}
+
+/** Replies wait for the rest of the batch at most so long, in milliseconds. */
+const REPLY_DELAY_MS = 0.05;
+
+/** What a worker has to say to its host, sent together as far as it comes together. */
+export class WorkerOutbox {
+  readonly #send: (text: string) => void;
+  #text = "";
+  #sinceMs = 0;
+
+  constructor(send: (text: string) => void) {
+    this.#send = send;
+  }
+
+  post(message: ToHost): void {
+    const nowMs = performance.now();
+    if (this.#text === "") this.#sinceMs = nowMs;
+    this.#text += encodeToHost(message);
+    if (nowMs - this.#sinceMs > REPLY_DELAY_MS) this.flush();
+  }
+
+  flush(): void {
+    const text = this.#text;
+    if (text === "") return;
+    this.#text = "";
+    this.#send(text);
+  }
 }

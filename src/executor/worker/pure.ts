@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Prelude } from "../../base/protocol/prelude.ts";
-import { seedOf } from "../../base/protocol/seed.ts";
+import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node's own are the standard's.

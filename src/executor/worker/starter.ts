@@ -1,6 +1,6 @@
 import type { RunMessage, ToHost } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import { ActiveCall, failed } from "./active-call.ts";
+import { WorkerCall, failed } from "./worker-call.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
@@ -22,9 +22,9 @@ export interface StarterHost {
   readonly isolates: Isolates;
   readonly turns: Turns;
   /** The calls in flight, by run: those that have said something, and those that go on. */
-  readonly calls: Map<number, ActiveCall>;
+  readonly calls: Map<number, WorkerCall>;
   readonly post: (message: ToHost) => void;
-  readonly afterTurn: (call: ActiveCall, end: TurnEnd) => void;
+  readonly afterTurn: (call: WorkerCall, end: TurnEnd) => void;
   readonly abandon: (isolate: ToolIsolate) => void;
 }
 
@@ -35,7 +35,7 @@ interface Start {
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
   /** The calls that have said something else than their outcome. */
-  readonly calls: Map<number, ActiveCall>;
+  readonly calls: Map<number, WorkerCall>;
   /** Outcomes that came with an `EMIT_DONE` in the call's first turn. */
   readonly ended: Map<number, string>;
   /** Processor time of all turns. */
@@ -118,7 +118,7 @@ export class Starter {
   }
 
   /** The call of that number, if it is one of those that start now. */
-  starting(run: number): ActiveCall | undefined {
+  starting(run: number): WorkerCall | undefined {
     const start = this.#start;
     return start?.runs.includes(run) === true ? this.#open(start, run) : undefined;
   }
@@ -135,7 +135,7 @@ export class Starter {
   #sort(start: Start, end: TurnEnd): void {
     const { message, runs, isolate, realm, calls, ended, cpuMs } = start;
     const outcomes = runs.length === 1 ? [start.outcomes.slice(0, -1)] : start.outcomes.split("\t").slice(0, -1);
-    const rest: ActiveCall[] = [];
+    const rest: WorkerCall[] = [];
     let text = "";
     for (const [index, outcome] of outcomes.entries()) {
       const run = runs[index] ?? message.run;
@@ -171,15 +171,15 @@ export class Starter {
     this.#host.abandon(isolate);
   }
 
-  #open({ message, isolate, realm, calls }: Start, run: number): ActiveCall {
+  #open({ message, isolate, realm, calls }: Start, run: number): WorkerCall {
     if (run !== message.run) isolate.enter(run);
-    const call = new ActiveCall(run, message, isolate, realm);
+    const call = new WorkerCall(run, message, isolate, realm);
     this.#host.calls.set(run, call);
     calls.set(run, call);
     return call;
   }
 
-  #drop(call: ActiveCall): void {
+  #drop(call: WorkerCall): void {
     call.stopTimers();
     this.#host.calls.delete(call.run);
     call.isolate.leave(call.run, call.realm);

@@ -1,6 +1,6 @@
 import type ivm from "isolated-vm";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
-import { PYTHON_HEAP_MB } from "./python/heap.ts";
+import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
 /** Served calls after which an isolate makes room for a new one. */
@@ -54,19 +54,19 @@ export class ToolIsolate {
   /** No further calls: it is disposed when the last one ends. */
   retired = false;
 
-  constructor(blank: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
+  constructor(prepared: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
     this.#onEnd = onEnd;
     this.tool = script.name;
     this.runtime = script.runtime;
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
-    this.#isolate = blank.isolate;
-    this.#open = blank.open;
+    this.#isolate = prepared.isolate;
+    this.#open = prepared.open;
     this.#script = script;
-    this.#loaded = compileTool(blank.isolate, script);
-    blank.realm.load(this.#loaded);
-    this.#realm = script.isolation === "context" ? null : blank.realm;
-    this.#next = script.isolation === "context" ? blank.realm : null;
+    this.#loaded = compileTool(prepared.isolate, script);
+    prepared.realm.load(this.#loaded);
+    this.#realm = script.isolation === "context" ? null : prepared.realm;
+    this.#next = script.isolation === "context" ? prepared.realm : null;
   }
 
   /** The realm for one more call, or for several under the number of the first: a new one at the `context` level. */

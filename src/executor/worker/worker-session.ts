@@ -4,19 +4,29 @@ import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
-import { ActiveCall, failed } from "./active-call.ts";
-import { GarbageCollector } from "./garbage-collector.ts";
+import { WorkerCall, failed } from "./worker-call.ts";
+import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
 import { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
-import type { LinkListener } from "./link.ts";
-import { WorkerOutbox } from "./worker-outbox.ts";
+import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
-import { Preparation } from "./preparation.ts";
-import type { WorkerSettings } from "./settings.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
+
+/** What every worker of an executor is given when its thread starts. */
+export interface WorkerSettings {
+  readonly prelude: Prelude;
+  /** From this and a call's number its randomness is derived. */
+  readonly entropyKey: string;
+  readonly turnRecord: SharedArrayBuffer;
+  /** An open file that mirrors the turn record. */
+  readonly mirrorFd?: number;
+  /** How many isolates a worker keeps warm. */
+  readonly warmIsolates: number;
+}
 
 /** What a cancelled call's listeners may still use, in milliseconds. */
 const CANCEL_CPU_MS = 50;
@@ -31,13 +41,13 @@ export class WorkerSession implements LinkListener {
   readonly #starter: Starter;
   readonly #preparation: Preparation;
   readonly #scripts = new Map<string, ToolScript>();
-  readonly #calls = new Map<number, ActiveCall>();
+  readonly #calls = new Map<number, WorkerCall>();
   readonly #statsTimer: NodeJS.Timeout;
   /** Calls that ended in the turn that runs now, whosever it is: at the `shared` level they wait for each other. */
-  #ended: ActiveCall[] = [];
+  #ended: WorkerCall[] = [];
   #hasInspected = false;
   #lastStats = "";
-  readonly #leftovers = new GarbageCollector();
+  readonly #garbage = new GarbageCollector();
 
   constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
     this.#slot = slot;
@@ -128,7 +138,8 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(run);
     if (call === undefined) return;
     // An answer that was known before has its time: that of the run in which it came.
-    if (!call.hear(nowMs) && call.firedMs > nowMs) this.#outbox.post({ kind: "timed", run, step, nowMs: call.firedMs });
+    if (!call.receive(nowMs) && call.firedMs > nowMs)
+      this.#outbox.post({ kind: "timed", run, step, nowMs: call.firedMs });
     this.#afterTurn(
       call,
       this.#enter(call, (timeoutMs) => call.realm.settle(run, step, ok, payload, nowMs, timeoutMs)),
@@ -137,7 +148,7 @@ export class WorkerSession implements LinkListener {
   }
 
   /** The call's clock then shows when its timer was due, however late it is: a call that is run again sees that again. */
-  #fire(call: ActiveCall): void {
+  #fire(call: WorkerCall): void {
     const { dueMs } = call;
     call.stopTimer();
     call.firedMs = Math.max(call.firedMs, dueMs);
@@ -160,11 +171,11 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
-  #enter(call: ActiveCall, body: (timeoutMs: number) => string | void): TurnEnd {
+  #enter(call: WorkerCall, body: (timeoutMs: number) => string | void): TurnEnd {
     return this.#turns.enter(call.run, call, call.message.cpuMs, body);
   }
 
-  #afterTurn(call: ActiveCall, end: TurnEnd): void {
+  #afterTurn(call: WorkerCall, end: TurnEnd): void {
     switch (end.kind) {
       case "done":
         break;
@@ -180,7 +191,7 @@ export class WorkerSession implements LinkListener {
   }
 
   /** Ends a call at a limit, and its isolate with it. */
-  #condemn(call: ActiveCall, code: "cpu_limit" | "memory_limit", message: string): void {
+  #condemn(call: WorkerCall, code: "cpu_limit" | "memory_limit", message: string): void {
     const { isolate } = call;
     call.outcome = failed({ code, message });
     isolate.dispose();
@@ -218,7 +229,7 @@ export class WorkerSession implements LinkListener {
     for (const call of ended) if (this.#calls.get(call.run) === call) this.#complete(call);
   }
 
-  #complete(call: ActiveCall): void {
+  #complete(call: WorkerCall): void {
     const { isolate, message, run } = call;
     const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
     this.#calls.delete(run);
@@ -258,7 +269,7 @@ export class WorkerSession implements LinkListener {
         return 0;
       case EMIT_PROGRESS:
         if (!call.message.stream) return 0;
-        call.steps.note(Number(a), String(b), String(c), () => {
+        call.progress.record(Number(a), String(b), String(c), () => {
           this.#postProgress(call);
           // The turn that it is said in may go on for long.
           this.#outbox.flush();
@@ -288,19 +299,19 @@ export class WorkerSession implements LinkListener {
     }
   }
 
-  #log(call: ActiveCall, level: string, message: string): void {
+  #log(call: WorkerCall, level: string, message: string): void {
     if (!call.log(level, message) || !call.message.stream) return;
     this.#outbox.post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
   }
 
-  #postProgress(call: ActiveCall): void {
-    const payload = call.steps.take();
+  #postProgress(call: WorkerCall): void {
+    const payload = call.progress.take();
     if (payload !== null) this.#outbox.post({ kind: "progress", run: call.run, payload });
   }
 
   #sendStats(): void {
     this.#isolates.dropStale();
-    this.#leftovers.collect();
+    this.#garbage.collect();
     // Some of what is to be prepared waits until there has been nothing to do for a while.
     if (this.#calls.size === 0) this.#preparation.begin(false);
     const stats: WorkerStats = {

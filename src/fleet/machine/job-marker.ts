@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { answerOf } from "../../store/redis/answer.ts";
+import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
 /** Extra time for the answer to a blocking read. */

@@ -13,7 +13,7 @@ export class MachineMetrics {
 
   constructor(stats: () => MachineStats, registry = new Registry()) {
     this.registry = registry;
-    this.tell = new ExecutorMetrics(registry, () => stats().executor).tell;
+    this.tell = new ExecutorMetrics(registry, () => stats().executor).record;
     const gauge = gaugesOf(registry, stats);
     gauge("machine_slots", "Maximum number of jobs that run at once.", ({ slots }) => slots);
     gauge(

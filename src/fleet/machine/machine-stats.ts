@@ -1,6 +1,6 @@
 import type { ExecutorStats } from "../../executor/executor.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
-import { describeLoss } from "../../store/redis/loss.ts";
+import { describeLoss } from "../../store/redis/reply.ts";
 import { hostname } from "node:os";
 import type { MachineInfo } from "../wire/messages.ts";
 

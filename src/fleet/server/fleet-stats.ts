@@ -3,7 +3,7 @@ import type { ExecutorStats } from "../../executor/executor.ts";
 import type { FleetStats, SeenMachine, MachineState } from "../../executor/fleet-state.ts";
 import type { MachineDirectory } from "./machine-directory.ts";
 import { describeForeign } from "../wire/members.ts";
-import { describeLoss } from "../../store/redis/loss.ts";
+import { describeLoss } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
 /** Machines that are told one by one, and versions of the protocol of each. */

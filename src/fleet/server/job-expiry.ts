@@ -1,4 +1,4 @@
-import { answerOf } from "../../store/redis/answer.ts";
+import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetJob } from "./fleet-job.ts";
 

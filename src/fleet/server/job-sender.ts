@@ -5,7 +5,7 @@ import type { FleetLimits, FleetScript, JobData, JobEnvelope } from "../wire/mes
 import type { Payloads } from "../wire/payloads.ts";
 import { TextFailure } from "../texts/text-store.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import { seedOf } from "../../base/protocol/seed.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";

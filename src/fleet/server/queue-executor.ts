@@ -118,7 +118,7 @@ export class QueueExecutor implements Executor {
       dispatch: (call) => this.#sender.add(call),
       release: (calls) => this.#scheduler.release(calls.map(({ run }) => `${run}`)),
       withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
-      recordTurnTime: (call, cpuMs) => this.#sender.turnTime(call).note(1, cpuMs),
+      recordTurnTime: (call, cpuMs) => this.#sender.turnTime(call).record(1, cpuMs),
       recordRefusal: ({ job }, refusedForMs) => this.#refusals.record(job.script.name, job.tenant, refusedForMs),
     });
     this.#sender = new JobSender({

@@ -1,4 +1,4 @@
-import { resolveFleetName } from "../../store/redis/options.ts";
+import { resolveFleetName } from "../../store/redis/url.ts";
 
 /** The names of what a fleet keeps in Redis. All have one hash tag, so a cluster keeps them on one of its nodes. */
 export class FleetKeys {

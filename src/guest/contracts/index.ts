@@ -1,9 +1,20 @@
-import { type Adapter, type Exports, isObject } from "./adapter.ts";
+import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
 import { agentspaceAdapter } from "./agentspace.ts";
 import { amplifierAdapter } from "./amplifier.ts";
-import { gloveboxAdapter } from "./glovebox.ts";
 import { strandsAdapter } from "./strands.ts";
 import { xaiboAdapter } from "./xaibo.ts";
+
+/** Our own: `export const spec`, and a default export that takes the arguments and the context. */
+const gloveboxAdapter: Adapter = {
+  name: "glovebox",
+  matches: (exports) => typeof exports["default"] === "function",
+  describe: () => null,
+  open: (exports) => {
+    const tool = exports["default"];
+    if (typeof tool !== "function") throw new TypeError("the module's default export is not a function");
+    return tool as ToolFunction;
+  },
+};
 
 /** In the order in which a module is tried: what says by name what it is goes before what may be anybody's. */
 const ADAPTERS: readonly Adapter[] = [

@@ -1,4 +1,4 @@
-import { bytesFromString, stringFromUnits } from "./byte-string.ts";
+import { bytesFromString, stringFromUnits } from "./bytes.ts";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const PAD = 0x3d;

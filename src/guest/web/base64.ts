@@ -1,5 +1,5 @@
 import { decodeForgivingly, encodeBase64 } from "./base64-bytes.ts";
-import { bytesFromString, stringFromUnits } from "./byte-string.ts";
+import { bytesFromString, stringFromUnits } from "./bytes.ts";
 import { DOMException } from "./dom-exception.ts";
 
 /** The Base64 form of a string whose characters are bytes. */

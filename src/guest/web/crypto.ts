@@ -1,6 +1,5 @@
-import { hexOf } from "./bytes.ts";
+import { bytesFromString, hexOf, stringFromUnits } from "./bytes.ts";
 import { bytesOf } from "./buffer-source.ts";
-import { bytesFromString, stringFromUnits } from "./byte-string.ts";
 import { describeInterface } from "./web-interface.ts";
 
 /** The hash functions of the web's `crypto.subtle.digest`. */

@@ -1,5 +1,5 @@
 import { decodeForgivingly } from "./base64-bytes.ts";
-import { stringFromUnits } from "./byte-string.ts";
+import { stringFromUnits } from "./bytes.ts";
 import { parseMimeType, serializeMimeType } from "./mime-type.ts";
 import { percentDecode } from "./percent-decode.ts";
 import { encodeUtf8 } from "./utf8.ts";

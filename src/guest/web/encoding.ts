@@ -1,6 +1,6 @@
 import { bytesOf } from "./buffer-source.ts";
-import { stringFromUnits } from "./byte-string.ts";
-import { Utf8Decoder, encodeUtf8, writeUtf8 } from "./utf8.ts";
+import { stringFromUnits } from "./bytes.ts";
+import { encodeUtf8, Utf8Decoder, writeUtf8 } from "./utf8.ts";
 import { Utf16Decoder } from "./utf16.ts";
 import { describeInterface } from "./web-interface.ts";
 

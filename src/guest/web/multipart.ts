@@ -1,9 +1,8 @@
 import { blobBytes, blobOf, fileOf } from "./blob.ts";
-import { stringFromUnits } from "./byte-string.ts";
-import { joinBytes } from "./bytes.ts";
+import { joinBytes, stringFromUnits } from "./bytes.ts";
 import { FormData, type FormEntry } from "./form-data.ts";
 import { parseMimeType } from "./mime-type.ts";
-import { Utf8Decoder, encodeUtf8 } from "./utf8.ts";
+import { encodeUtf8, Utf8Decoder } from "./utf8.ts";
 
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{1,70}$/;
 

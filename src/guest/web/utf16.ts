@@ -1,4 +1,4 @@
-import { stringFromUnits } from "./byte-string.ts";
+import { stringFromUnits } from "./bytes.ts";
 
 /** How many bytes are decoded at once; an even number, so that only the end of the input can cut a code unit. */
 const CHUNK = 16384;

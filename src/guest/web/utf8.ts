@@ -1,4 +1,4 @@
-import { stringFromUnits } from "./byte-string.ts";
+import { stringFromUnits } from "./bytes.ts";
 
 /** How many bytes are decoded at once, which bounds the memory that the code units of a long text take. */
 const CHUNK = 8192;

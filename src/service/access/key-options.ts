@@ -10,7 +10,7 @@ export type KeyOptions = KeyGrant & KeySource;
 export interface KeyGrant {
   /** What the key is called in metrics, events and log lines. */
   readonly name: string;
-  /** Whose calls are made with it; `null` for a key whose calls may say so themselves, by `options.tenant`. */
+  /** The tenant of its calls; `null` for a key whose calls name their own, in `options.tenant`. */
   readonly tenant: string | null;
   /** What it may be used for. None of them implies another. */
   readonly roles: readonly Role[];

@@ -51,12 +51,12 @@ export class ScopedEngine {
     // A door may serve a caller for longer than its key means the same.
     const { tenant: own } = holder?.grant ?? caller;
     if (own !== null && options.tenant !== undefined && options.tenant !== own) {
-      return this.#refuse(caller, call, "forbidden", "the key's calls are of a tenant that is not options.tenant");
+      return this.#refuse(caller, call, "forbidden", "the key belongs to another tenant than options.tenant");
     }
     const tenant = own ?? options.tenant;
     const whose = tenant === undefined ? options : { ...options, tenant };
     if (caller.key === null) return this.#engine.execute(call, whose);
-    if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key is not known any more");
+    if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key has been removed");
     const refusal = await holder.account.take();
     if (refusal !== null) {
       const { message, ...details } = refusal;

@@ -1,3 +1,5 @@
+import { ROLES } from "./caller.ts";
+import type { KeyOptions } from "./key-options.ts";
 import { hash, randomBytes } from "node:crypto";
 
 /** What keys begin with, so that people and scanners of source code know one when they see it. */
@@ -35,4 +37,24 @@ export function readDigest(text: string): Buffer | null {
 /** A text without the keys that stand in it, wherever somebody put them by mistake. */
 export function hideKeys(text: string): string {
   return text.replaceAll(/gb_[A-Za-z0-9_-]{20,}/g, `${PREFIX}…`);
+}
+
+/** A list of keys, as a configuration has it: read with the other settings. */
+const LIST = "GLOVEBOX_KEYS";
+/** One key, for everything: a lone administrator's. */
+const ONE = "GLOVEBOX_KEY";
+
+/** The key of the environment's variable `GLOVEBOX_KEY`, where it has one. What it is, is checked with all others. */
+export function keyOfEnvironment(environment: NodeJS.ProcessEnv): readonly KeyOptions[] {
+  if ((environment[ONE] ?? "").trim() === "") return [];
+  return [{ name: "admin", env: ONE, tenant: null, roles: ROLES }];
+}
+
+/** Takes keys out of the environment once they have been read: what is not there, nobody finds. */
+export function forgetVariables(environment: NodeJS.ProcessEnv, keys: readonly KeyOptions[]): void {
+  delete environment[LIST];
+  delete environment[ONE];
+  for (const key of keys) {
+    if ("env" in key) delete environment[key.env];
+  }
 }

@@ -51,10 +51,15 @@ const TOOL = {
 /** `glovebox bench`: how fast calls are on this machine. */
 export function benchCommand(): Command {
   const command = new Command("bench")
-    .description("measure for some seconds how fast calls are on this machine")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "as JSON")
-    .option("--ms <number>", "how long each part takes", wholeNumber(10, DURATION_MAX_MS), String(DURATION_MS));
+    .description("measure call latency and throughput on this machine, for a few seconds")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
+    .option(
+      "--ms <number>",
+      "duration of each of the two parts, in milliseconds",
+      wholeNumber(10, DURATION_MAX_MS),
+      String(DURATION_MS),
+    );
   return addSettingFlags(command, FLAGS).action((options: Options) => bench(options, command));
 }
 

@@ -13,20 +13,20 @@ interface Options {
 
 /** `glovebox config`: what the configuration comes to, and whose word each value is. */
 export function configCommand(): Command {
-  const command = new Command("config").description("show, or check, the configuration that commands use here");
+  const command = new Command("config").description("show or check the configuration that commands use in this folder");
   const add = (name: string, description: string) => command.command(name).description(description);
-  withFile(add("print", "show every value that is in force, and where it comes from"))
-    .option("--json", "as JSON")
+  withFile(add("print", "print every effective value and its source"))
+    .option("--json", "print JSON")
     .action(printSettings);
-  withFile(add("check", "say whether the configuration can be used")).action(check);
-  add("names", "list every setting, and its variable in the environment").action(printNames);
+  withFile(add("check", "check the configuration and report every mistake")).action(check);
+  add("names", "list every setting and its environment variable").action(printNames);
   return command;
 }
 
 function withFile(command: Command): Command {
   return command.option(
     "--config <file>",
-    "configuration (default: glovebox.config.yaml or .json, where there is one)",
+    "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
   );
 }
 

@@ -1,7 +1,7 @@
 import { Command } from "commander";
+import { print, printJson } from "./output.ts";
 import { EXIT } from "./exit.ts";
 import { openEmptyEngine, readConfig } from "./open-engine.ts";
-import { print, printJson } from "./output.ts";
 
 /** One thing that was looked at. */
 interface Check {
@@ -22,9 +22,9 @@ const PROBE = { name: "doctor", description: "Says that it runs.", source: "expo
 /** `glovebox doctor`: whether tools can be run here, and how well they are contained. */
 export function doctorCommand(): Command {
   return new Command("doctor")
-    .description("check that tools can be run on this machine")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "as JSON")
+    .description("check whether this machine can run tools, and how well they are contained")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
     .action(doctor);
 }
 
@@ -66,4 +66,16 @@ function checkKey(): Check {
   const isSet = (process.env["OPENAI_API_KEY"] ?? "") !== "";
   const message = isSet ? "OPENAI_API_KEY is set" : "OPENAI_API_KEY is not set; workflows can use ollama only";
   return { name: "model key", state: isSet ? "ok" : "warn", message };
+}
+
+/** `glovebox version`: the same as `--version`, and what it runs on. */
+export function versionCommand(): Command {
+  return new Command("version")
+    .description("show the version")
+    .option("--json", "print the versions of Glovebox, Node and V8 as JSON")
+    .action(({ json }: { readonly json?: true }, command: Command) => {
+      const version = command.parent?.version() ?? "0.0.0";
+      if (json === true) printJson({ glovebox: version, node: process.versions.node, v8: process.versions.v8 });
+      else print(version);
+    });
 }

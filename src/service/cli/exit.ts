@@ -1,7 +1,7 @@
 /** How the command ends, as shells see it. */
 export const EXIT = Object.freeze({
   OK: 0,
-  /** The tool failed, or something is asked for, or allowed, in vain. */
+  /** The tool failed, or `explain` found a denied request or an unused rule. */
   FAILED: 1,
   /** The command line asks for what there is not. */
   USAGE: 2,

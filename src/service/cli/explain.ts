@@ -1,11 +1,10 @@
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { isWorkflow, openWorkflow, orExit } from "./open-workflow.ts";
+import { print, printJson } from "./output.ts";
 import { Command } from "commander";
 import type { Explanation } from "../../engine/explanation.ts";
 import type { Finding } from "../../broker/grants.ts";
-import { CliError, EXIT } from "./exit.ts";
-import { explainWorkflow } from "./explain-workflow.ts";
-import { openEngine, readConfig } from "./open-engine.ts";
-import { isWorkflow } from "./open-workflow.ts";
-import { print, printJson } from "./output.ts";
 
 interface Options {
   readonly tenant: string;
@@ -17,15 +16,15 @@ interface Options {
 /** `glovebox explain`: what a tool may do, and whose word that is. */
 export function explainCommand(): Command {
   return new Command("explain")
-    .description("show what a tool is granted, and within which limits; or what of a workflow can be run")
+    .description("show a tool's grants, limits and denied requests; or which parts of a workflow are supported")
     .argument(
       "[tool]",
-      "name of a tool, or a workflow's YAML file (default: what all tools, and the policy, say in vain)",
+      "name of a tool, or a workflow's YAML file (default: denied requests and unused rules of all tools)",
     )
-    .option("--tenant <name>", "the tenant whose calls are meant", "")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "as JSON")
+    .option("--tenant <name>", "tenant of the calls", "")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
     .action(explain);
 }
 
@@ -40,7 +39,7 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
     const findings = engine.lint();
     if (findings.length > 0) process.exitCode = EXIT.FAILED;
     if (json === true) return printJson(findings);
-    for (const line of section("in vain", findings.map(rowOf), "nothing")) print(line);
+    for (const line of section("denied requests and unused rules", findings.map(rowOf), "none")) print(line);
     return;
   }
   const explanation = engine.explain(name, { tenant });
@@ -56,7 +55,7 @@ function lines({ tool, tenant, isolation, grants, limits, findings }: Explanatio
     `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}`,
     ...section("granted", granted, "nothing"),
     ...section("limits", limited, "none"),
-    ...section("asks in vain for", findings.map(rowOf), "nothing"),
+    ...section("denied requests", findings.map(rowOf), "none"),
   ];
 }
 
@@ -71,4 +70,16 @@ function section(title: string, rows: readonly Row[], none: string): string[] {
   if (rows.length === 0) return [`${title}: ${none}`];
   const width = Math.max(...rows.map(([first]) => first.length));
   return [`${title}:`, ...rows.map(([first, second, third]) => `  ${first.padEnd(width)}  ${second}  (${third})`)];
+}
+
+/** What of a workflow can be run, and what to do about the rest. */
+export async function explainWorkflow(file: string, json: boolean, sources: Sources): Promise<void> {
+  await orExit(async () => {
+    const { remediationReport } = await import("../../ecosystems/strands/index.ts");
+    await using opened = await openWorkflow(file, sources);
+    const { spec, report } = opened;
+    if (!report.supported) process.exitCode = EXIT.UNSUPPORTED;
+    if (json) printJson(report);
+    else print(remediationReport(spec.name, report).trimEnd());
+  });
 }

@@ -15,16 +15,16 @@ const TENANT_MAX = 256;
 /** `glovebox keys new`: a key for the callers of `glovebox serve`. */
 export function keysCommand(): Command {
   const create = new Command("new")
-    .description("make a key: it is printed once, with what to write into the configuration for it")
-    .option("--name <name>", "what it is called in metrics and logs", nameOfKey, "key")
-    .option("--tenant <tenant>", "whose calls are made with it (default: its name)", nameOfTenant)
+    .description("create a key: prints it once, with its entry for the configuration")
+    .option("--name <name>", "name of the key in metrics and logs", nameOfKey, "key")
+    .option("--tenant <tenant>", "tenant of all calls made with the key (default: the key's name)", nameOfTenant)
     .addOption(
-      new Option("--role <role...>", "what it may be used for; the option may come several times")
+      new Option("--role <role...>", "role of the key; may be given several times")
         .choices([...ROLES])
         .default(["execute"]),
     )
     .action(printKey);
-  return new Command("keys").description("keys for those who use the server").addCommand(create);
+  return new Command("keys").description("manage keys of the server's clients").addCommand(create);
 }
 
 function printKey({ name, tenant = name, role }: Options): void {
@@ -37,12 +37,12 @@ function printKey({ name, tenant = name, role }: Options): void {
   print(`    hash: ${hash}`);
   print(`    tenant: ${JSON.stringify(tenant)}`);
   print(`    roles: [${[...new Set(role)].join(", ")}]`);
-  say("glovebox: the first line is the key, which is kept nowhere; the others belong into glovebox.config.yaml");
+  say("glovebox: the first line is the key, which is not stored anywhere; add the other lines to glovebox.config.yaml");
 }
 
 function nameOfKey(text: string): string {
   if (NAME.test(text)) return text;
-  throw new InvalidArgumentError("It is made of 1 to 64 letters, digits and _ . -");
+  throw new InvalidArgumentError("A name has 1 to 64 letters, digits and _ . -");
 }
 
 function nameOfTenant(text: string): string {

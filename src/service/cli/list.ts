@@ -1,7 +1,8 @@
 import { Command } from "commander";
-import type { ToolInfo } from "../../tool/definition.ts";
-import { openEngine, readConfig } from "./open-engine.ts";
+import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { openRegistry, orExit } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
+import type { ToolInfo } from "../../tool/definition.ts";
 
 interface Options {
   readonly tools?: string;
@@ -13,9 +14,9 @@ interface Options {
 export function listCommand(): Command {
   return new Command("list")
     .description("list the tools of a folder")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "all that is known of them, as JSON")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print every detail as JSON")
     .action(list);
 }
 
@@ -32,4 +33,45 @@ async function list({ json, ...sources }: Options): Promise<void> {
 
 function lineOf({ name, version, description }: ToolInfo, width: number): string {
   return `${name.padEnd(width)}  ${version.padEnd(7)}  ${description.split("\n")[0]}`;
+}
+
+/** `glovebox list-supported`: what workflows may ask for. */
+export function listSupportedCommand(): Command {
+  return new Command("list-supported")
+    .description("list the supported features of workflows")
+    .option("--json", "print JSON")
+    .action(listSupported);
+}
+
+async function listSupported({ json }: { readonly json?: true }): Promise<void> {
+  const { SUPPORTED } = await import("../../ecosystems/strands/index.ts");
+  if (json === true) return printJson(SUPPORTED);
+  for (const [feature, values] of Object.entries(SUPPORTED)) print(`${feature}: ${values.join(", ")}`);
+}
+
+interface Options extends Sources {
+  readonly json?: true;
+}
+
+/** `glovebox list-tools`: the ids of the native tools that workflows may have. */
+export function listToolsCommand(): Command {
+  return new Command("list-tools")
+    .description("list the native tools available to workflows")
+    .option(
+      "--tools <dir>",
+      "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
+    )
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print every detail as JSON")
+    .action(listTools);
+}
+
+async function listTools({ json, ...sources }: Options): Promise<void> {
+  await orExit(async () => {
+    const registry = await openRegistry(sources);
+    await using _engine = registry.engine;
+    const tools = registry.list_all();
+    if (json === true) return printJson(tools);
+    for (const { id } of tools) print(id);
+  });
 }

@@ -1,12 +1,13 @@
 import { Command, Option } from "commander";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { say } from "./output.ts";
-import { LOG_LEVELS } from "../config/schema.ts";
+import { LOG_LEVELS, type LogLevel } from "../config/schema.ts";
+import { logNotices, openLog } from "./service-log.ts";
 
 interface Options {
   readonly tools?: string;
   readonly config?: string;
-  readonly logLevel: string;
+  readonly logLevel: LogLevel;
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
@@ -15,20 +16,22 @@ const DRAIN_MS = 2_000;
 /** `glovebox mcp`: the tools of a folder for a client that started this process. Stdout is the protocol's alone. */
 export function mcpCommand(): Command {
   return new Command("mcp")
-    .description("serve the tools of a folder to a client of the Model Context Protocol, over stdin and stdout")
-    .option("--tools <dir>", "folder of tools (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .description("serve a folder of tools to an MCP client over stdin and stdout")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .addOption(
-      new Option("--log-level <level>", "what is logged, as JSON lines on stderr").choices(LOG_LEVELS).default("warn"),
+      new Option("--log-level <level>", "lowest level that is logged, on stderr (JSON lines; text on a terminal)")
+        .choices(LOG_LEVELS)
+        .default("warn"),
     )
     .action(serve);
 }
 
 async function serve({ logLevel, ...sources }: Options, command: Command): Promise<void> {
   const config = await readConfig(sources.config);
-  const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: logLevel }, pino.destination(2));
+  const logger = await openLog(logLevel);
   const engine = await openEngine(sources, config, { logger });
+  logNotices(logger);
   const { serveMcp } = await import("../mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
   const connection = serveMcp(engine, identity, ({ message }) => say(`glovebox: ${message}`));

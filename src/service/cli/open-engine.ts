@@ -75,7 +75,7 @@ export function withSamples(options: EngineOptions): EngineOptions {
   if (options.tools !== undefined) return options;
   const samples = sampleTools();
   if (samples === undefined) {
-    throw new CliError(EXIT.USAGE, "there are no sample tools here: name a folder of tools with --tools DIR");
+    throw new CliError(EXIT.USAGE, "no sample tools are installed: name a folder of tools with --tools DIR");
   }
   const rules = [...samplePolicy.rules, ...(options.policy?.rules ?? [])];
   return { ...options, tools: [samples], capabilities: sampleCapabilities, policy: { rules } };

@@ -6,9 +6,16 @@
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Writes a line to stderr. */
+let sendNotice = (text: string): void => void process.stderr.write(`${escapeControl(text)}\n`);
+
+/** Writes a line to stderr, or wherever `sendNotices` says. */
 export function say(text: string): void {
-  process.stderr.write(`${escapeControl(text)}\n`);
+  sendNotice(text);
+}
+
+/** Sends what `say` gets somewhere else from now on: to a service's log. */
+export function sendNotices(send: (text: string) => void): void {
+  sendNotice = send;
 }
 
 /** Writes a line to stdout. */
@@ -30,6 +37,6 @@ export function visible(text: string): string {
 }
 
 /** In JSON's own notation, so that escaped JSON still means the same. */
-function escapeControl(text: string): string {
+export function escapeControl(text: string): string {
   return text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

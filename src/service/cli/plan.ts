@@ -12,14 +12,14 @@ interface Options extends Sources {
 /** `glovebox plan`: what a workflow will do. */
 export function planCommand(): Command {
   return new Command("plan")
-    .description("show what a workflow will do, without doing it")
+    .description("show the steps of a workflow without running it")
     .argument("<file>", "the workflow's YAML file")
     .option(
       "--tools <dir>",
       "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
     )
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--json", "as JSON")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
     .action(plan);
 }
 

@@ -16,13 +16,13 @@ interface Options {
 /** `glovebox replay`: a recorded call once more, without the world. */
 export function replayCommand(): Command {
   return new Command("replay")
-    .description("run a recorded call again, offline, and say whether its result is the recorded one")
+    .description("replay a recorded call offline and compare its result with the recorded one")
     .argument("<file>", "recording, as `run --record FILE` writes it")
     .option("--result", "print the whole result instead of its output")
     .option(
       "--inspect [address]",
-      "wait for a debugger at this address, and run the call under it (default: 127.0.0.1:9229); the tool then runs " +
-        "outside of an isolate, behind a V8 context and Node's permissions only: debug only what you would run yourself",
+      "run the call under a debugger listening at this address (default: 127.0.0.1:9229); the tool then runs " +
+        "outside an isolate, contained only by a V8 context and Node's permissions: debug only code that you trust",
     )
     .action(replay);
 }
@@ -38,7 +38,7 @@ async function replay(file: string, options: Options): Promise<void> {
   if (options.result === true) printJson(result);
   else if (result.success) printJson(result.output);
   if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
-  say(isSame ? "glovebox: the result is the recorded one" : "glovebox: the result is not the recorded one");
+  say(isSame ? "glovebox: same result as recorded" : "glovebox: the result differs from the recorded one");
   process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
 }
 

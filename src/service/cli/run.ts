@@ -43,12 +43,15 @@ export function runCommand(): Command {
     .description("run a tool once, or a workflow")
     .argument("<tool>", "name of a tool, or path of its module; or a workflow's YAML file")
     .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin")
-    .option("--tools <dir>", "folder of tools to find the name in (default: the configuration's, else the samples)")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
-    .option("--record <file>", "write all that the call depends on to a file, for `glovebox replay`")
+    .option(
+      "--tools <dir>",
+      "folder of tools to look up the name in (default: the configuration's tools, else the samples)",
+    )
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--record <file>", "record the call and everything it depends on in a file, for `glovebox replay`")
     .option("--result", "print the whole result instead of its output")
-    .option("--force", "let the workflow's artifacts replace files")
-    .option("--var <name=value>", "a variable for the workflow's templates; may be given again", collect)
+    .option("--force", "overwrite existing files with the workflow's artifacts")
+    .option("--var <name=value>", "variable for the workflow's templates; may be given several times", collect)
     .action(run);
 }
 
@@ -68,7 +71,7 @@ async function run(tool: string, options: Options): Promise<void> {
   }
   if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
   if (input === undefined)
-    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (add --help for all that there is)");
+    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (see --help)");
   await runTool(tool, input, options);
 }
 

@@ -14,6 +14,7 @@ import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
 import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
 import type { Keys } from "../access/keys.ts";
+import { logNotices, openLog } from "./service-log.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { StopSignals } from "./stop-signals.ts";
@@ -41,8 +42,8 @@ const FLAGS = [
 /** `glovebox serve`: tools over HTTP. */
 export function serveCommand(): Command {
   const command = new Command("serve")
-    .description("serve the tools of a folder over HTTP")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)")
+    .description("serve a folder of tools over HTTP")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--watch", "reload when the configuration or a tool changes on disk");
   return addSettingFlags(command, FLAGS).action((options: Options) => serve(options, command));
 }
@@ -59,10 +60,10 @@ async function serve(options: Options, command: Command): Promise<void> {
   forgetKeys(process.env, values);
   // A file that has gone is no reason to serve what it has not said.
   const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
-  const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const logger = await openLog(values.logLevel);
   const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
   const server = await listen(engine, values, keys.keys, fd);
+  logNotices(logger);
   const manager = new ServiceManager(process.env);
   const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
   const reloadNow = async (): Promise<void> => {
@@ -119,7 +120,7 @@ async function watch(values: Config, file: string | undefined, reload: () => Pro
 
 function warn(engine: Engine, keys: Keys): void {
   if (keys.size === 0) {
-    say("glovebox: there are no keys: only this machine reaches the server, and whoever is on it may use it");
+    say("glovebox: no keys are configured: only this machine reaches the server, and every process on it may use it");
   }
   const { kind, sandbox } = engine.stats().executor;
   if (kind !== "process") return;

@@ -1,4 +1,4 @@
-import { forgetVariables, keyOfEnvironment } from "../access/environment.ts";
+import { forgetVariables, keyOfEnvironment } from "../access/secret.ts";
 import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import { HIDDEN_VARIABLES } from "../config/environment.ts";
@@ -50,7 +50,7 @@ export function requireLoopback(host: string): void {
   if (isLoopback(host)) return;
   throw new CliError(
     EXIT.USAGE,
-    `other machines reach ${host}, and there are no keys: make one with "glovebox keys new", write it into the ` +
+    `${host} is reachable from other machines, and no keys are configured: create one with "glovebox keys new", add it to the ` +
       "configuration or GLOVEBOX_KEYS, and start again",
   );
 }

@@ -28,7 +28,7 @@ export class StopSignals implements Disposable {
     const atMs = performance.now();
     if (this.#first === null) {
       this.#first = { signal, atMs };
-      say("glovebox: stopping; once more stops at once");
+      say("glovebox: stopping; a second signal stops at once");
       this.#stop();
     } else if (signal !== this.#first.signal || atMs - this.#first.atMs > ECHO_MS) {
       process.exit(EXIT.INTERRUPTED);

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
+import { print, printJson, visible } from "./output.ts";
+import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
 import { CliError, EXIT } from "./exit.ts";
-import { print, printJson } from "./output.ts";
 import type { Snapshot, StatsServer } from "./stats-feed.ts";
 import type { TopOrder, TopView } from "./top-view.ts";
 
@@ -28,11 +28,11 @@ const QUIT: ReadonlySet<string> = new Set(["q", "Q", "\u0003", "\u0004"]);
 /** `glovebox top`: what a server is doing, second by second. */
 export function topCommand(): Command {
   return new Command("top")
-    .description("show what a server is doing, second by second")
+    .description("show a live view of a server's calls, tools and executors")
     .option("--url <url>", "the server's address", "http://127.0.0.1:8080")
-    .option("--key-env <name>", "the environment variable that holds a key with the role metrics")
-    .option("--once", "show one snapshot and end, as is done where there is no terminal")
-    .option("--json", "one snapshot, as JSON")
+    .option("--key-env <name>", "environment variable with a key that has the role metrics")
+    .option("--once", "print one snapshot and exit (the default where stdout is not a terminal)")
+    .option("--json", "print one snapshot as JSON")
     .action(top);
 }
 
@@ -64,11 +64,7 @@ function keyFrom(name: string): string {
 
 /** Shows snapshots until somebody quits. A server that goes away may come again; one that was never there is an error. */
 async function watch(server: StatsServer): Promise<void> {
-  const [{ followSnapshots }, { Screen }, { renderTop }] = await Promise.all([
-    import("./stats-feed.ts"),
-    import("./screen.ts"),
-    import("./top-view.ts"),
-  ]);
+  const [{ followSnapshots }, { renderTop }] = await Promise.all([import("./stats-feed.ts"), import("./top-view.ts")]);
   const { stdout } = process;
   const history: Snapshot[] = [];
   let order: TopOrder = "calls";
@@ -130,4 +126,33 @@ function listen(quit: AbortController, onResize: () => void, onOrder: (order: To
       if (stdin.isTTY) stdin.setRawMode(false).off("data", onKeys).pause();
     },
   };
+}
+
+const ESCAPE = "\u001b[";
+/** Another screen than the one with the shell's lines, without a cursor, on which no line runs into the next. */
+const ENTER = `${ESCAPE}?1049h${ESCAPE}?25l${ESCAPE}?7l`;
+const LEAVE = `${ESCAPE}?7h${ESCAPE}?25h${ESCAPE}?1049l`;
+const HOME = `${ESCAPE}H`;
+const REST_OF_LINE = `${ESCAPE}K`;
+const REST_OF_SCREEN = `${ESCAPE}J`;
+
+/** A terminal's whole screen, until it is given back. */
+export class Screen implements Disposable {
+  readonly #out: WriteStream;
+
+  constructor(out: WriteStream) {
+    this.#out = out;
+    out.write(ENTER);
+  }
+
+  /** Replaces what is shown. Control characters in it are shown, and not sent. */
+  draw(lines: readonly string[]): void {
+    const width = this.#out.columns || 80;
+    const drawn = lines.map((line) => `${visible(line).slice(0, width)}${REST_OF_LINE}`);
+    this.#out.write(`${HOME}${drawn.join("\r\n")}${REST_OF_SCREEN}`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#out.write(LEAVE);
+  }
 }

@@ -1,11 +1,10 @@
+import { CliError, EXIT } from "./exit.ts";
+import { isWorkflow, orExit } from "./open-workflow.ts";
+import { print, printJson } from "./output.ts";
 import { stat } from "node:fs/promises";
 import { Command, Option } from "commander";
 import type { ToolCheck, Validation } from "../../ecosystems/validation/index.ts";
-import { CliError, EXIT } from "./exit.ts";
 import { openEngine } from "./open-engine.ts";
-import { isWorkflow } from "./open-workflow.ts";
-import { print, printJson } from "./output.ts";
-import { validateWorkflow } from "./validate-workflow.ts";
 
 interface Options {
   readonly json?: true;
@@ -16,18 +15,16 @@ const LEVELS = ["error", "warning", "info", "pass"] as const satisfies readonly 
 /** `glovebox validate`: whether a module keeps its contract, or a workflow's file its schema. */
 export function validateCommand(): Command {
   return new Command("validate")
-    .description(
-      "check whether a module keeps its contract; it is loaded and called in an isolate, and granted nothing",
-    )
+    .description("check a module against its contract, by loading and calling it in an isolate without any grants")
     .argument("<path>", "a module, or a folder of modules; or a workflow's YAML file")
-    .addOption(new Option("--type <type>", "what it is a module of").choices(["tool"]).default("tool"))
-    .option("--json", "as JSON")
+    .addOption(new Option("--type <type>", "kind of module").choices(["tool"]).default("tool"))
+    .option("--json", "print JSON")
     .action(validate);
 }
 
 /** `glovebox module validate`: the same, as Amplifier's command line has it. */
 export function moduleCommand(): Command {
-  return new Command("module").description("what is done with modules").addCommand(validateCommand());
+  return new Command("module").description("commands for modules").addCommand(validateCommand());
 }
 
 async function validate(given: string, { json }: Options): Promise<void> {
@@ -54,4 +51,22 @@ function lines({ module, checks }: Validation): string[] {
 function summary(checks: readonly ToolCheck[]): string {
   const counts = LEVELS.map((level) => `${level} ${checks.filter((check) => check.level === level).length}`);
   return `${checks.some(({ level }) => level === "error") ? "not valid" : "valid"}: ${counts.join(", ")}`;
+}
+
+/** Says whether a workflow's file fits its schema: every place where it does not, one line each. */
+export async function validateWorkflow(file: string, json = false): Promise<void> {
+  await orExit(async () => {
+    const { load_spec, SpecError } = await import("../../ecosystems/strands/index.ts");
+    const problems = await load_spec(file).then(
+      () => [],
+      (error: unknown) => {
+        if (error instanceof SpecError) return error.problems;
+        throw error;
+      },
+    );
+    if (problems.length > 0) process.exitCode = EXIT.INVALID;
+    if (json) return printJson({ valid: problems.length === 0, problems });
+    if (problems.length === 0) print(`${file} is valid`);
+    for (const { message } of problems) print(`error: ${message}`);
+  });
 }

@@ -19,7 +19,11 @@ export interface WorkerServiceOptions {
  * Runs a worker machine until a signal ends it: it takes no more jobs, and ends those that it has. Resolves once it is at
  * work. Rejects where it cannot start.
  */
-export async function runWorker(start: () => Promise<Machine>, options: WorkerServiceOptions): Promise<void> {
+export async function runWorker(
+  start: () => Promise<Machine>,
+  options: WorkerServiceOptions,
+  onStart: () => void = () => undefined,
+): Promise<void> {
   const resources = new AsyncDisposableStack();
   let machine: Machine | null = null;
   const manager = resources.use(new ServiceManager(process.env));
@@ -39,6 +43,7 @@ export async function runWorker(start: () => Promise<Machine>, options: WorkerSe
     await resources.disposeAsync();
     throw error;
   }
+  onStart();
   const { id, executor } = machine.stats();
   if (executor.sandbox.kind !== "off") say(`glovebox: executors run inside ${executor.sandbox.kind}`);
   else say(`glovebox: executors run without a sandbox of the operating system: ${executor.sandbox.reason}`);

@@ -8,6 +8,7 @@ import { importOptional } from "../../base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
 import { forgetKeys } from "./service-keys.ts";
+import { logNotices, openLog } from "./service-log.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { runWorker, type WorkerServiceOptions } from "./worker-service.ts";
 
@@ -39,8 +40,11 @@ const IN_A_FLEET: Override = {
 /** `glovebox worker`: runs calls of agent servers that share a Redis with it. */
 export function workerCommand(): Command {
   const command = new Command("worker")
-    .description("run the calls of a fleet's servers on this machine; its secret is in GLOVEBOX_FLEET_SECRET")
-    .option("--config <file>", "configuration (default: glovebox.config.yaml or .json, where there is one)");
+    .description("run the calls of a fleet's servers on this machine (fleet secret: GLOVEBOX_FLEET_SECRET)")
+    .option(
+      "--config <file>",
+      "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
+    );
   return addSettingFlags(command, FLAGS).action((options: Options) => work(options, command));
 }
 
@@ -49,11 +53,14 @@ async function work({ config }: Options, command: Command): Promise<void> {
   const { machine, service } = await orUsage(decide(values));
   // What this process starts has no use for it.
   forgetKeys(process.env, values);
-  const { pino } = await import("pino");
-  const logger = pino({ name: "glovebox", level: values.logLevel ?? SERVICE_DEFAULTS.logLevel }, pino.destination(2));
+  const logger = await openLog(values.logLevel);
   const load = () => import("../../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
-  await runWorker(() => orUsage(startMachine({ ...machine, logger })), service);
+  await runWorker(
+    () => orUsage(startMachine({ ...machine, logger })),
+    service,
+    () => logNotices(logger),
+  );
 }
 
 /** All that a machine needs to know. Rejects as `createEngine` does. */

@@ -1,3 +1,4 @@
+import { type Config, CONFIG_SCHEMA, type Part, PATHS } from "./schema.ts";
 import path from "node:path";
 import { describeKeyViolation } from "../access/keys.ts";
 import { hideKeys } from "../access/secret.ts";
@@ -9,7 +10,6 @@ import { describeViolations, unseen, type Violation } from "../../base/schema/vi
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { nearest } from "./names.ts";
-import { type Config, CONFIG_SCHEMA, type Part, PATHS } from "./schema.ts";
 
 /** Where a value comes from. */
 export type Source =

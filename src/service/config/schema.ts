@@ -23,7 +23,7 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
   readonly origins?: readonly string[];
   /** Whether other processes may listen on the same port beside this one. */
   readonly reusePort?: boolean;
-  /** The largest body of a request, in bytes. */
+  /** The maximum size of a request body, in bytes, in bytes. */
   readonly bodyBytes?: number;
   /** How long calls may go on when the service stops. */
   readonly drainMs?: number;
@@ -111,61 +111,69 @@ const RULE = {
  */
 export const CONFIG_SCHEMA: Part = section({
   tools: {
-    description: "places of tools: modules, packages, folders of them",
+    description: "paths of tools: modules, packages, or folders of them",
     type: "array",
     items: { anyOf: [PATH, LOCATION] },
   },
   host: { description: "address to listen on", ...PATH },
-  keys: { description: "who may use the service, and for what", ...KEYS_SCHEMA },
+  keys: { description: "keys of the service's clients, with their roles, tenants and quotas", ...KEYS_SCHEMA },
   admin: {
     description: "open: without keys, let anybody on this machine register and remove tools over HTTP",
     enum: ["open"],
   },
-  hosts: { description: "names by which clients find the service", ...TEXTS },
-  publicUrl: { description: "where clients find the service from outside", ...PATH },
-  origins: { description: "origins of pages that may use the service from a browser", ...TEXTS },
-  port: { description: "port to listen on, 0 for any that is free", ...PORT },
+  hosts: { description: "host names by which clients reach the service", ...TEXTS },
+  publicUrl: { description: "URL at which clients reach the service from outside", ...PATH },
+  origins: { description: "origins of web pages that may call the service", ...TEXTS },
+  port: { description: "port to listen on; 0 picks a free one", ...PORT },
   reusePort: { description: "let other processes listen on the same port", type: "boolean" },
-  bodyBytes: { description: "largest body of a request", ...COUNT },
-  drainMs: { description: "how long calls may go on after a signal", ...PATIENCE },
-  drainDelayMs: { description: "how long the service says that it will stop before it does", ...PATIENCE },
+  bodyBytes: { description: "maximum size of a request body, in bytes", ...COUNT },
+  drainMs: { description: "maximum time to finish running calls after a stop signal, in milliseconds", ...PATIENCE },
+  drainDelayMs: { description: "delay between failing /readyz and closing the listener, in milliseconds", ...PATIENCE },
   assets: {
     ...section({
-      path: { description: "take uploads of AgentSpace's packages, and keep them in this folder", ...PATH },
+      path: { description: "folder for uploaded AgentSpace packages; enables uploads", ...PATH },
       publicUrl: PATH,
       maxBytes: COUNT,
       maxTotalBytes: COUNT,
     }),
     required: ["path"],
   },
-  logLevel: { description: "what is logged, as JSON lines on stderr", enum: LOG_LEVELS },
-  stateDir: { description: "folder of what outlives the process", ...PATH },
-  workers: { description: "isolate threads", type: "integer", minimum: 1, maximum: 64 },
+  logLevel: {
+    description: "lowest level that is logged, on stderr (JSON lines; text on a terminal)",
+    enum: LOG_LEVELS,
+  },
+  stateDir: { description: "folder for state that outlives the process", ...PATH },
+  workers: { description: "number of isolate threads", type: "integer", minimum: 1, maximum: 64 },
   executor: section({
-    kind: { description: "where isolates live", enum: EXECUTOR_KINDS },
-    sandbox: { description: "the system's walls around executors", enum: SANDBOX_MODES },
+    kind: { description: "where isolates run", enum: EXECUTOR_KINDS },
+    sandbox: { description: "operating system sandbox around executors", enum: SANDBOX_MODES },
     warmIsolates: COUNT,
     rssMb: { type: "integer", minimum: 256 },
     spare: { type: "boolean" },
     recycle: section({ ageMs: { type: "integer", minimum: 1_000 }, calls: COUNT, rssMb: COUNT }),
     url: {
-      description: "where the fleet's Redis is, as redis://, rediss://, redis+sentinel:// or redis+cluster://",
+      description: "URL of the fleet's Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://",
       ...PATH,
     },
-    fleet: { description: "which fleet: servers and worker machines of one name", ...PATH },
+    fleet: { description: "name of the fleet that servers and worker machines share", ...PATH },
     secret: SEALED_WITH,
     lostMs: COUNT,
     store: PATH,
     codeMaxBytes: COUNT,
   }),
   machine: section({
-    slots: { description: "jobs that the machine has at once", type: "integer", minimum: 1, maximum: 10_000 },
-    host: { description: "address of its metrics and probes", ...PATH },
-    port: { description: "port of its metrics and probes, 0 for any that is free", ...PORT },
-    drainMs: { description: "how long its jobs may go on after a signal", ...PATIENCE },
+    slots: {
+      description: "maximum number of jobs at once on the machine",
+      type: "integer",
+      minimum: 1,
+      maximum: 10_000,
+    },
+    host: { description: "address of the machine's metrics and probes", ...PATH },
+    port: { description: "port of the machine's metrics and probes; 0 picks a free one", ...PORT },
+    drainMs: { description: "maximum time to finish running jobs after a stop signal, in milliseconds", ...PATIENCE },
   }),
-  limits: { description: "limits of tools that ask for none", ...LIMITS },
-  maxLimits: { description: "the ceiling that no tool and no call may exceed", ...LIMITS },
+  limits: { description: "default limits, for tools that set none", ...LIMITS },
+  maxLimits: { description: "upper bound of every tool's and call's limits", ...LIMITS },
   queue: section({
     maxQueued: { type: "integer", minimum: 0 },
     concurrency: COUNT,
@@ -173,7 +181,7 @@ export const CONFIG_SCHEMA: Part = section({
     perTenant: COUNT,
   }),
   policy: {
-    description: "what tools may be granted",
+    description: "capabilities that tools may be granted",
     ...section({ rules: { type: "array", items: RULE } }),
     required: ["rules"],
   },
@@ -181,9 +189,9 @@ export const CONFIG_SCHEMA: Part = section({
   kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
   idempotency: section({
     path: PATH,
-    url: { description: "Redis that keeps results, for several machines", ...PATH },
-    fleet: { description: "which engines have results in common", ...PATH },
-    secret: { description: "what results are sealed with in Redis", ...SEALED_WITH },
+    url: { description: "URL of the Redis that stores results, shared by several machines", ...PATH },
+    fleet: { description: "name shared by the engines that share results", ...PATH },
+    secret: { description: "secret that encrypts results in Redis", ...SEALED_WITH },
     ttlMs: COUNT,
     maxEntries: COUNT,
     maxBytes: COUNT,

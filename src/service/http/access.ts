@@ -1,3 +1,4 @@
+import type { Standing } from "../access/budget.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ANYBODY, type Caller, NOBODY, type Role } from "../access/caller.ts";
 import { Failures } from "../access/failures.ts";
@@ -7,7 +8,6 @@ import type { Engine } from "../../engine/engine.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
-import { writeRateLimit } from "./rate-limit-headers.ts";
 import type { Sites } from "./sites.ts";
 
 /** What is needed to tell who may do what. */
@@ -122,12 +122,12 @@ class Doorkeeper {
   async #refuseStranger(request: FastifyRequest, reply: FastifyReply, isWrong: boolean): Promise<void> {
     const retryAfterMs = isWrong ? await this.#failures.note(request.ip) : 0;
     if (retryAfterMs > 0) {
-      const reason = "too many wrong keys came from this address";
+      const reason = "too many wrong keys from this address";
       refuse(this.#access, request, reply, { code: "rate_limited", key: null, reason }, { retryAfterMs });
       return;
     }
     reply.header("www-authenticate", isWrong ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE);
-    const reason = isWrong ? "the key is not known" : "a key is needed: Authorization: Bearer KEY";
+    const reason = isWrong ? "the key is unknown" : "missing key; send Authorization: Bearer KEY";
     refuse(this.#access, request, reply, { code: "unauthorized", key: null, reason });
   }
 }
@@ -143,4 +143,29 @@ function refuse(
   const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
   if (coding !== undefined || Number(length) > REST_MAX_BYTES) reply.header("connection", "close");
   sendRefusal(reply, refusal.code, refusal.reason, details === undefined ? {} : { details });
+}
+
+const MICROSECONDS = 1_000_000;
+
+/**
+ * What is left of a key's budgets, as `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: lists
+ * of names with parameters, in whole seconds. Processor time is rounded so that nobody is promised what there is not.
+ */
+export function writeRateLimit(standings: readonly Standing[]): Readonly<Record<string, string>> {
+  if (standings.length === 0) return {};
+  return {
+    "ratelimit-policy": standings.map(writePolicy).join(", "),
+    ratelimit: standings.map(writeStanding).join(", "),
+  };
+}
+
+function writePolicy({ name, quota, windowMs }: Standing): string {
+  const seconds = Math.ceil(windowMs / 1_000);
+  if (name !== "cpu") return `"${name}";q=${quota};w=${seconds}`;
+  return `"cpu";q=${Math.floor(quota / MICROSECONDS)};qu="cpu-seconds";w=${seconds}`;
+}
+
+function writeStanding({ name, remaining, resetMs }: Standing): string {
+  const left = name === "cpu" ? Math.floor(remaining / MICROSECONDS) : remaining;
+  return `"${name}";r=${left};t=${Math.ceil(resetMs / 1_000)}`;
 }

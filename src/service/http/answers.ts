@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
-import { dropUnread } from "./unread.ts";
+import { MAX_LIMITS } from "../../base/limits.ts";
 
 const NAME_SHOWN_MAX = 128;
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -68,18 +68,18 @@ export function sendUnregistered(reply: FastifyReply, name: string): FastifyRepl
 
 /** Answers a request for whose body there is no room at the moment. */
 export function sendOverBudget(reply: FastifyReply): FastifyReply {
-  const message = "the requests under way have as many bytes as the server takes; come again later";
+  const message = "the server's memory for request bodies is in use; try again later";
   return sendRefusal(reply.header("retry-after", 1), "queue_full", message, { status: 503 });
 }
 
 /** Answers where there is nothing. */
 export function sendNotFound(reply: FastifyReply): FastifyReply {
-  return sendJson(reply, 404, { error: "there is nothing at this address" });
+  return sendJson(reply, 404, { error: "no route at this address" });
 }
 
 /** Answers a request that expects what no server of this kind does. */
 export function sendExpectation(response: ServerResponse): void {
-  const body = JSON.stringify(refusal("invalid_arguments", "all that can be expected is 100-continue"));
+  const body = JSON.stringify(refusal("invalid_arguments", "the only supported Expect header is 100-continue"));
   const headers = { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body), connection: "close" };
   response.writeHead(417, headers).end(body);
 }
@@ -95,7 +95,7 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
     case "FST_ERR_CTP_INVALID_JSON_BODY":
       return sendRefusal(reply, "invalid_arguments", "the body is not JSON");
     case "FST_ERR_BAD_URL":
-      return sendRefusal(reply, "invalid_arguments", "the address is not a valid one");
+      return sendRefusal(reply, "invalid_arguments", "the request's URL is invalid");
     default:
       if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
         return sendRefusal(reply, "invalid_arguments", "the request could not be read");
@@ -117,4 +117,29 @@ export function sendJsonText(reply: FastifyReply, status: number, json: string):
 function retryAfter(details: unknown): number | undefined {
   if (typeof details !== "object" || details === null || !("retryAfterMs" in details)) return undefined;
   return typeof details.retryAfterMs === "number" ? details.retryAfterMs : undefined;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** How long a client may read nothing of an answer that is complete. */
+    unreadMs?: number;
+  }
+}
+
+/** Longer than a call may wait and run together: a connection on which nothing moves is not a dead one before that. */
+export const SILENCE_MS = MAX_LIMITS.queueMs + MAX_LIMITS.wallMs + 60_000;
+export const UNREAD_MS = 60_000;
+
+/**
+ * Ends the connection of a client that reads nothing of what is written for so long; one that reads slowly keeps it.
+ * The system tells of what it could send in pieces of a megabyte or so: who reads less than that in the time is dropped.
+ * For answers that are complete: before that, silence is what a long call sounds like, and `SILENCE_MS` holds.
+ */
+export function dropUnread(response: ServerResponse, unreadMs = UNREAD_MS): void {
+  const { socket } = response.req;
+  response.setTimeout(unreadMs);
+  response.once("finish", () => {
+    // Node's own time for idle connections is set by now, unless the next request is here already.
+    if (socket.timeout === unreadMs) socket.setTimeout(SILENCE_MS);
+  });
 }

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance } from "fastify";
 import { describeExcess } from "../../base/json.ts";
-import { sendError, sendExpectation, sendNotFound, sendOverBudget } from "./answers.ts";
+import { sendError, sendExpectation, sendNotFound, sendOverBudget, SILENCE_MS } from "./answers.ts";
 import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
 import { type Access, addAccess } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
@@ -9,7 +9,6 @@ import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
 import { requireOneHost } from "./sites.ts";
 import { limitPipelining } from "./pipelining.ts";
-import { SILENCE_MS } from "./unread.ts";
 
 /** How often connections are looked at whose requests take too long. */
 const LOOK_EVERY_MS = 5_000;

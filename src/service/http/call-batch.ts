@@ -4,7 +4,7 @@ import { MAX_LIMITS } from "../../base/limits.ts";
 import { failure, type ToolResult } from "../../base/result.ts";
 import { refusal, sendJsonText, writeResult } from "./answers.ts";
 import type { ParsedBatch, ParsedCall } from "./call-body.ts";
-import { type CallListeners, listenersFor } from "./call-events.ts";
+import { type CallListeners, listenersFor } from "./call-stream.ts";
 import { EventStream } from "./event-stream.ts";
 
 /** UTF-16 units that the results of a batch may have together: as many as a single one, at most. */

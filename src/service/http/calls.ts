@@ -2,15 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendRefusal, sendResult } from "./answers.ts";
 import { EXECUTE, EXECUTE_BATCH } from "./api/call-routes.ts";
 import { answerBatch, streamBatch } from "./call-batch.ts";
-import { parseBatch, parseCall, type ParsedCall } from "./call-body.ts";
-import type { CallListeners } from "./call-events.ts";
-import { streamCall } from "./call-stream.ts";
+import { parseBatch, parseCall, type ParsedCall, withHeaderKey } from "./call-body.ts";
+import { type CallListeners, streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
-import { callerOf, type Surface, refuseOthers } from "./surface.ts";
+import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
-import { withHeaderKey } from "./idempotency-key.ts";
 import { chooseType } from "./media-type.ts";
-import { untilAllIsRead } from "./turn.ts";
 
 const BATCH_CALLS_DEFAULT = 256;
 const TYPES = ["application/json", EVENT_STREAM] as const;
@@ -61,4 +58,23 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
 
 function refuseTypes(reply: FastifyReply): FastifyReply {
   return sendRefusal(reply, "invalid_arguments", `the answer is one of ${TYPES.join(", ")}`, { status: 406 });
+}
+
+/** Who waits for the end of this turn of the event loop. */
+let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
+
+/**
+ * Resolves when all that the system had for this process has been read. Requests of many connections that came at once
+ * are read one after the other, each in a turn of its own as far as promises tell: calls that wait for this are made
+ * together, and cross to the executor as one message.
+ */
+export function untilAllIsRead(): Promise<void> {
+  if (waiting === null) {
+    waiting = Promise.withResolvers<void>();
+    setImmediate(() => {
+      waiting?.resolve();
+      waiting = null;
+    });
+  }
+  return waiting.promise;
 }

@@ -15,7 +15,7 @@ interface Farewell {
 const TOO_SLOW: Farewell = {
   status: "408 Request Timeout",
   code: "invalid_arguments",
-  message: "the request did not come to its end in time",
+  message: "the request was not complete in time",
 };
 const TOO_MANY_HEADERS: Farewell = {
   status: "431 Request Header Fields Too Large",
@@ -30,7 +30,7 @@ const UNREADABLE: Farewell = {
 const TOO_MANY: Farewell = {
   status: "503 Service Unavailable",
   code: "queue_full",
-  message: "the server has as many connections as it may; come again later",
+  message: "the server has reached its maximum number of connections; try again later",
 };
 
 /** Connections that are at their end: whatever else comes on them is not looked at. */

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import { UNREAD_MS } from "./answers.ts";
 import { refuseConnection } from "./client-error.ts";
-import { UNREAD_MS } from "./unread.ts";
 
 /** What a server allows a connection. Times in milliseconds. */
 export interface ConnectionLimits {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { Traffic } from "./traffic.ts";
-import { dropUnread } from "./unread.ts";
+import { dropUnread } from "./answers.ts";
 
 export const EVENT_STREAM = "text/event-stream";
 

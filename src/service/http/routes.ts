@@ -5,7 +5,7 @@ import { underSender } from "../trace-context.ts";
 import { addCalls } from "./calls.ts";
 import type { Surface } from "./surface.ts";
 import { addHealth } from "./health.ts";
-import { addOpenApi } from "./openapi.ts";
+import { addOpenApi } from "./api/document.ts";
 import { addStats } from "./stats.ts";
 import { addTools } from "./tools.ts";
 

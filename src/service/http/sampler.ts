@@ -10,7 +10,7 @@ export interface StatsSnapshot extends Pick<
 > {
   /** ISO 8601. */
   readonly time: string;
-  /** Since the server began to listen. */
+  /** Milliseconds since the server started. */
   readonly uptimeMs: number;
   readonly calls: CallRates;
   /** Executors that were lost or made room, since the server began to listen. */

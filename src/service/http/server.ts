@@ -183,7 +183,7 @@ function requireLoopback(host: string, hasKeys: boolean, { admin, allowAnybody =
   }
   if (hasKeys || allowAnybody) return;
   throw new TypeError(
-    `without keys the server listens on loopback only, and ${host} is not: give it keys, as glovebox keys new makes them`,
+    `without keys the server listens on loopback addresses only, and ${host} is not one: configure keys (glovebox keys new)`,
   );
 }
 

@@ -59,12 +59,12 @@ export class Sites {
   /** Why a request is not answered, or nothing. */
   refusalOf(request: FastifyRequest): string | null {
     if (!this.#isOwnHost(request.hostname)) {
-      return "the server is not known by this name: list it in hosts, or use the server's address";
+      return "unknown host name: add it to hosts, or use the server's address";
     }
     const { origin } = request.headers;
     if (origin !== undefined && this.#origins.has(origin)) return null;
-    if (!this.#isOwnOrigin(request, origin)) return "pages of other sites may not use this server: see origins";
-    return isOwnFetch(request) ? null : "pages of other sites may not use this server";
+    if (!this.#isOwnOrigin(request, origin)) return "requests from this origin are not allowed: add it to origins";
+    return isOwnFetch(request) ? null : "cross-site requests from web pages are not allowed";
   }
 
   /** Tells a browser that a page of another origin may read the answer, where it may; `true` where that is the answer. */

@@ -10,7 +10,7 @@ export interface Surface {
   readonly engine: Engine;
   /** Through it go all calls, and all that a caller is shown of tools. */
   readonly gate: ScopedEngine;
-  /** Whether the server is about to stop. */
+  /** Whether the server is stopping. */
   readonly isDraining: () => boolean;
   /** Has something ended once the server stops: streams that would go on for ever. */
   readonly onDrain: (end: () => void) => void;

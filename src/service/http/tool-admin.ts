@@ -26,10 +26,10 @@ interface Refused {
 }
 
 const ADMIN = { role: "admin", needsKey: true } as const;
-const NOT_AMONG = "the tool is not among those that the key may use";
+const NOT_AMONG = "the key has no access to the tool";
 const UNDER_WAY: Refused = {
   status: 409,
-  message: "another registration of this tool is under way; try again when it has ended",
+  message: "another registration of this tool is in progress; try again when it has ended",
 };
 
 let definitions: Validator | undefined;
@@ -91,7 +91,7 @@ function readDefinition(body: unknown, name: string): ToolDefinition | Refused {
   definitions ??= compileSchema(SCHEMAS.ToolDefinition, "inputSchema");
   const violations = definitions.check(body);
   if (violations.length > 0) return { message: describeViolations(violations), details: { violations } };
-  if (body["name"] !== name) return { message: "the name in the body is not the one in the address" };
+  if (body["name"] !== name) return { message: "the name in the body differs from the name in the URL" };
   // The schema is what the type says.
   return body as unknown as ToolDefinition;
 }
@@ -101,10 +101,10 @@ function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): 
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
   const etag = info === undefined ? null : etagOf(info);
   if (ifMatch !== undefined && (etag === null || !namesEtag(ifMatch, etag))) {
-    return { status: 412, message: "the tool is not, or no longer, the one that If-Match names" };
+    return { status: 412, message: "the tool's ETag does not match If-Match" };
   }
   if (ifNoneMatch !== undefined && etag !== null && namesEtag(ifNoneMatch, etag)) {
-    return { status: 412, message: "there is such a tool already, and If-None-Match asks for none" };
+    return { status: 412, message: "the tool exists already, and If-None-Match requires that it does not" };
   }
   return null;
 }

@@ -9,7 +9,7 @@ import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
 import { requireOneHost } from "./sites.ts";
-import { withProcessMetrics } from "./process-metrics.ts";
+import { withProcessMetrics } from "./health.ts";
 
 /** Those who watch a machine are few, and say little. */
 const CONNECTIONS_MAX = 256;

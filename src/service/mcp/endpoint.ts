@@ -57,7 +57,7 @@ export class Endpoint {
   async answer(request: Request, body: unknown, caller: Caller): Promise<Response> {
     if (await isLegacyRequest(request, body)) return this.#answerInSession(request, body, caller);
     if (isObject(body) && body["method"] === "subscriptions/listen" && !this.#mayListen(caller.key, request.signal)) {
-      return refuse(429, RPC.REFUSED, "the key has as many streams as it may have");
+      return refuse(429, RPC.REFUSED, "the key has reached its maximum number of streams");
     }
     this.#callers.set(request, caller);
     return this.#sessionless.fetch(request, { parsedBody: body });
@@ -81,7 +81,7 @@ export class Endpoint {
   /** Answers a request without a session: the one that opens it, or one that has nothing to say without. */
   async #open(request: Request, body: unknown, caller: Caller): Promise<Response> {
     if (isInitializeRequest(body) && !this.#sessions.makeRoom(caller.key)) {
-      return refuse(429, RPC.REFUSED, "there are as many sessions as there may be, and all of them are in use");
+      return refuse(429, RPC.REFUSED, "the maximum number of sessions is reached, and all of them are in use");
     }
     const session = new McpSession((id) => this.#sessions.add(id, caller.key, session));
     const server = createMcpServer(this.#gate.runnerFor(caller), this.#identity);

@@ -34,7 +34,7 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
     const asked = toWebRequest(request, reply.raw, (name) => HEADERS.includes(name) || name.startsWith("mcp-"));
     const endpoint = await load();
     if (isListening(request)) {
-      if (isEnding) return reply.code(503).send(rpcError(RPC.REFUSED, "the server is about to stop"));
+      if (isEnding) return reply.code(503).send(rpcError(RPC.REFUSED, "the server is stopping"));
       listening.add(reply.raw);
       reply.raw.once("close", () => listening.delete(reply.raw));
     }

@@ -50,5 +50,5 @@ function pageOf(
 function readCursor(cursor: string): string {
   const name = Buffer.from(cursor, "base64url").toString();
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the cursor is none that this server gave");
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor: it does not come from this server");
 }

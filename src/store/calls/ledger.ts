@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
 
 /** A holder that has not been seen for so long has ended, and what it had begun with it. */
@@ -8,7 +9,7 @@ export const RESULT_SHARE = 1 / 16;
 export const CALL_BYTES = 256;
 
 /** What all that is kept may come to. */
-export interface Room {
+export interface LedgerCapacity {
   readonly ttlMs: number;
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -17,13 +18,13 @@ export interface Room {
 /** Where a ledger is. */
 export type LedgerOptions = SqliteLedgerOptions | RedisLedgerOptions;
 
-export interface SqliteLedgerOptions extends Room {
+export interface SqliteLedgerOptions extends LedgerCapacity {
   readonly kind: "sqlite";
   /** An absolute path, or `:memory:`. */
   readonly path: string;
 }
 
-export interface RedisLedgerOptions extends Room {
+export interface RedisLedgerOptions extends LedgerCapacity {
   readonly kind: "redis";
   readonly url: string;
   /** Whose ledger it is, of several in one Redis. */
@@ -44,7 +45,7 @@ export interface KeyedCall {
 }
 
 /** What is known of a call's key. */
-export type Claim =
+export type ClaimResult =
   /** Nothing: it is the holder's to run. */
   | { readonly kind: "mine" }
   /** How it ended, as JSON. */
@@ -67,7 +68,7 @@ export interface CallLedger {
    * What is known of a call. Waits while another process runs it, for as long as the call may wait, and not for ever:
    * then it is `running`. What is `mine` is to be settled or released.
    */
-  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<Claim>;
+  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult>;
   /** Keeps how a call ended, as JSON; `null` where it cannot be written. */
   settle(call: KeyedCall, result: string | null): Promise<void>;
   /** Forgets a call that did not come to be. */
@@ -76,4 +77,82 @@ export interface CallLedger {
   ticketOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
   /** Nothing is to be claimed any more; what is not settled by now never will be. */
   close(): Promise<void>;
+}
+
+/** How long a call of another process is waited for, and how often it is looked at meanwhile. */
+const PATIENCE_MS = 15_000;
+const LOOK_MAX_MS = 500;
+/** Calls that may wait for other processes at once. */
+const WAITING_MAX = 1_000;
+
+/** Waits for calls that other processes run. */
+export class ClaimWaiter {
+  readonly #lookFirstMs: number;
+  #waiting = 0;
+
+  constructor(lookFirstMs: number) {
+    this.#lookFirstMs = lookFirstMs;
+  }
+
+  /** Looks again and again at what is `running`, for `waitMs` at most, and not for ever. */
+  async wait(look: () => Promise<ClaimResult>, signal: AbortSignal, waitMs = PATIENCE_MS): Promise<ClaimResult> {
+    const first = await look();
+    if (first.kind !== "running" || this.#waiting >= WAITING_MAX) return first;
+    this.#waiting++;
+    try {
+      return await this.#lookOn(look, signal, waitMs < PATIENCE_MS ? waitMs : PATIENCE_MS);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #lookOn(look: () => Promise<ClaimResult>, signal: AbortSignal, waitMs: number): Promise<ClaimResult> {
+    const untilMs = performance.now() + waitMs;
+    for (let pauseMs = this.#lookFirstMs; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+      await delay(pauseMs);
+      const claim = await look();
+      if (claim.kind !== "running" || signal.aborted || performance.now() > untilMs) return claim;
+    }
+  }
+}
+
+/** How often a process says that it is there, while it has calls. */
+const SEEN_EVERY_MS = 2_000;
+
+/** Says of a holder that it is there, as long as it has begun what has not ended. */
+export class HolderHeartbeat {
+  readonly #see: () => Promise<void>;
+  #begun = 0;
+  #seeing: NodeJS.Timeout | undefined;
+
+  constructor(see: () => Promise<void>) {
+    this.#see = see;
+  }
+
+  /** Whether it has ever begun anything. */
+  get isKnown(): boolean {
+    return this.#seeing !== undefined;
+  }
+
+  begin(): void {
+    this.#begun++;
+    this.#seeing ??= setInterval(() => void this.#beat(), SEEN_EVERY_MS).unref();
+  }
+
+  end(): void {
+    this.#begun--;
+  }
+
+  close(): void {
+    clearInterval(this.#seeing);
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#begun === 0) return;
+    try {
+      await this.#see();
+    } catch {
+      // Whoever uses the store next is told; the next time may go well.
+    }
+  }
 }

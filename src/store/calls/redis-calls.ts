@@ -1,8 +1,8 @@
 import type { RedisConnection } from "../redis/connection.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
-import { LateError, ScriptRunner, type Urgency } from "../redis/script-runner.ts";
+import { LateError, ScriptRunner, type Urgency } from "../redis/script.ts";
 import { StoreError } from "../../base/store-error.ts";
-import type { Claim, KeyedCall, Room } from "./ledger.ts";
+import type { ClaimResult, KeyedCall, LedgerCapacity } from "./ledger.ts";
 import { LEDGER_SCRIPTS } from "./redis-scripts.ts";
 
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
@@ -13,7 +13,7 @@ const MOST = 2 ** 50;
 
 interface RedisCallsOptions {
   readonly fleet: string;
-  readonly room: Room;
+  readonly room: LedgerCapacity;
   readonly seal: Seal;
 }
 
@@ -38,7 +38,7 @@ export class RedisCalls {
   }
 
   /** Makes a call the holder's to run, if it is nobody's, and nothing is known of it. */
-  async claim(call: KeyedCall, holder: string, nowMs?: number): Promise<Claim> {
+  async claim(call: KeyedCall, holder: string, nowMs?: number): Promise<ClaimResult> {
     const digest = hexOf(call.digest);
     const args = [hexOf(call.asked), holder, call.mayRepeat ? 1 : 0, hexOf(call.tenant), ...this.#room];
     try {
@@ -107,7 +107,7 @@ export class RedisCalls {
     return `${this.#prefix}:call:${digest}`;
   }
 
-  #read(digest: string, answer: unknown): Claim {
+  #read(digest: string, answer: unknown): ClaimResult {
     const [kind, result]: readonly unknown[] = Array.isArray(answer) ? answer : [];
     switch (kind) {
       case "mine":

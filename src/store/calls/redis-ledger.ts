@@ -3,20 +3,25 @@ import type { RedisConnection } from "../redis/connection.ts";
 import { Seal, SealError } from "../redis/seal.ts";
 import { StoreError } from "../../base/store-error.ts";
 import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
-import type { CallLedger, Claim, KeyedCall, RedisLedgerOptions } from "./ledger.ts";
-import { Patience } from "./patience.ts";
-import { Presence } from "./presence.ts";
+import {
+  type CallLedger,
+  type ClaimResult,
+  type KeyedCall,
+  ClaimWaiter,
+  HolderHeartbeat,
+  type RedisLedgerOptions,
+} from "./ledger.ts";
 import type { RedisCalls } from "./redis-calls.ts";
 
 /** Several machines that wait for others ask one Redis. */
 const LOOK_FIRST_MS = 50;
 
-interface Opened {
+interface OpenLedger {
   readonly connection: RedisConnection;
   readonly calls: RedisCalls;
 }
 
-type Held = Pick<LedgerClaim, "digest" | "holder">;
+type HeldClaim = Pick<LedgerClaim, "digest" | "holder">;
 
 /** A ledger in Redis that engines of several machines have in common. */
 export class RedisLedger implements CallLedger {
@@ -27,13 +32,13 @@ export class RedisLedger implements CallLedger {
   #claims = 0;
   /** Of what is ours to run, by which claim it is. */
   readonly #holders = new Map<string, string>();
-  readonly #patience = new Patience(LOOK_FIRST_MS);
-  readonly #presence = new Presence(async () => {
+  readonly #patience = new ClaimWaiter(LOOK_FIRST_MS);
+  readonly #presence = new HolderHeartbeat(async () => {
     const { calls } = await this.#open();
     await calls.see(this.#owner);
     await calls.sweep();
   });
-  #opening: Promise<Opened> | null = null;
+  #opening: Promise<OpenLedger> | null = null;
   #isClosed = false;
 
   constructor(options: RedisLedgerOptions) {
@@ -41,7 +46,7 @@ export class RedisLedger implements CallLedger {
     this.#seal = Seal.of(options.secret);
   }
 
-  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<Claim> {
+  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult> {
     return this.#patience.wait(() => this.#claim(call), signal, waitMs);
   }
 
@@ -107,7 +112,7 @@ export class RedisLedger implements CallLedger {
     await connection.close();
   }
 
-  async #claim(call: KeyedCall): Promise<Claim> {
+  async #claim(call: KeyedCall): Promise<ClaimResult> {
     const { calls } = await this.#open();
     const holder = `${this.#owner}:${++this.#claims}`;
     const claim = await calls.claim(call, holder);
@@ -119,27 +124,27 @@ export class RedisLedger implements CallLedger {
   }
 
   /** A call of ours ends. */
-  #take(call: KeyedCall): Held {
+  #take(call: KeyedCall): HeldClaim {
     const held = this.#heldOf(call);
-    if (held === null) throw new StoreError("the call is not ours");
+    if (held === null) throw new StoreError("this process does not hold the call");
     this.#holders.delete(held.digest);
     this.#presence.end();
     return held;
   }
 
-  #heldOf(call: KeyedCall): Held | null {
+  #heldOf(call: KeyedCall): HeldClaim | null {
     const digest = Buffer.from(call.digest).toString("hex");
     const holder = this.#holders.get(digest);
     return holder === undefined ? null : { digest, holder };
   }
 
-  async #open(): Promise<Opened> {
+  async #open(): Promise<OpenLedger> {
     if (this.#isClosed) throw new StoreError("the engine has closed");
     this.#opening ??= this.#connect();
     return this.#opening;
   }
 
-  async #connect(): Promise<Opened> {
+  async #connect(): Promise<OpenLedger> {
     // They are loaded here because most engines do without them.
     const [{ RedisConnection }, { RedisCalls }] = await Promise.all([
       import("../redis/connection.ts"),

@@ -1,7 +1,13 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { SWEPT_MAX } from "../sqlite/store.ts";
-import { Transaction } from "../sqlite/transaction.ts";
-import { CALL_BYTES, type Claim, HOLDER_LOST_MS, type KeyedCall, RESULT_SHARE, type Room } from "./ledger.ts";
+import { SWEPT_MAX, SqliteTransaction } from "../sqlite/store.ts";
+import {
+  CALL_BYTES,
+  type ClaimResult,
+  HOLDER_LOST_MS,
+  type KeyedCall,
+  RESULT_SHARE,
+  type LedgerCapacity,
+} from "./ledger.ts";
 
 /** Calls that make room for one. */
 const EVICTED_MAX = 1_000;
@@ -17,8 +23,8 @@ interface CallRow {
 
 /** The calls of a database. Each has one holder, which alone may say how it ended. */
 export class SqliteCalls {
-  readonly #room: Room;
-  readonly #transaction: Transaction;
+  readonly #room: LedgerCapacity;
+  readonly #transaction: SqliteTransaction;
   readonly #find: StatementSync;
   readonly #seen: StatementSync;
   readonly #see: StatementSync;
@@ -35,10 +41,10 @@ export class SqliteCalls {
   readonly #sweepHolders: StatementSync;
   readonly #leave: StatementSync;
 
-  constructor(database: DatabaseSync, room: Room) {
+  constructor(database: DatabaseSync, room: LedgerCapacity) {
     const prepare = (sql: string) => database.prepare(sql);
     this.#room = room;
-    this.#transaction = new Transaction(database);
+    this.#transaction = new SqliteTransaction(database);
     this.#find = prepare("SELECT id, asked, holder, may_repeat, tenant, expires_ms, result FROM call WHERE digest = ?");
     this.#seen = prepare("SELECT seen_ms FROM holder WHERE id = ?");
     this.#see = prepare(
@@ -69,7 +75,7 @@ export class SqliteCalls {
   }
 
   /** Makes a call the holder's to run, if it is nobody's, and nothing is known of it. */
-  claim(call: KeyedCall, holder: string, nowMs: number): Claim {
+  claim(call: KeyedCall, holder: string, nowMs: number): ClaimResult {
     // Most that are known need no place in the line of writers.
     const known = this.#look(call, holder, nowMs);
     if (known !== null) return known;
@@ -124,7 +130,7 @@ export class SqliteCalls {
   }
 
   /** What is known of a call, or `null` where it may be run. */
-  #look({ digest, asked }: KeyedCall, holder: string, nowMs: number): Claim | null {
+  #look({ digest, asked }: KeyedCall, holder: string, nowMs: number): ClaimResult | null {
     const row = this.#find.get(digest) as CallRow | undefined;
     if (row === undefined) return null;
     const hasEnded = row.tenant !== null;

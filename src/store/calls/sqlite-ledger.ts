@@ -1,10 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { Store } from "../sqlite/store.ts";
-import { CALL_BYTES, type CallLedger, type Claim, type KeyedCall, type SqliteLedgerOptions } from "./ledger.ts";
-import { Patience } from "./patience.ts";
-import { Presence } from "./presence.ts";
+import type { DatabaseLayout } from "../sqlite/layout.ts";
+import { SqliteStore } from "../sqlite/store.ts";
+import {
+  CALL_BYTES,
+  type CallLedger,
+  type ClaimResult,
+  type KeyedCall,
+  ClaimWaiter,
+  HolderHeartbeat,
+  type SqliteLedgerOptions,
+} from "./ledger.ts";
 import { SqliteCalls } from "./sqlite-calls.ts";
-import { LEDGER_LAYOUT } from "./sqlite-layout.ts";
 
 const LOOK_FIRST_MS = 10;
 /** The file itself may be larger than what is counted: pages are not full, and what was freed is not given back. */
@@ -15,24 +21,24 @@ const NEVER = new AbortController();
 
 /** A ledger in a file that several processes may have in common, and that outlives them; or in memory. */
 export class SqliteLedger implements CallLedger {
-  readonly #store: Store<SqliteCalls>;
+  readonly #store: SqliteStore<SqliteCalls>;
   /** One for each engine that ever opens the file. */
   readonly #holder = randomUUID();
-  readonly #patience = new Patience(LOOK_FIRST_MS);
-  readonly #presence = new Presence(async () => {
+  readonly #patience = new ClaimWaiter(LOOK_FIRST_MS);
+  readonly #presence = new HolderHeartbeat(async () => {
     await this.#store.use(NEVER, (calls, nowMs) => calls.see(this.#holder, nowMs));
   });
 
   constructor({ path, ...room }: SqliteLedgerOptions) {
     const rowsBytes = room.maxEntries * CALL_BYTES;
     const maxBytes = FILE_LEAST_BYTES + FILE_FACTOR * (room.maxBytes + rowsBytes);
-    this.#store = new Store(
+    this.#store = new SqliteStore(
       { path, maxBytes },
       { layout: LEDGER_LAYOUT, open: (database) => new SqliteCalls(database, room) },
     );
   }
 
-  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<Claim> {
+  claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult> {
     return this.#patience.wait(() => this.#claim(call, signal), signal, waitMs);
   }
 
@@ -66,9 +72,56 @@ export class SqliteLedger implements CallLedger {
     this.#store.close();
   }
 
-  async #claim(call: KeyedCall, signal: AbortSignal): Promise<Claim> {
+  async #claim(call: KeyedCall, signal: AbortSignal): Promise<ClaimResult> {
     const claim = await this.#store.use({ signal }, (calls, nowMs) => calls.claim(call, this.#holder, nowMs));
     if (claim.kind === "mine") this.#presence.begin();
     return claim;
   }
 }
+
+/**
+ * Names, keys and arguments are kept as digests. Triggers keep the books of what has ended, by tenant and in sum: a
+ * tenant is there as long as it has a call that has ended. The result is a row's last column, so that what needs only
+ * the others does not read through it.
+ */
+const LEDGER_SQL = `
+  CREATE TABLE total (calls INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+  INSERT INTO total VALUES (0, 0);
+  CREATE TABLE tenant (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    calls INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX tenant_calls ON tenant (calls);
+  CREATE INDEX tenant_bytes ON tenant (bytes);
+  CREATE TABLE holder (
+    id TEXT PRIMARY KEY,
+    seen_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE call (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    asked BLOB NOT NULL,
+    holder TEXT NOT NULL,
+    may_repeat INTEGER NOT NULL,
+    tenant INTEGER,
+    expires_ms INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    result TEXT
+  ) STRICT;
+  CREATE INDEX call_expires ON call (expires_ms);
+  CREATE INDEX call_tenant ON call (tenant, expires_ms) WHERE tenant IS NOT NULL;
+  CREATE TRIGGER call_ended AFTER UPDATE OF tenant ON call WHEN old.tenant IS NULL AND new.tenant IS NOT NULL BEGIN
+    UPDATE tenant SET calls = calls + 1, bytes = bytes + new.bytes WHERE id = new.tenant;
+    UPDATE total SET calls = calls + 1, bytes = bytes + new.bytes;
+  END;
+  CREATE TRIGGER call_deleted AFTER DELETE ON call WHEN old.tenant IS NOT NULL BEGIN
+    UPDATE tenant SET calls = calls - 1, bytes = bytes - old.bytes WHERE id = old.tenant;
+    DELETE FROM tenant WHERE id = old.tenant AND calls = 0;
+    UPDATE total SET calls = calls - 1, bytes = bytes - old.bytes;
+  END;
+`;
+
+/** Its id reads "GbId". */
+export const LEDGER_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_49_64, version: 1, sql: LEDGER_SQL };

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Cluster, type ClusterOptions, Redis } from "ioredis";
 import { within } from "../../base/deadline.ts";
-import { failureOf } from "./failure.ts";
-import { type RedisPlace, readRedisUrl } from "./place.ts";
+import { readRedisUrl, type RedisAddress } from "./url.ts";
 
 export type RedisClient = Redis | Cluster;
 
@@ -46,7 +45,7 @@ export interface ConnectionOptions {
  * deadline of its own; `isReady` says whether it is worth asking at all.
  */
 export class RedisConnection implements AsyncDisposable {
-  readonly #place: RedisPlace;
+  readonly #place: RedisAddress;
   readonly #name: string;
   readonly #options: ConnectionOptions;
   readonly #closed = new AbortController();
@@ -56,7 +55,7 @@ export class RedisConnection implements AsyncDisposable {
   #lostSinceMs: number | null = performance.now();
   #failure = "it has not been reached yet";
 
-  private constructor(place: RedisPlace, name: string, options: ConnectionOptions) {
+  private constructor(place: RedisAddress, name: string, options: ConnectionOptions) {
     this.#place = place;
     this.#name = name;
     this.#options = options;
@@ -68,7 +67,7 @@ export class RedisConnection implements AsyncDisposable {
     else client.on("ready", () => this.#find());
   }
 
-  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is none. */
+  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is invalid. */
   static open(url: string, name: string, options: ConnectionOptions = {}): RedisConnection {
     return new RedisConnection(readRedisUrl(url), name, options);
   }
@@ -180,7 +179,7 @@ export class RedisConnection implements AsyncDisposable {
   }
 }
 
-function connect(place: RedisPlace, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
+function connect(place: RedisAddress, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
   const options = {
     ...place.options,
     connectionName,
@@ -207,14 +206,34 @@ function connect(place: RedisPlace, connectionName: string, { resends = true }: 
 function rejectUnsent(client: RedisClient): void {
   const kept: unknown = Reflect.get(client, "prevCommandQueue");
   if (!(kept instanceof Object && "toArray" in kept && typeof kept.toArray === "function")) return;
-  const items = (kept as Unsent).toArray();
+  const items = (kept as UnsentCommands).toArray();
   for (const { command } of items) command.reject(new Error("Connection is closed."));
 }
 
-interface Unsent {
+interface UnsentCommands {
   toArray(): readonly { readonly command: { reject(error: Error): void } }[];
 }
 
 function retryStrategy(times: number): number {
   return Math.min(RETRY_LEAST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS);
+}
+
+/** Redis begins what it says with a code, the system has its own in the midst; sentinels' errors quote either. */
+const CODE = /(?:^|: )(?<ofRedis>[A-Z]{3,})\b|\b(?<ofSystem>E[A-Z]{3,})\b/;
+/** What the client says where it has forgotten why: of sentinels, and of a cluster's nodes. */
+const CLOSED = /Connection is closed/;
+const LATE = /time(?:d )?out/i;
+
+/** What an error of the client comes to, in a word: a code of the system, of TLS or of Redis, never what its message tells. */
+export function failureOf(error: unknown): string {
+  if (!(error instanceof Error)) return "UNKNOWN";
+  if ("code" in error && typeof error.code === "string") return error.code;
+  // A cluster's client tells of all nodes at once, and keeps the reason with it.
+  if ("lastNodeError" in error && error.lastNodeError instanceof Error) return failureOf(error.lastNodeError);
+  const { message } = error;
+  const { ofRedis, ofSystem } = CODE.exec(message)?.groups ?? {};
+  const code = ofRedis ?? ofSystem;
+  if (code !== undefined) return code;
+  if (LATE.test(message)) return "ETIMEDOUT";
+  return CLOSED.test(message) ? "UNREACHABLE" : error.name;
 }

@@ -1,3 +1,6 @@
+import { valueIn } from "../../base/deadline.ts";
+import type { RedisClient, RedisConnection } from "./connection.ts";
+
 /** Replies, by their first word, upon which a moment later may go well. Nothing was done of what was asked. */
 const PASSING = new Set(["LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"]);
 const REFUSALS = new Set(["NOAUTH", "NOPERM", "WRONGPASS"]);
@@ -15,15 +18,15 @@ export function isPassing(reply: string): boolean {
 
 /** What follows from a reply, or from the last word that was heard of a connection, for whoever relies on Redis. */
 export function wordsOfReply(reply: string): string {
-  if (REFUSALS.has(reply)) return "does not let the engine in: look at the user and the password of its URL";
-  if (PASSING.has(reply)) return "is in use by others for too long: try again later";
+  if (REFUSALS.has(reply)) return "refused the login: check the user and the password in its URL";
+  if (PASSING.has(reply)) return "is busy: try again later";
   switch (reply) {
     case "OOM":
-      return "has no room left, for anybody: its maxmemory is reached";
+      return "is full: its maxmemory is reached";
     case "MISCONF":
       return "cannot be read or written";
     case "WRONGTYPE":
-      return "is broken: something else is kept in its place";
+      return "is corrupt: a key holds another type of value";
     default:
       return `failed with the code ${reply}`;
   }
@@ -32,4 +35,30 @@ export function wordsOfReply(reply: string): string {
 /** The same where there is no connection; `failure` is why. */
 export function wordsOfLoss(failure: string): string {
   return REFUSALS.has(failure) ? wordsOfReply(failure) : `cannot be reached (${failure}): try again later`;
+}
+
+/** Since when Redis is not reached and why, in words for an operator that name no address; `null` where it is. */
+export function describeLoss({
+  isReady,
+  lostForMs,
+  failure,
+}: Pick<RedisConnection, "isReady" | "lostForMs" | "failure">): string | null {
+  if (isReady) return null;
+  const since = new Date(Date.now() - lostForMs).toISOString();
+  return `Redis has not been reached since ${since.slice(0, "2026-01-01T00:00:00".length)}Z (${failure})`;
+}
+
+/** What Redis may take to answer somebody who can do without, or asks again later. */
+const ANSWER_MS = 2_000;
+
+/**
+ * What Redis answers; nothing where it is away, refuses, or takes longer than `ms`. While it is away it is not asked: what waits for
+ * it cannot be taken back. Never rejects.
+ */
+export async function answerOf<Answer>(
+  connection: RedisConnection,
+  ask: (client: RedisClient) => Promise<Answer>,
+  ms = ANSWER_MS,
+): Promise<Answer | undefined> {
+  return connection.isReady ? valueIn(ms, (async () => ask(connection.client))()) : undefined;
 }

@@ -11,7 +11,7 @@ const CANNOT_OPEN = 14;
 const CONSTRAINT = 19;
 const NO_DATABASE = 26;
 
-const BROKEN = "is broken: its file is not a database, or was damaged";
+const BROKEN = "is corrupt: its file is not a database, or was damaged";
 
 /** Somebody else writes just now: later it may go well. */
 export function isBusy(error: unknown): boolean {
@@ -40,7 +40,7 @@ function wordsOf(error: unknown): string {
     case CANNOT_OPEN:
       return "cannot be opened";
     case FULL:
-      return "has no room left, for anybody: its disk is full, or the maxBytes that the engine gives it is reached";
+      return "is full: its disk is full, or its maxBytes is reached";
     case CORRUPT:
     case NO_DATABASE:
       return BROKEN;

@@ -6,7 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 export const IN_MEMORY = ":memory:";
 
 /** What is laid out in a database that is new, and what tells one that was. */
-export interface Layout {
+export interface DatabaseLayout {
   /** SQLite's `application_id` of such a file. */
   readonly applicationId: number;
   /** SQLite's `user_version`: counted up with each change of what follows. */
@@ -59,7 +59,7 @@ const LAYOUT_SQL = `
 `;
 
 /** Its id reads "GbKv". */
-export const KV_LAYOUT: Layout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
+export const KV_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
 
 /** The file is a database, but of somebody else or of another version of this engine. Nothing in it is changed. */
 export class ForeignStoreError extends Error {
@@ -79,7 +79,7 @@ export function createFile(path: string): void {
 }
 
 /** Readies a connection; lays the database out where it is empty. Several processes may do so at once. */
-export function layOut(database: DatabaseSync, maxBytes: number, layout: Layout = KV_LAYOUT): void {
+export function layOut(database: DatabaseSync, maxBytes: number, layout: DatabaseLayout = KV_LAYOUT): void {
   // A file that came from elsewhere may hold triggers and views, which must not call what has effects.
   database.exec("PRAGMA trusted_schema = OFF");
   const isEmpty = within(database, "BEGIN", () => identify(database, layout));
@@ -107,15 +107,15 @@ function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", w
 }
 
 /** Answers whether the database is empty. Throws where it is neither that nor ours. */
-function identify(database: DatabaseSync, layout: Layout): boolean {
+function identify(database: DatabaseSync, layout: DatabaseLayout): boolean {
   const application = numberOf(database, "PRAGMA application_id");
   const version = numberOf(database, "PRAGMA user_version");
   if (application === layout.applicationId && version === layout.version) return false;
   if (application === layout.applicationId) {
-    throw new ForeignStoreError(`it is of version ${version}, and this engine knows version ${layout.version}`);
+    throw new ForeignStoreError(`its version is ${version}, and this engine supports version ${layout.version}`);
   }
   if (application === 0 && version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return true;
-  throw new ForeignStoreError("it holds something else");
+  throw new ForeignStoreError("it holds other data");
 }
 
 function numberOf(database: DatabaseSync, sql: string): number {

@@ -1,9 +1,9 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import type { DatabaseSync } from "node:sqlite";
 import PQueue from "p-queue";
 import { StoreError } from "../../base/store-error.ts";
 import { describeFailure, isBusy, isPassing } from "./failure.ts";
-import { createFile, type Layout, layOut } from "./layout.ts";
+import { createFile, type DatabaseLayout, layOut } from "./layout.ts";
 
 /** How long somebody else's writing is waited for. */
 const WAIT_MS = 2_000;
@@ -18,17 +18,17 @@ const SWEEP_ON_MS = 50;
 export const AGAIN = Symbol("again");
 
 /** Something to do with the tables, in one go. */
-export type Operation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
+type StoreOperation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
 
 /** What is in a store. */
-export interface Contents<Tables extends Swept> {
-  readonly layout: Layout;
+interface StoreContents<Tables extends ExpiringTables> {
+  readonly layout: DatabaseLayout;
   /** Readies the statements for a connection to it. */
   readonly open: (database: DatabaseSync) => Tables;
 }
 
 /** Tables whose rows expire. */
-interface Swept {
+interface ExpiringTables {
   /** Takes some of what has expired out of the file; answers how many, `SWEPT_MAX` at most. */
   sweep(nowMs: number): number;
 }
@@ -43,7 +43,7 @@ export interface StoreOptions {
   readonly maxBytes: number;
 }
 
-interface Opened<Tables> {
+interface OpenDatabase<Tables> {
   readonly database: DatabaseSync;
   readonly tables: Tables;
 }
@@ -52,26 +52,26 @@ interface Opened<Tables> {
  * A database that is opened when it is first used. Operations are short and done in the thread that asks. What has to
  * wait for another process waits in line, without keeping the thread: SQLite's own waiting would.
  */
-export class Store<Tables extends Swept> {
+export class SqliteStore<Tables extends ExpiringTables> {
   readonly #options: StoreOptions;
-  readonly #contents: Contents<Tables>;
+  readonly #contents: StoreContents<Tables>;
   readonly #line = new PQueue({ concurrency: 1 });
-  #opened: Opened<Tables> | null = null;
+  #opened: OpenDatabase<Tables> | null = null;
   #sweeping: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(options: StoreOptions, contents: Contents<Tables>) {
+  constructor(options: StoreOptions, contents: StoreContents<Tables>) {
     this.#options = options;
     this.#contents = contents;
   }
 
   /** Throws a `StoreError`, at once or later, where the store cannot do it. What waits is not done for a call that has ended. */
-  use<T>(call: { readonly signal: AbortSignal }, operation: Operation<Tables, T>): T | Promise<T> {
+  use<T>(call: { readonly signal: AbortSignal }, operation: StoreOperation<Tables, T>): T | Promise<T> {
     if (this.#opened !== null && this.#line.pending === 0) {
       const done = this.#try(this.#opened, operation);
       if (done !== AGAIN) return done;
     }
-    if (this.#line.size >= WAITING_MAX) throw new StoreError("too much waits for the store already");
+    if (this.#line.size >= WAITING_MAX) throw new StoreError("too many operations wait for the store");
     const untilMs = performance.now() + WAIT_MS;
     const { signal } = call;
     return this.#line.add(() => this.#persist(operation, untilMs, signal));
@@ -82,19 +82,18 @@ export class Store<Tables extends Swept> {
     this.#forget();
   }
 
-  async #persist<T>(operation: Operation<Tables, T>, untilMs: number, signal: AbortSignal): Promise<T> {
+  async #persist<T>(operation: StoreOperation<Tables, T>, untilMs: number, signal: AbortSignal): Promise<T> {
     for (;;) {
       if (signal.aborted) throw new StoreError("the call has ended");
       const opened = this.#opened ?? (await this.#open());
       const done = opened === AGAIN ? AGAIN : this.#try(opened, operation);
       if (done !== AGAIN) return done;
-      if (performance.now() > untilMs)
-        throw new StoreError("the store is in use by others for too long: try again later");
+      if (performance.now() > untilMs) throw new StoreError("the store is busy: try again later");
       await delay(PAUSE_MS * Math.random());
     }
   }
 
-  #try<T>(opened: Opened<Tables>, operation: Operation<Tables, T>): T | typeof AGAIN {
+  #try<T>(opened: OpenDatabase<Tables>, operation: StoreOperation<Tables, T>): T | typeof AGAIN {
     try {
       return operation(opened.tables, Date.now());
     } catch (error) {
@@ -105,7 +104,7 @@ export class Store<Tables extends Swept> {
     }
   }
 
-  async #open(): Promise<Opened<Tables> | typeof AGAIN> {
+  async #open(): Promise<OpenDatabase<Tables> | typeof AGAIN> {
     // It is loaded here because most engines do without it.
     const { DatabaseSync } = await import("node:sqlite");
     if (this.#isClosed) throw new StoreError("the engine has closed");
@@ -148,5 +147,31 @@ export class Store<Tables extends Swept> {
       // Whoever uses the store next is told, if it is more than a busy moment.
     }
     this.#sweepLater(swept === SWEPT_MAX ? SWEEP_ON_MS : SWEEP_EVERY_MS);
+  }
+}
+
+/** What is written to a database as a whole or not at all. */
+export class SqliteTransaction {
+  readonly #database: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#begin = database.prepare("BEGIN IMMEDIATE");
+    this.#commit = database.prepare("COMMIT");
+  }
+
+  /** Nobody else writes between what is read in it and what is written. */
+  run<T>(work: () => T): T {
+    this.#begin.run();
+    try {
+      const done = work();
+      this.#commit.run();
+      return done;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
   }
 }

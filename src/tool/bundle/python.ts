@@ -1,6 +1,6 @@
 import { GloveboxError } from "../../base/errors.ts";
 import { PackageError } from "../package/step.ts";
-import type { PythonScript } from "../../base/protocol/python-script.ts";
+import type { PythonScript } from "../../base/protocol/script.ts";
 import { preparePython } from "../runtimes/python/image.ts";
 import { install } from "../runtimes/python/installation.ts";
 import { SCRIPT_BYTES_MAX } from "../runtimes/python/python-file.ts";

@@ -2,7 +2,13 @@ import type { Connections } from "../../broker/capabilities/fetch/connections.ts
 import { PrivateAddressError } from "../../broker/capabilities/fetch/connections.ts";
 import { failureOf, FetchFailure } from "../../broker/capabilities/fetch/failure.ts";
 import { matchesUrl } from "../../broker/capabilities/fetch/origin-pattern.ts";
-import { type Hop, isRedirect, nextHop, readTarget, REDIRECTS_MAX } from "../../broker/capabilities/fetch/redirect.ts";
+import {
+  type RequestHop,
+  isRedirect,
+  nextHop,
+  readTarget,
+  REDIRECTS_MAX,
+} from "../../broker/capabilities/fetch/redirect.ts";
 import type { ResolvedPackageOptions } from "./options.ts";
 import { PackageError } from "./step.ts";
 
@@ -20,7 +26,7 @@ export async function fetchArchive(
   connections: Connections,
 ): Promise<Buffer> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
-  let hop: Hop = { url: target, method: "GET", headers: [], body: null };
+  let hop: RequestHop = { url: target, method: "GET", headers: [], body: null };
   try {
     hop = { ...hop, url: readTarget(target.href) };
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
@@ -83,7 +89,7 @@ function failed(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return new PackageError(`${shown(url)} was not there within ${DEADLINE_MS} ms`);
   if (error instanceof PrivateAddressError) {
     const advice = `the operator can add "${url.origin}" to packages.privateOrigins`;
-    return new PackageError(`${url.origin} is at an address that is private, or not of the open internet; ${advice}`);
+    return new PackageError(`${url.origin} resolves to an address that is not public; ${advice}`);
   }
   if (error instanceof FetchFailure) return new PackageError(error.message);
   return new PackageError(failureOf(error, "GET", url).message);

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LineReader } from "../../../src/base/protocol/lines.ts";
-import type { ToHost, ToWorker } from "../../../src/base/protocol/messages.ts";
 import {
   decodeToHost,
   decodeToWorker,
   encodeToHost,
   encodeToWorker,
+  LineReader,
   ProtocolError,
 } from "../../../src/base/protocol/wire.ts";
+import type { ToHost, ToWorker } from "../../../src/base/protocol/messages.ts";
 
 const json = fc.json();
 const run = fc.nat();

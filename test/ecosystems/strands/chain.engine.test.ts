@@ -331,19 +331,23 @@ describe("an artifact", () => {
   });
 });
 
-test("the document's workflow of several tools runs with the engine's own, whose code runs in the sandbox", async () => {
-  const own = await ToolRegistry.discover({ engine });
-  const spec = await load_spec(`${SAMPLES}/multi-tool-demo.yaml`);
-  expect(await check_capability(spec, own)).toMatchObject({ supported: true, issues: [] });
-  const code = "let n = 1; for (let i = 2; i <= 5; i++) n *= i; print(n);";
-  const provider = scriptedProvider([
-    { calls: [{ name: "echo", arguments: { message: "Starting workflow" } }] },
-    { calls: [{ name: "js_exec", arguments: { code } }] },
-    (messages) => {
-      const outputs = messages.flatMap((message) => (message.role === "tool" ? [String(message.result.output)] : []));
-      return outputs.map((output) => output.trim()).join(", ");
-    },
-  ]);
-  const { last_response } = await run_chain(spec, {}, { registry: own, provider, folder: folder.path });
-  expect(last_response).toBe("Starting workflow, 120");
-});
+test(
+  "the document's workflow of several tools runs with the engine's own, whose code runs in the sandbox",
+  { timeout: 90_000 },
+  async () => {
+    const own = await ToolRegistry.discover({ engine });
+    const spec = await load_spec(`${SAMPLES}/multi-tool-demo.yaml`);
+    expect(await check_capability(spec, own)).toMatchObject({ supported: true, issues: [] });
+    const code = "let n = 1; for (let i = 2; i <= 5; i++) n *= i; print(n);";
+    const provider = scriptedProvider([
+      { calls: [{ name: "echo", arguments: { message: "Starting workflow" } }] },
+      { calls: [{ name: "js_exec", arguments: { code } }] },
+      (messages) => {
+        const outputs = messages.flatMap((message) => (message.role === "tool" ? [String(message.result.output)] : []));
+        return outputs.map((output) => output.trim()).join(", ");
+      },
+    ]);
+    const { last_response } = await run_chain(spec, {}, { registry: own, provider, folder: folder.path });
+    expect(last_response).toBe("Starting workflow, 120");
+  },
+);

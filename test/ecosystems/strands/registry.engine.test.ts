@@ -206,7 +206,8 @@ describe("the registry", () => {
     expect(await getRegistry({ tools: "/elsewhere" })).toBe(registry);
   });
 
-  test("has the engine's own tools where nobody says otherwise", async () => {
+  // Python may have to be made ready first.
+  test("has the engine's own tools where nobody says otherwise", { timeout: 90_000 }, async () => {
     await using registry = await getRegistry({ engine });
     expect(registry.list_all().map(({ id }) => id)).toEqual(["calculator", "echo", "js_exec", "python_exec"]);
     expect(registry.warnings).toEqual([]);

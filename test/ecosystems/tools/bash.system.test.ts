@@ -154,7 +154,7 @@ describe("a command that is not run", () => {
       "CapabilityError",
       expect.stringContaining("the command is too long"),
     ]);
-    expect((await bash("echo a\0b")).error?.message).toContain("a command has no NUL characters");
+    expect((await bash("echo a\0b")).error?.message).toContain("a command must not contain NUL characters");
   });
 
   test("is one that has no time at all [B36]", async () => {

@@ -1,5 +1,5 @@
 /** Says that it begins, and runs a command that sleeps for as many seconds as its argument says: for whoever kills it meanwhile. */
-import { commandInside } from "../../../src/broker/capabilities/exec/command.ts";
+import { commandInside } from "../../../src/broker/capabilities/exec/exec.ts";
 import { findJail } from "../../../src/broker/jail/jail.ts";
 import { runInside } from "../../../src/broker/jail/run.ts";
 

@@ -466,7 +466,7 @@ describe("glovebox run --record and replay", () => {
     const again = await glovebox("replay", file);
     expect([again.code, again.stdout]).toEqual([0, first.stdout]);
     expect(again.stderr).toContain("[log] rolling");
-    expect(again.stderr).toContain("the result is the recorded one");
+    expect(again.stderr).toContain("same result as recorded");
     writeFileSync(
       file,
       readFileSync(file, "utf8")

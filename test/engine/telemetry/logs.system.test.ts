@@ -202,6 +202,10 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
     expect(log.split("\n").filter((line) => line.includes(ASKED)).length).toBeGreaterThanOrEqual(4);
     expect(SECRETS.filter((secret) => log.includes(secret))).toEqual([]);
     expect(log).not.toContain(folder);
+    const lines = log.trimEnd().split("\n");
+    // A line that is no JSON cannot be read, and one that has a key twice is shorter once it is written again.
+    expect(lines.filter((line) => JSON.stringify(JSON.parse(line)) !== line)).toEqual([]);
+    expect(lines.length).toBeGreaterThan(8);
   } finally {
     clearTimeout(deadline);
     server.kill("SIGKILL");

@@ -18,7 +18,7 @@ test("calls leave in the order in which they came, however they are added, taken
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, isQuick) => {
       const pace = new TurnTimeEstimate();
-      for (let turn = 0; turn < 20; turn++) pace.note(1, isQuick ? 0.01 : 5);
+      for (let turn = 0; turn < 20; turn++) pace.record(1, isQuick ? 0.01 : 5);
       const line = new ToolQueue(script, "", pace);
       const left: number[] = [];
       let last = 0;
@@ -28,10 +28,10 @@ test("calls leave in the order in which they came, however they are added, taken
           line.add(flight(last));
         }
         for (let count = 0; count < take; count++) {
-          const { flights, runs } = line.take();
+          const { calls, runs } = line.take();
           expect(runs).toEqual(left.slice(0, runs.length));
           expect(runs.length > 0).toBe(left.length > 0);
-          if (isPutBack) line.putBack(flights);
+          if (isPutBack) line.putBack(calls);
           else left.splice(0, runs.length);
         }
         expect(line.isEmpty).toBe(left.length === 0);

@@ -4,7 +4,7 @@ import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estim
 
 function paceOf(...turnsMs: readonly number[]): TurnTimeEstimate {
   const pace = new TurnTimeEstimate();
-  for (const turnMs of turnsMs) pace.note(1, turnMs);
+  for (const turnMs of turnsMs) pace.record(1, turnMs);
   return pace;
 }
 
@@ -27,13 +27,13 @@ test("the first, which also warms up, does not keep a tool from being quick for 
 test("one long turn makes a tool slow, and it takes more than one short one to forget it", () => {
   const pace = paceOf(...quick, 1_000);
   expect(pace).toMatchObject({ isSlow: true, together: 1 });
-  pace.note(1, 0.005);
+  pace.record(1, 0.005);
   expect(pace.isSlow).toBe(true);
 });
 
 test("a turn that several calls shared counts for each of them", () => {
   const pace = paceOf(...quick);
-  pace.note(100, 0.5);
+  pace.record(100, 0.5);
   expect(pace.together).toBeGreaterThan(30);
 });
 
@@ -50,7 +50,7 @@ test("what goes together never takes more than a millisecond, as far as anybody 
   fc.assert(
     fc.property(turns, (noted) => {
       const pace = new TurnTimeEstimate();
-      for (const { calls, turnMs } of noted) pace.note(calls, turnMs);
+      for (const { calls, turnMs } of noted) pace.record(calls, turnMs);
       expect(pace.together).toBeGreaterThanOrEqual(1);
       expect(pace.together).toBeLessThanOrEqual(128);
       if (pace.together > 1) expect(pace.expectMs(pace.together)).toBeLessThanOrEqual(1);

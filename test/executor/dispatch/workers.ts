@@ -22,7 +22,7 @@ export function dispatch(workers = 1) {
   let runs = 100;
   const dispatcher = new Dispatcher(
     {
-      tell: () => undefined,
+      emit: () => undefined,
       onLeft: (lane) => void left.push(lane),
       onBroken: (_lane, error) => void broken.push(error.name),
     },

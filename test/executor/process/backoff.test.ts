@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Backoff } from "../../../src/executor/process/backoff.ts";
-import { recycleReason } from "../../../src/executor/process/recycling.ts";
+import { recycleReason } from "../../../src/executor/process/process-supervisor.ts";
 
 function backoff() {
   let nowMs = 0;

@@ -225,7 +225,7 @@ describe("a text in Redis", () => {
   test("is refused in words of its own where Redis has no memory left", async () => {
     await connection.client.config("SET", "maxmemory", "1");
     try {
-      await expectFailure(new TextPublisher(parts()).publish(SMALL), "unreachable", "no room left");
+      await expectFailure(new TextPublisher(parts()).publish(SMALL), "unreachable", "is full");
     } finally {
       await connection.client.config("SET", "maxmemory", "0");
     }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { forgetVariables, keyOfEnvironment } from "../../../src/service/access/environment.ts";
-import { createKey } from "../../../src/service/access/secret.ts";
+import { createKey, forgetVariables, keyOfEnvironment } from "../../../src/service/access/secret.ts";
 
 test("one key in the environment is a lone administrator's, for everything", () => {
   expect(keyOfEnvironment({ GLOVEBOX_KEY: createKey().secret })).toEqual([

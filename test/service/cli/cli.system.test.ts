@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readYaml } from "../../../src/base/yaml-text.ts";
 import type { ToolInfo, ToolResult } from "../../../src/index.ts";
+import { noticeOf } from "../served.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const MAIN = join(ROOT, "src/service/cli/main.ts");
@@ -67,7 +68,7 @@ async function serve(...args: string[]): Promise<Serving> {
   const exit = once(child, "exit").then(([code]) => code as number | null);
   const lines: string[] = [];
   const errors: string[] = [];
-  if (child.stderr !== null) createInterface({ input: child.stderr }).on("line", (line) => errors.push(line));
+  if (child.stderr !== null) createInterface({ input: child.stderr }).on("line", (line) => errors.push(noticeOf(line)));
   const ready = new Promise<string>((resolve, reject) => {
     if (child.stdout === null) return reject(new Error("there is no stdout"));
     createInterface({ input: child.stdout }).on("line", (line) => {
@@ -321,9 +322,9 @@ describe("glovebox serve", () => {
     expect(await server.exit).toBe(0);
     expect(server.lines).toHaveLength(1);
     const [open, sandbox, ...others] = server.errors;
-    expect(open).toContain("there are no keys: only this machine reaches the server");
+    expect(open).toContain("no keys are configured: only this machine reaches the server");
     expect(sandbox).toMatch(/^glovebox: executors run (?:inside bubblewrap$|without a sandbox)/);
-    expect(others).toEqual(["glovebox: stopping; once more stops at once"]);
+    expect(others).toEqual(["glovebox: stopping; a second signal stops at once"]);
   });
 
   test("takes uploads into the folder that is named, and says where there can be none", async () => {
@@ -400,7 +401,9 @@ describe("glovebox serve", () => {
   test("ends with 2 where others than this machine could call without a key, and says what to do", async () => {
     const { code, stdout, stderr } = await glovebox(["serve", "--tools", folder, "--port", "0", "--host", "0.0.0.0"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^glovebox: other machines reach 0\.0\.0\.0, and there are no keys: .*glovebox keys new/);
+    expect(stderr).toMatch(
+      /^glovebox: 0\.0\.0\.0 is reachable from other machines, and no keys are configured: .*glovebox keys new/,
+    );
   });
 
   test("takes keys from the environment and the configuration, and listens for other machines then", async () => {

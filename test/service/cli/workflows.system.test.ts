@@ -59,7 +59,7 @@ function glovebox(...args: readonly string[]): Promise<Ended> {
     execFile(
       process.execPath,
       ["--no-node-snapshot", "--no-warnings", MAIN, ...args],
-      { cwd: folder.path, env, timeout: 25_000 },
+      { cwd: folder.path, env, timeout: 80_000 },
       (error, stdout, stderr) => resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
     );
   });
@@ -177,7 +177,7 @@ describe("the commands about workflows", () => {
     expect((await glovebox("list-tools")).stdout).toBe("echo\n");
   });
 
-  test("list-tools prints the engine's own tools where nobody names others [D76]", async () => {
+  test("list-tools prints the engine's own tools where nobody names others [D76]", { timeout: 90_000 }, async () => {
     expect((await glovebox("list-tools")).stdout).toBe("calculator\necho\njs_exec\npython_exec\n");
   });
 

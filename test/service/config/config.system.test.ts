@@ -103,7 +103,7 @@ describe("a configuration", () => {
     const { code, stderr } = await glovebox(["run", "region", "--input", "{}", "--config", deny], tmpdir());
     expect(code).toBe(1);
     expect(stderr).toContain("capability_denied");
-    expect(stderr).toContain("to grant it, add it to a rule of the policy that speaks of the tool");
+    expect(stderr).toContain("to grant it, add it to a policy rule that applies to the tool");
   });
 
   test.each([
@@ -288,16 +288,16 @@ describe("glovebox explain", () => {
     expect(limits).toContainEqual({ limit: "outputBytes", value: 5_000, from: "limits" });
   });
 
-  test("ends well without a tool where nothing is asked for, or allowed, in vain", async () => {
+  test("ends well without a tool where no request is denied and no rule is unused", async () => {
     const file = join(folder, "enough.yaml");
     const allow = '{ env: ["*"], tools: ["*"] }';
     writeFileSync(join(folder, "modest.js"), REGION.replace(", bucket: true", ""));
     writeFileSync(file, `tools: [./modest.js]\npolicy: { rules: [{ allow: ${allow} }] }`);
     const { code, stdout } = await glovebox(["explain", "--config", file]);
-    expect([code, stdout]).toEqual([0, "in vain: nothing\n"]);
+    expect([code, stdout]).toEqual([0, "denied requests and unused rules: none\n"]);
   });
 
-  test("lists what the tool asks for in vain, with pointer, reason and remediation", async () => {
+  test("lists the denied requests of the tool, with pointer, reason and remediation", async () => {
     const { findings } = await explain("--tenant", "acme");
     expect(findings.map(({ pointer }) => pointer)).toEqual([
       "/capabilities/env/1",
@@ -307,7 +307,7 @@ describe("glovebox explain", () => {
     for (const { reason, remediation } of findings) expect([reason, remediation].join()).toMatch(/\w{3}.*\w{3}/);
   });
 
-  test("without a tool lists what all of them, and the policy, say in vain for whoever calls", async () => {
+  test("without a tool lists the denied requests of all tools, and the unused rules of the policy", async () => {
     const { code, stdout } = await glovebox(["explain", "--json"]);
     expect(code).toBe(1);
     const findings = JSON.parse(stdout) as ToolFinding[];

@@ -55,7 +55,7 @@ describe.each([["light"], ["dark"]] as const)("in the %s theme", (colorScheme) =
   test("axe finds nothing wrong with a tool, its form, and its results", { timeout: 60_000 }, async () => {
     await using visited = await visit(browser, `${server.url}/#/tools/kinds`, { colorScheme });
     const { page } = visited;
-    await page.getByText("Asked for in vain").waitFor();
+    await page.getByText("Denied requests").waitFor();
     await page.getByText("Options", { exact: true }).click();
     await part(page, "Schemas").getByText("Input").click();
     expect(await violationsOf(page)).toEqual([]);

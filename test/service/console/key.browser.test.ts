@@ -39,7 +39,7 @@ describe("where the server asks for a key", () => {
     expect(await page.evaluate("document.activeElement.type")).toBe("password");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
-    await dialog.getByText("The server does not know this key.").waitFor();
+    await dialog.getByText("Unknown key.").waitFor();
     await page.keyboard.type("all");
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: /^echo/ }).waitFor();

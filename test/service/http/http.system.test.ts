@@ -215,7 +215,7 @@ describe("a server", () => {
     ]) {
       const response = await get(path, { method: "POST", body: "{", headers: { "content-type": "application/json" } });
       expect(response.status).toBe(404);
-      expect(await response.json()).toEqual({ error: "there is nothing at this address" });
+      expect(await response.json()).toEqual({ error: "no route at this address" });
     }
   });
 

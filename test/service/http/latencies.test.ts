@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Latencies } from "../../../src/service/http/latencies.ts";
+import { Latencies } from "../../../src/service/http/stats-window.ts";
 
 test("a quantile is within a twentieth of the one that sorting finds", () => {
   const times = fc.array(fc.double({ min: 0.01, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 200 });

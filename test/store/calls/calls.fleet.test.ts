@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HOLDER_LOST_MS, type KeyedCall, type Room } from "../../../src/store/calls/ledger.ts";
+import { HOLDER_LOST_MS, type KeyedCall, type LedgerCapacity } from "../../../src/store/calls/ledger.ts";
 import { HOLDERS, KINDS, type LedgerKind } from "./kinds.ts";
 
 const MIB = 1024 * 1024;
 const TTL_MS = 60_000;
-const WIDE: Room = { ttlMs: TTL_MS, maxEntries: 1_000, maxBytes: 64 * MIB };
+const WIDE: LedgerCapacity = { ttlMs: TTL_MS, maxEntries: 1_000, maxBytes: 64 * MIB };
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 const callOf = (key: string, asked: string, tenant = "t", mayRepeat = false): KeyedCall => ({
@@ -146,7 +146,7 @@ describe.each(Object.entries(KINDS))("a ledger %s", (_name, start) => {
   );
 
   test("keeps never more than there is room for, and its books are right", { timeout: 60_000 }, () => {
-    const room: Room = { ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB };
+    const room: LedgerCapacity = { ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB };
     const one = fc.record({
       tenant: fc.constantFrom("a", "b", "c"),
       bytes: fc.constantFrom(0, 10, 20, 30_000, 65_280, 65_537),

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createFile, layOut } from "../../../src/store/sqlite/layout.ts";
-import type { Claim, KeyedCall, Room } from "../../../src/store/calls/ledger.ts";
+import type { ClaimResult, KeyedCall, LedgerCapacity } from "../../../src/store/calls/ledger.ts";
 import { RedisCalls } from "../../../src/store/calls/redis-calls.ts";
 import { SqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { LEDGER_LAYOUT } from "../../../src/store/calls/sqlite-layout.ts";
+import { LEDGER_LAYOUT } from "../../../src/store/calls/sqlite-ledger.ts";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { Seal } from "../../../src/store/redis/seal.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
@@ -16,7 +16,7 @@ const MIB = 1024 * 1024;
 
 /** What one process does with a ledger, at the times that the test says. */
 export interface Holder {
-  claim(call: KeyedCall, nowMs: number): Promise<Claim>;
+  claim(call: KeyedCall, nowMs: number): Promise<ClaimResult>;
   settle(call: KeyedCall, result: string, nowMs: number): Promise<void>;
   release(call: KeyedCall, nowMs: number): Promise<void>;
   see(nowMs: number): Promise<void>;
@@ -39,7 +39,7 @@ export interface Opened extends AsyncDisposable {
 }
 
 export interface LedgerKind extends AsyncDisposable {
-  open(room: Room): Promise<Opened>;
+  open(room: LedgerCapacity): Promise<Opened>;
 }
 
 export const KINDS: Readonly<Record<string, () => Promise<LedgerKind>>> = {
@@ -47,7 +47,7 @@ export const KINDS: Readonly<Record<string, () => Promise<LedgerKind>>> = {
   "in Redis": startKind,
 };
 
-function openFile(room: Room): Opened {
+function openFile(room: LedgerCapacity): Opened {
   const folder = mkdtempSync(join(tmpdir(), "glovebox-ledger-"));
   const path = join(folder, "keys.sqlite");
   createFile(path);
@@ -101,7 +101,7 @@ async function startKind(): Promise<LedgerKind> {
   };
 }
 
-function openRedis(connections: readonly RedisConnection[], fleet: string, room: Room): Opened {
+function openRedis(connections: readonly RedisConnection[], fleet: string, room: LedgerCapacity): Opened {
   const all = connections.map((each) => new RedisCalls(each, { fleet, room, seal: Seal.of(undefined) }));
   const [first] = connections;
   const client = first?.client;

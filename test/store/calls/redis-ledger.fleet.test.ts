@@ -268,7 +268,7 @@ describe("a claim", () => {
     const ledger = openFleet().ledger();
     await begin(ledger, callOf("first"));
     await connection.client.call("CLIENT", "PAUSE", "2500", "ALL");
-    await expect(ledger.claim(callOf("k"), NEVER, 1)).rejects.toThrow("does not answer");
+    await expect(ledger.claim(callOf("k"), NEVER, 1)).rejects.toThrow("did not respond");
     await connection.client.ping();
     await expect.poll(() => ledger.claim(callOf("k"), NEVER, 1)).toEqual({ kind: "mine" });
   });
@@ -299,7 +299,7 @@ describe("a Redis that goes away and comes back", () => {
     const [ledger, other] = [fleet.ledger(), fleet.ledger()];
     await begin(ledger, callOf("k"));
     await own.stop();
-    await expect(ledger.settle(callOf("k"), result("x"))).rejects.toThrow("does not answer");
+    await expect(ledger.settle(callOf("k"), result("x"))).rejects.toThrow("did not respond");
     await own.start();
     const asked = () => other.claim(callOf("k"), NEVER, 1).catch(() => null);
     await expect.poll(asked, { timeout: 10_000 }).toEqual({ kind: "kept", result: result("x") });

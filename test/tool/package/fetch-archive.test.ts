@@ -68,7 +68,9 @@ describe("an archive is not fetched [C07]", () => {
     "file:///etc/a.zip",
     "https://u:p@example.com/a.zip",
   ])("from %s, even where all origins are allowed", async (url) => {
-    expect(await problemOf(url, { origins: ["*"] })).toMatch(/not where packages may come from|only http|user's name/);
+    expect(await problemOf(url, { origins: ["*"] })).toMatch(
+      /not where packages may come from|use http or https|user name/,
+    );
   });
 
   test("from a path that is not one of those that are allowed", async () => {
@@ -83,7 +85,7 @@ describe("an archive is not fetched [C07]", () => {
     const lookup = async () => ["127.0.0.1"];
     const options = { origins: [`https://inside.example:${server.port}`] };
     const problem = await problemOf(`https://inside.example:${server.port}/a.zip`, options, lookup);
-    expect(problem).toContain("at an address that is private");
+    expect(problem).toContain("resolves to an address that is not public");
     expect(problem).toContain("packages.privateOrigins");
     expect(server.connections()).toBe(0);
   });

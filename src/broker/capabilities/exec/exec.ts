@@ -1,10 +1,10 @@
 import PQueue from "p-queue";
-import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
-import { findJail, type Jail } from "../../jail/jail.ts";
+import { closedIn, DEVICES, ownFolder, PROGRAMS, readOnly } from "../../../base/os/bubblewrap.ts";
+import { limitCommands, SHELL } from "../../../base/os/rlimits.ts";
+import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
 import { type Ended, runInside } from "../../jail/run.ts";
-import { commandInside } from "./command.ts";
-import { type ExecGrant, execGrants, mergeExecGrants } from "./grants.ts";
-import { EXEC_LIMITS } from "./limits.ts";
+import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
+import { EXEC_LIMITS, type ExecGrant, execGrants, type ExecMount, mergeExecGrants } from "./grants.ts";
 
 /** What may be other than usual, for tests. */
 export interface ExecOptions {
@@ -19,7 +19,7 @@ interface RunRequest {
 }
 
 /** How a command ended, and in what time it had to. */
-export interface ExecAnswer extends Ended {
+export interface ExecResult extends Ended {
   /** What was asked for, or less where the grant gives less. */
   readonly timeoutMs: number;
 }
@@ -47,13 +47,13 @@ export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
         },
       },
     },
-    open: (call, grants) => new OpenExec(queue, find, call, mergeExecGrants(grants)),
+    open: (call, grants) => new ExecSession(queue, find, call, mergeExecGrants(grants)),
     close: () => queue.onIdle(),
   };
 }
 
 /** The capability as it serves one call. */
-class OpenExec implements OpenCapability {
+class ExecSession implements OpenCapability {
   readonly #host: PQueue;
   readonly #queue = new PQueue({ concurrency: EXEC_LIMITS.atOnce });
   readonly #findJail: () => Promise<Jail>;
@@ -67,10 +67,10 @@ class OpenExec implements OpenCapability {
     this.#grant = grant;
   }
 
-  invoke(_method: string, args: unknown): Promise<ExecAnswer> {
+  invoke(_method: string, args: unknown): Promise<ExecResult> {
     const request = args as RunRequest;
     this.#check("command", request.command, EXEC_LIMITS.commandBytes);
-    if (request.command.includes("\0")) throw new TypeError("a command has no NUL characters");
+    if (request.command.includes("\0")) throw new TypeError("a command must not contain NUL characters");
     this.#check("stdin", request.stdin ?? "", EXEC_LIMITS.stdinBytes);
     return this.#queue.add(() => this.#host.add(() => this.#run(request)));
   }
@@ -80,7 +80,7 @@ class OpenExec implements OpenCapability {
     await this.#queue.onIdle();
   }
 
-  async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest): Promise<ExecAnswer> {
+  async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest): Promise<ExecResult> {
     const { signal } = this.#call;
     signal.throwIfAborted();
     const jail = await this.#findJail();
@@ -98,15 +98,43 @@ class OpenExec implements OpenCapability {
     throw new CapabilityRefusal("limit", `the ${what} is too long`, {
       asked: `a ${what} of ${Buffer.byteLength(text)} bytes`,
       granted: `a ${what} of at most ${maxBytes} bytes`,
-      remedy: what === "command" ? "give a long script in stdin: sh -s" : "give it in a file of a mount",
+      remedy: what === "command" ? "pass a long script in stdin: sh -s" : "pass it in a file of a mount",
     });
   }
 
   #noJail(reason: string): CapabilityRefusal {
-    return new CapabilityRefusal("denied", `commands cannot be run here: ${reason}`, {
+    return new CapabilityRefusal("denied", `commands cannot run on this host: ${reason}`, {
       asked: "exec.run",
       granted: execGrants.describe(this.#grant),
-      remedy: "install bubblewrap 0.8 or later where the engine runs, and let it make user namespaces",
+      remedy: "install bubblewrap 0.8 or later on the engine's host, and allow it to create user namespaces",
     });
   }
+}
+
+/** A command of a shell's, for how long at most, and the host's folders that it sees. */
+interface SandboxedCommand {
+  readonly command: string;
+  readonly wallMs: number;
+  readonly mounts: ReadonlyMap<string, ExecMount>;
+}
+
+const { addressBytes, fileBytes, folderBytes, folderEntries, memoryBytes, processes } = EXEC_LIMITS;
+/** Folders of the command's own, in memory, which are gone with it. */
+const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
+
+/** A command as a sandbox runs it: all of the host's programs are there to be read, and folders of its own. */
+export function commandInside({ command, wallMs, mounts }: SandboxedCommand): Inside {
+  const given = [...mounts].flatMap(([name, { path, mode }]) => [mode === "rw" ? "--bind" : "--ro-bind", path, name]);
+  const own = OWN.flatMap((path) => ownFolder(path, folderBytes));
+  // Where the host runs as root the system does not limit the number of processes: the watch does.
+  const limits = limitCommands({ cpuSeconds: Math.ceil(wallMs / 1000), fileBytes, addressBytes, processes });
+  return {
+    program: [SHELL, "-c", `${limits}\nexec ${SHELL} -c -- "$1"`, SHELL, command],
+    walls: [...readOnly(PROGRAMS), ...DEVICES, ...own, ...given, ...closedIn("/home")],
+    limits: "",
+    mayFork: true,
+    ceilings: { tasks: processes, memoryBytes, cpuMs: null, folders: OWN, folderEntries },
+    wallMs,
+    kept: null,
+  };
 }

@@ -1,7 +1,58 @@
 import { pointerSegment } from "../../../base/json.ts";
-import type { GrantKind, Side, Uncovered } from "../capability.ts";
+import type { GrantKind, GrantSource, UncoveredPart } from "../capability.ts";
 import { readFolder } from "../fs/mounts.ts";
-import { EXEC_LIMITS } from "./limits.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** How much one command, one call and all calls may do. What grants say is within `wallMs` and `outputBytes`. */
+interface ExecLimits {
+  /** Longest time that a command may be given, in milliseconds. */
+  readonly wallMs: number;
+  /** Longest stdout, and longest stderr, in bytes, that a command may be given. */
+  readonly outputBytes: number;
+  /** Where a grant says nothing of its output. */
+  readonly outputBytesUsual: number;
+  /** What a command may write before it is killed: beyond what is kept, it is read and thrown away. */
+  readonly drainedBytes: number;
+  readonly commandBytes: number;
+  readonly stdinBytes: number;
+  /** Processes and threads of a command at once. */
+  readonly processes: number;
+  /** Memory of all processes of a command together, without their files. */
+  readonly memoryBytes: number;
+  /** Addresses of one process: what it can take before anybody looks. */
+  readonly addressBytes: number;
+  /** Length of a file. */
+  readonly fileBytes: number;
+  /** What each of a command's own folders holds, in bytes, and in files and folders. */
+  readonly folderBytes: number;
+  readonly folderEntries: number;
+  /** Commands of all calls, and of one call, that run at once; more wait. */
+  readonly atOnceInAll: number;
+  readonly atOnce: number;
+  /** Folders of the host in a command's sandbox. */
+  readonly mounts: number;
+}
+
+export const EXEC_LIMITS: ExecLimits = Object.freeze({
+  wallMs: 600_000,
+  outputBytes: 16 * MIB,
+  outputBytesUsual: MIB,
+  drainedBytes: 64 * MIB,
+  // Linux takes arguments of up to 128 KiB.
+  commandBytes: 100_000,
+  stdinBytes: MIB,
+  processes: 128,
+  memoryBytes: 512 * MIB,
+  addressBytes: 4_096 * MIB,
+  fileBytes: 64 * MIB,
+  folderBytes: 64 * MIB,
+  folderEntries: 50_000,
+  atOnceInAll: 4,
+  atOnce: 2,
+  mounts: 32,
+});
 
 /** A folder of the host inside the sandbox of commands. */
 export interface ExecMount {
@@ -39,7 +90,8 @@ export const execGrants: GrantKind<ExecGrant> = {
     }
     const { wallMs, outputBytes, mounts, network, ...rest } = value as { readonly [key: string]: unknown };
     const [odd] = Object.keys(rest);
-    if (odd !== undefined) throw new TypeError(`/${odd.slice(0, MOUNT_SHOWN)}: there is no such limit of commands`);
+    if (odd !== undefined)
+      throw new TypeError(`/${odd.slice(0, MOUNT_SHOWN)}: is not one of wallMs, outputBytes, mounts, network`);
     if (network !== undefined && network !== false) throw new TypeError("/network: is false; commands have no network");
     return {
       wallMs: readLimit(wallMs, "wallMs"),
@@ -58,7 +110,7 @@ export const execGrants: GrantKind<ExecGrant> = {
     const [first, ...others] = granted;
     if (first === undefined) return [{ pointer: "", asked: "the capability" }];
     const given = mergeExecGrants([first, ...others]);
-    const parts: Uncovered[] = [];
+    const parts: UncoveredPart[] = [];
     if (asked.wallMs !== null && asked.wallMs > (given.wallMs ?? EXEC_LIMITS.wallMs)) {
       parts.push({ pointer: "/wallMs", asked: `commands of ${asked.wallMs} ms` });
     }
@@ -112,9 +164,9 @@ function readLimit(value: unknown, name: "wallMs" | "outputBytes"): number | nul
   throw new TypeError(`/${name}: is a whole number from 1 to ${max}`);
 }
 
-function readMounts(value: unknown, side: Side): ReadonlyMap<string, ExecMount> {
+function readMounts(value: unknown, side: GrantSource): ReadonlyMap<string, ExecMount> {
   if (value === undefined) return new Map();
-  if (side !== "policy") throw new TypeError("/mounts: is the policy's to say");
+  if (side !== "policy") throw new TypeError("/mounts: is allowed only in a policy rule");
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError('/mounts: is an object such as { "/data": { path, mode } }');
   }
@@ -128,7 +180,7 @@ function readMount(name: string, value: unknown): ExecMount {
   if (!MOUNT.test(name)) {
     throw new TypeError(`${pointer}: a mount is a slash and 1 to 64 letters, digits, hyphens and underscores`);
   }
-  if (TAKEN.has(name)) throw new TypeError(`${pointer}: is a folder of the sandbox's own`);
+  if (TAKEN.has(name)) throw new TypeError(`${pointer}: is reserved by the sandbox`);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${pointer}: is a mount, an object with a path and a mode`);
   }

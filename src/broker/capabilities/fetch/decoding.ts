@@ -34,13 +34,13 @@ export function decodersOf(contentEncoding: string): readonly Transform[] {
   const makers = codings.toReversed().map((coding) => {
     const make = DECODERS.get(coding);
     if (make !== undefined) return make;
-    throw new FetchFailure(`the body is encoded in a way that is none of ${ACCEPTED_CODINGS}`);
+    throw new FetchFailure(`the body has a content-encoding other than ${ACCEPTED_CODINGS}`);
   });
   return makers.map((make) => new Decoder(make));
 }
 
 /** Lets bytes through up to a number of them. */
-export class Meter extends Transform {
+export class ByteMeter extends Transform {
   readonly #bytesMax: number;
   readonly #excess: () => Error;
   #bytes = 0;

@@ -5,22 +5,22 @@ import { type Connections, PrivateAddressError } from "./connections.ts";
 import { decodersOf } from "./decoding.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
 import { checkHeader, type Header, headerOf, lengthOf, pieceHeader, withDefaults } from "./headers.ts";
-import type { Permission, Permit } from "./permission.ts";
-import { type Hop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
+import type { FetchPermission, RequestPermit } from "./permission.ts";
+import { type RequestHop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
 import { ResponseBody } from "./response-body.ts";
 
 export type RedirectMode = "follow" | "error" | "manual";
 
-/** What requests of a call have in common. */
+/** What the requests of a call share. */
 export interface ExchangeHost {
   readonly connections: Connections;
-  readonly permission: Permission;
+  readonly permission: FetchPermission;
   readonly secrets: Secrets;
   /** The secrets that the call is granted: patterns of names. */
   readonly grantedSecrets: () => readonly string[];
 }
 
-/** An answer, but for its body. */
+/** A response without its body. */
 export interface ResponseHead {
   readonly url: string;
   readonly status: number;
@@ -31,31 +31,31 @@ export interface ResponseHead {
 }
 
 /** A request with its secrets. */
-interface Filled {
+interface FilledRequest {
   readonly path: string;
   readonly headers: readonly Header[];
   readonly body: Buffer | null;
   readonly size: number;
 }
 
-interface Reply {
+interface ServerResponse {
   readonly data: Dispatcher.ResponseData;
   readonly headers: readonly Header[];
-  readonly permit: Permit;
+  readonly permit: RequestPermit;
 }
 
-/** Many servers take no more. */
+/** Longest path that most servers accept. */
 const PATH_MAX = 8_192;
-/** Statuses whose answers have no body. */
+/** Statuses of responses without a body. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-/** So much of a body that nobody wants is read, to keep the connection. */
+/** How much of a discarded body is read, to keep the connection. */
 const DISCARDED_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
-/** They sign a connection in, and whoever had it next would be taken for who did. */
+/** Schemes that authenticate a connection: its next request would be taken for the same user's. */
 const OF_CONNECTION = /^(?:ntlm|negotiate)\b/i;
 const WIRE_BUFFER_BYTES = 64 * 1024;
 
-/** One request of a tool and its answer, over all redirects. */
+/** One request of a tool and its response, over all redirects. */
 export class Exchange {
   body: ResponseBody | null = null;
   readonly #host: ExchangeHost;
@@ -65,13 +65,13 @@ export class Exchange {
     this.#host = host;
   }
 
-  /** Aborted when it is given up. */
+  /** Aborted when the request is cancelled. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Follows redirects to an answer. Rejects with what a tool may hear. */
-  async send(first: Hop, mode: RedirectMode): Promise<ResponseHead> {
+  /** Follows redirects to a response. Rejects with an error that a tool may see. */
+  async send(first: RequestHop, mode: RedirectMode): Promise<ResponseHead> {
     const written = namesIn([
       first.url.pathname + first.url.search,
       ...first.headers.map(([, value]) => value),
@@ -96,20 +96,20 @@ export class Exchange {
         const { permission } = this.#host;
         const isPrivate = error instanceof PrivateAddressError;
         const failure = isPrivate ? permission.denyAddress(hop.method, hop.url) : failureOf(error, hop.method, hop.url);
-        // An answer that was not accepted would keep its connection for ever.
+        // A response that was not accepted would keep its connection for ever.
         this.cancel(failure);
         throw failure;
       }
     }
   }
 
-  /** Gives the request, or the rest of its answer, up. */
+  /** Cancels the request, or the rest of its response. */
   cancel(reason: Error): void {
     this.#abort.abort(reason);
     this.body?.cancel(reason);
   }
 
-  async #reply(hop: Hop, written: ReadonlySet<string>): Promise<Reply> {
+  async #reply(hop: RequestHop, written: ReadonlySet<string>): Promise<ServerResponse> {
     const { permission, connections } = this.#host;
     const { url, method } = hop;
     this.#abort.signal.throwIfAborted();
@@ -134,8 +134,8 @@ export class Exchange {
     return { data, headers: this.#headersOf(data), permit };
   }
 
-  /** What goes over the network, and how much of it is the tool's. */
-  #fill(hop: Hop, written: ReadonlySet<string>): Filled {
+  /** The request as it is sent, and how many bytes of it are the tool's. */
+  #fill(hop: RequestHop, written: ReadonlySet<string>): FilledRequest {
     const { secrets, permission, grantedSecrets } = this.#host;
     const { url, method } = hop;
     const placeholders = new Placeholders({ secrets, url, granted: grantedSecrets, written });
@@ -148,12 +148,12 @@ export class Exchange {
     return { path, headers, body, size: path.length + lengthOf(headers) + (body?.length ?? 0) };
   }
 
-  /** Waits for the head of an answer; what waits for a connection does not hear of an abort by itself. */
+  /** Waits for the head of a response; a request that waits for a connection does not react to an abort by itself. */
   async #inTime<Value>(sent: Promise<Value>): Promise<Value> {
     const { signal } = this.#abort;
     const { promise: ended, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(signal.reason as Error);
-    const onLate = () => this.#abort.abort(new FetchFailure("there was no answer in time"));
+    const onLate = () => this.#abort.abort(new FetchFailure("the server did not respond in time"));
     const timer = setTimeout(onLate, this.#host.connections.headersMs);
     signal.addEventListener("abort", onAbort);
     try {
@@ -174,7 +174,10 @@ export class Exchange {
     ]);
   }
 
-  #accept({ url, method }: Hop, { data, headers, permit }: Reply): Omit<ResponseHead, "redirected" | "opaque"> {
+  #accept(
+    { url, method }: RequestHop,
+    { data, headers, permit }: ServerResponse,
+  ): Omit<ResponseHead, "redirected" | "opaque"> {
     const { permission, secrets } = this.#host;
     const { statusCode, statusText, body } = data;
     if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
@@ -202,12 +205,12 @@ export class Exchange {
   }
 }
 
-/** Reads the rest of an answer that nobody wants, or closes its connection where that is much. */
+/** Discards the rest of a response, or closes its connection where that is much. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.dump({ limit: DISCARDED_BYTES_MAX, signal: AbortSignal.timeout(DISCARD_MS) }).catch(() => {});
 }
 
-function bodyOf({ body, headers }: Hop, placeholders: Placeholders): Buffer | null {
+function bodyOf({ body, headers }: RequestHop, placeholders: Placeholders): Buffer | null {
   if (typeof body !== "string") return body;
   return Buffer.from(placeholders.inBody(body, headerOf(headers, "content-type")));
 }

@@ -1,17 +1,17 @@
 import { CapabilityRefusal } from "../capability.ts";
 
-/** Something that kept a request from its answer, in words for whoever wrote the tool. */
+/** A failed request, with a message for the tool's author. */
 export class FetchFailure extends Error {
   override readonly name = "FetchFailure";
 }
 
-const NO_NAME = "the host's name could not be found";
+const NO_NAME = "the host name could not be resolved";
 const NO_CONNECTION = "no connection could be made";
 const LOST = "the connection was lost";
-const LATE = "there was no connection in time";
-const ENCODING = "the body is not encoded as its headers say";
-const CERTIFICATE = "the server's certificate cannot be trusted";
-const WRONG = "the answer is not valid HTTP";
+const LATE = "the connection timed out";
+const ENCODING = "the body does not match its content-encoding header";
+const CERTIFICATE = "the server's certificate is not trusted";
+const WRONG = "the response is not valid HTTP";
 
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["ENOTFOUND", NO_NAME],
@@ -22,10 +22,10 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ["EADDRNOTAVAIL", NO_CONNECTION],
   ["ETIMEDOUT", LATE],
   ["UND_ERR_CONNECT_TIMEOUT", LATE],
-  ["UND_ERR_HEADERS_TIMEOUT", "there was no answer in time"],
-  ["UND_ERR_BODY_TIMEOUT", "the body did not go on in time"],
-  ["UND_ERR_HEADERS_OVERFLOW", "the answer's headers are too large"],
-  ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "the answer is not as long as its headers say"],
+  ["UND_ERR_HEADERS_TIMEOUT", "the server did not respond in time"],
+  ["UND_ERR_BODY_TIMEOUT", "the response body did not continue in time"],
+  ["UND_ERR_HEADERS_OVERFLOW", "the response headers are too large"],
+  ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "the response length does not match its headers"],
   ["UND_ERR_SOCKET", LOST],
   ["ECONNRESET", LOST],
   ["EPIPE", LOST],
@@ -41,8 +41,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What a tool hears of what went wrong. Errors of libraries hold addresses, and pieces of what a server said; so of those
- * only the kind is told. It names no path, for messages take paths out as if they were the host's.
+ * The error that a tool gets. Errors of libraries contain addresses and parts of responses, so only their kind is given. The
+ * message has no path, because paths are removed from messages as if they were the host's.
  */
 export function failureOf(error: unknown, method: string, url: URL): Error {
   if (error instanceof CapabilityRefusal) return error;
@@ -55,6 +55,6 @@ function wordsOf(error: unknown): string {
   const words = WORDS.get(code);
   if (words !== undefined) return words;
   if (error instanceof Error && error.name === "HTTPParserError") return WRONG;
-  if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS could not be agreed on";
+  if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "the TLS handshake failed";
   return /^(?:ERR__?(?:ERROR|BROTLI|PADDING|UNREACHABLE)|ZSTD_)/.test(code) ? ENCODING : "the request failed";
 }

@@ -6,11 +6,10 @@ import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } fro
 import { FetchFailure } from "./failure.ts";
 import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
-import { type Part, readPart } from "./part.ts";
-import { Permission } from "./permission.ts";
-import { type Leave, Places } from "./places.ts";
-import { type Hop, readTarget } from "./redirect.ts";
-import type { Piece } from "./response-body.ts";
+import { type BodyData, type BodyChunk, readBodyData } from "./response-body.ts";
+import { FetchPermission } from "./permission.ts";
+import { type ReleaseSlot, WaitingSlots } from "./waiting-slots.ts";
+import { type RequestHop, readTarget } from "./redirect.ts";
 
 /** A request as the tool's side sends it. */
 interface FetchRequest {
@@ -18,30 +17,30 @@ interface FetchRequest {
   readonly url: string;
   readonly method: string;
   readonly headers: readonly Header[];
-  readonly body: Part | null;
+  readonly body: BodyData | null;
   readonly redirect: RedirectMode;
 }
 
-/** An answer as the tool's side gets it. */
+/** A response as the tool's side gets it. */
 interface FetchResponse extends ResponseHead {
-  readonly body: Piece | null;
+  readonly body: BodyChunk | null;
 }
 
-/** Requests of a call that wait for their answer side by side; more wait for their turn. */
+/** Requests of a call that wait for a response at once; more wait for a slot. */
 const AT_ONCE_MAX = 8;
-/** Requests of a call that were answered, and whose body was not read to its end: each keeps a connection. */
+/** Responses of a call whose body was not read to its end: each keeps a connection. */
 const BODIES_MAX = 32;
-/** So long a request waits for a tool to read the bodies that it has. Only then it is refused: it may be about to. */
+/** How long a request waits for the tool to read its open bodies, before it is refused. */
 const BODIES_WAIT_MS = 5_000;
 /** Requests of all calls together that keep a connection. */
 const CONNECTED_MAX = 512;
 const CONNECTED_WAIT_MS = 30_000;
-/** A body that has come whole by then goes with the answer's head. */
+/** A small body that arrives in this time goes with the response's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 const WHOLE_WAIT_MS = 20;
 /** HTTP methods that change nothing on a server. */
 const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
-/** A tool that speaks past its own `fetch` may name requests as it likes. */
+/** Requests of a call that may be open: a tool that does not use its `fetch` may choose any ids. */
 const OPEN_MAX = 1_000;
 
 const ID: JsonSchema = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
@@ -72,8 +71,8 @@ const REQUEST: JsonSchema = {
 /** `fetch`: requests to origins of the web that are granted, by HTTP/1.1. */
 export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
   const connections = new Connections(options);
-  const late = () => new FetchFailure("too many requests are open, and none of them ended in time");
-  const connected = new Places({ max: CONNECTED_MAX, waitMs: CONNECTED_WAIT_MS, late });
+  const late = () => new FetchFailure("too many requests are open, and none ended in time");
+  const connected = new WaitingSlots({ max: CONNECTED_MAX, waitMs: CONNECTED_WAIT_MS, late });
   return {
     name: "fetch",
     grants: fetchGrants,
@@ -87,29 +86,29 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
   };
 }
 
-/** A request, and the places that it holds until its body has ended or was given up. */
-interface Open {
+/** A request, and the slots that it holds until its body has ended or was cancelled. */
+interface OpenRequest {
   readonly exchange: Exchange;
-  readonly leaves: Leave[];
+  readonly leaves: ReleaseSlot[];
 }
 
 /** The requests of one call. */
 class FetchSession implements OpenCapability {
   readonly #host: ExchangeHost;
-  readonly #exchanges = new Map<number, Open>();
-  readonly #connected: Places;
-  readonly #bodies = new Places({ max: BODIES_MAX, waitMs: BODIES_WAIT_MS, late: tooManyBodies });
-  readonly #heads = new Places({ max: AT_ONCE_MAX, waitMs: null, late: tooManyBodies });
+  readonly #exchanges = new Map<number, OpenRequest>();
+  readonly #connected: WaitingSlots;
+  readonly #bodies = new WaitingSlots({ max: BODIES_MAX, waitMs: BODIES_WAIT_MS, late: tooManyBodies });
+  readonly #heads = new WaitingSlots({ max: AT_ONCE_MAX, waitMs: null, late: tooManyBodies });
   #ended: Error | null = null;
 
   constructor(
     call: OpenCall,
     grants: readonly FetchGrant[],
     shared: Pick<ExchangeHost, "connections" | "secrets">,
-    connected: Places,
+    connected: WaitingSlots,
   ) {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
-    this.#host = { ...shared, permission: new Permission(grants), grantedSecrets };
+    this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets };
     this.#connected = connected;
     call.signal.addEventListener("abort", () => this.close(), { once: true });
   }
@@ -128,20 +127,20 @@ class FetchSession implements OpenCapability {
   }
 
   async #request({ id, url, method: name, headers, body, redirect }: FetchRequest): Promise<FetchResponse> {
-    if (this.#exchanges.has(id)) throw new FetchFailure(`there is a request ${id} already`);
-    if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call has at most ${OPEN_MAX} requests open`);
+    if (this.#exchanges.has(id)) throw new FetchFailure(`request ${id} already exists`);
+    if (this.#exchanges.size >= OPEN_MAX) throw new FetchFailure(`a call may have at most ${OPEN_MAX} open requests`);
     const method = name.toUpperCase();
-    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is none that requests may have`);
+    if (!isMethod(method)) throw new FetchFailure(`the method ${JSON.stringify(name)} is not allowed`);
     const isBare = body !== null && (method === "GET" || method === "HEAD");
-    if (isBare) throw new FetchFailure(`a ${method} request has no body, and this one was given one`);
+    if (isBare) throw new FetchFailure(`a ${method} request must not have a body`);
     const hop = {
       url: readTarget(url),
       method,
       headers: requestHeaders(headers),
-      body: body === null ? null : readPart(body),
+      body: body === null ? null : readBodyData(body),
     };
     if (this.#ended !== null) throw this.#ended;
-    const open: Open = { exchange: new Exchange(this.#host), leaves: [] };
+    const open: OpenRequest = { exchange: new Exchange(this.#host), leaves: [] };
     this.#exchanges.set(id, open);
     try {
       const head = await this.#send(open, hop, redirect);
@@ -155,24 +154,24 @@ class FetchSession implements OpenCapability {
     }
   }
 
-  /** Waits for its turn, which more and more requests share: of this call's bodies, of all calls, of this call's heads. */
-  async #send(open: Open, hop: Hop, redirect: RedirectMode): Promise<ResponseHead> {
+  /** Waits for a slot of this call's bodies, of the connections of all calls, and of this call's pending requests. */
+  async #send(open: OpenRequest, hop: RequestHop, redirect: RedirectMode): Promise<ResponseHead> {
     const { exchange, leaves } = open;
     const { signal } = exchange;
     for (const places of [this.#bodies, this.#connected]) {
       const leave = await places.enter(signal);
       leaves.push(leave);
-      // It may have been given up in the moment in which its turn came, when nobody knew yet of its place.
+      // It may have been cancelled in the moment in which it got the slot.
       signal.throwIfAborted();
     }
     const leave = await this.#heads.enter(signal);
     return await exchange.send(hop, redirect).finally(leave);
   }
 
-  async #read(id: number): Promise<Piece> {
+  async #read(id: number): Promise<BodyChunk> {
     const open = this.#exchanges.get(id);
     const body = open?.exchange.body ?? null;
-    if (open === undefined || body === null) throw new FetchFailure(`the request ${id} has no body that is still open`);
+    if (open === undefined || body === null) throw new FetchFailure(`request ${id} has no open body`);
     try {
       const piece = await body.read();
       if (!piece.more) this.#end(id, open);
@@ -191,16 +190,20 @@ class FetchSession implements OpenCapability {
     this.#end(id, open);
   }
 
-  #end(id: number, open: Open): void {
+  #end(id: number, open: OpenRequest): void {
     if (this.#exchanges.get(id) === open) this.#exchanges.delete(id);
     for (const leave of open.leaves.splice(0)) leave();
   }
 }
 
 function tooManyBodies(): CapabilityRefusal {
-  return new CapabilityRefusal("limit", `a call may have ${BODIES_MAX} answers open, and nothing read or ended them`, {
-    asked: "one more request",
-    granted: `${BODIES_MAX} open answers in a call`,
-    remedy: "read the body of each answer to its end, or cancel it, before more requests are made",
-  });
+  return new CapabilityRefusal(
+    "limit",
+    `a call may have ${BODIES_MAX} open responses, and none was read to its end in time`,
+    {
+      asked: "one more request",
+      granted: `${BODIES_MAX} open responses in a call`,
+      remedy: "read each response body to its end, or cancel it, before sending more requests",
+    },
+  );
 }

@@ -1,7 +1,7 @@
-import type { GrantKind, Side, Uncovered } from "../capability.ts";
+import type { GrantKind, GrantSource, UncoveredPart } from "../capability.ts";
 import { coversPattern, meetPatterns, type OriginPattern, PATTERN_FORM, readOriginPattern } from "./origin-pattern.ts";
 
-/** What of the web is asked for, or given: plain data, as it may go to worker machines. */
+/** The requests that are asked for, or granted. */
 export interface FetchGrant {
   readonly origins: readonly OriginPattern[];
   /** Origins of which the address may be a private one. */
@@ -19,10 +19,10 @@ const MAX_REQUESTS_DEFAULT = 20;
 const LIST_MAX = 1_000;
 const ORIGINS_SHOWN = 20;
 const FIELDS: ReadonlySet<string> = new Set(["origins", "privateOrigins", "methods", "maxBytes", "maxRequests"]);
-/** Reading needs no more than these, so who says nothing asks for these. */
+/** The methods that a tool asks for where it names none. */
 const METHODS_ASKED: readonly string[] = ["GET", "HEAD"];
 const METHOD = /^[A-Z][A-Z-]{0,31}$/;
-/** They are for talking to proxies, and to have requests sent back as they are: no tool needs them. */
+/** Methods for proxies and for echoing requests: no tool needs them. */
 const METHODS_NEVER: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** Whether something is a method that requests may have at all. */
@@ -96,16 +96,16 @@ function readPatterns(value: unknown, pointer: string): readonly OriginPattern[]
   });
 }
 
-function readPrivate(value: unknown, side: Side): readonly OriginPattern[] {
+function readPrivate(value: unknown, side: GrantSource): readonly OriginPattern[] {
   if (value === undefined) return [];
-  if (side !== "policy") throw new TypeError("/privateOrigins: is for rules of the policy only");
+  if (side !== "policy") throw new TypeError("/privateOrigins: is allowed only in a policy rule");
   const patterns = readPatterns(value, "/privateOrigins");
   const at = patterns.findIndex(({ protocol, isWild, path }) => protocol === null || isWild || path !== "");
   if (at < 0) return patterns;
   throw new TypeError(`/privateOrigins/${at}: is one origin, without a path: "http://127.0.0.1:8080"`);
 }
 
-function readMethods(value: unknown, side: Side): readonly string[] | null {
+function readMethods(value: unknown, side: GrantSource): readonly string[] | null {
   if (value === undefined) return side === "request" ? METHODS_ASKED : null;
   const names = readList(value, "/methods").map((each, at) => {
     const name = typeof each === "string" ? each.toUpperCase() : "";
@@ -138,7 +138,7 @@ function uncoveredAt(
   origin: OriginPattern,
   at: number,
   granted: readonly FetchGrant[],
-): readonly Uncovered[] {
+): readonly UncoveredPart[] {
   const covering = granted.filter(({ origins }) => origins.some((pattern) => coversPattern(pattern, origin)));
   const isWhole = covering.some((grant) => grant.methods === null);
   if (covering.length === 0) return [{ pointer: `/origins/${at}`, asked: `${namesOf(methods)} to ${origin.text}` }];
@@ -155,7 +155,7 @@ function beyond(
   name: "maxBytes" | "maxRequests",
   asked: FetchGrant,
   granted: readonly FetchGrant[],
-): readonly Uncovered[] {
+): readonly UncoveredPart[] {
   if (granted.length === 0 || granted.some((grant) => grant[name] >= asked[name])) return [];
   return [{ pointer: `/${name}`, asked: `${name} of ${asked[name]}` }];
 }

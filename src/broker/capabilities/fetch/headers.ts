@@ -3,7 +3,7 @@ import { FetchFailure } from "./failure.ts";
 
 export type Header = readonly [name: string, value: string];
 
-/** What only the host can say of its own connections. What a tool writes there is left out, as browsers do. */
+/** Headers of the host's own connections: those of a tool are left out, as browsers do. */
 const DROPPED: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
@@ -47,7 +47,7 @@ export function requestHeaders(given: readonly Header[]): readonly Header[] {
   return headers;
 }
 
-/** What the host says where a tool says nothing. */
+/** Adds the host's headers where the tool has none of the name. */
 export function withDefaults(headers: readonly Header[]): readonly Header[] {
   return [...headers, ...DEFAULTS.filter(([name]) => !hasHeader(headers, name))];
 }
@@ -59,7 +59,7 @@ export function lengthOf(headers: readonly Header[]): number {
 
 function checkLength(characters: number): number {
   if (characters <= CHARACTERS_MAX) return characters;
-  throw new FetchFailure(`headers are at most ${CHARACTERS_MAX} characters long, with their secrets`);
+  throw new FetchFailure(`the headers are longer than ${CHARACTERS_MAX} characters, secrets included`);
 }
 
 /** The first header, if any, with which a request that carries a secret is not sent. */
@@ -67,10 +67,10 @@ export function pieceHeader(headers: readonly Header[]): string | null {
   return headers.find(([name]) => OF_PIECES.has(name))?.[0] ?? null;
 }
 
-/** Throws where a header could not be sent: the value is not told, for there may be a secret in it. */
+/** Throws where a header cannot be sent. The message does not have the value, which may contain a secret. */
 export function checkHeader(name: string, value: string): Header {
-  if (!NAME.test(name)) throw new FetchFailure("a header's name is none");
-  if (!VALUE.test(value)) throw new FetchFailure(`the value of the header "${name}" is none`);
+  if (!NAME.test(name)) throw new FetchFailure("a header has an invalid name");
+  if (!VALUE.test(value)) throw new FetchFailure(`the header "${name}" has an invalid value`);
   return [name, value];
 }
 
@@ -78,7 +78,7 @@ function hasHeader(headers: readonly Header[], name: string): boolean {
   return headers.some(([other]) => other === name);
 }
 
-/** All that a header says, or nothing. */
+/** The values of a header, or empty text. */
 export function headerOf(headers: readonly Header[], name: string): string {
   return headers
     .filter(([other]) => other === name)

@@ -3,7 +3,7 @@ import { type FetchGrant, fetchGrants } from "./grants.ts";
 import { matchesUrl } from "./origin-pattern.ts";
 
 /** What a request may use. */
-export interface Permit {
+export interface RequestPermit {
   readonly isPrivate: boolean;
   readonly maxBytes: number;
   readonly maxRequests: number;
@@ -11,8 +11,8 @@ export interface Permit {
 
 const SHOWN_MAX = 300;
 
-/** What a call may request, and how much of it is left. */
-export class Permission {
+/** The requests that a call may make, and what is left of its limits. */
+export class FetchPermission {
   readonly #grants: readonly FetchGrant[];
   #bytes = 0;
   #requests = 0;
@@ -21,8 +21,8 @@ export class Permission {
     this.#grants = grants;
   }
 
-  /** Counts a request and answers what it may use. Throws a `CapabilityRefusal` where it is not granted. */
-  admit(method: string, url: URL): Permit {
+  /** Counts a request and returns what it may use. Throws a `CapabilityRefusal` where it is not granted. */
+  admit(method: string, url: URL): RequestPermit {
     const asked = describeRequest(method, url);
     const granting = this.#grants.filter(
       ({ origins, methods }) =>
@@ -31,7 +31,7 @@ export class Permission {
     if (granting.length === 0) throw this.#deny(`${asked} was not granted`, method, url);
     const maxRequests = Math.max(...granting.map((grant) => grant.maxRequests));
     if (++this.#requests > maxRequests) {
-      throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, and redirects count`, {
+      throw new CapabilityRefusal("limit", `a call may make ${maxRequests} requests, redirects included`, {
         asked,
         granted: `maxRequests ${maxRequests}`,
         remedy: "raise fetch.maxRequests in the tool's capabilities, and in allow.fetch of a policy rule",
@@ -45,31 +45,31 @@ export class Permission {
   }
 
   /** How many of some bytes a call may still exchange; they are counted. */
-  take(bytes: number, { maxBytes }: Permit): number {
+  take(bytes: number, { maxBytes }: RequestPermit): number {
     const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes));
     this.#bytes += taken;
     return taken;
   }
 
-  /** Why bytes are not given on. */
-  excess(method: string, url: URL, { maxBytes }: Permit): CapabilityRefusal {
-    return new CapabilityRefusal("limit", `a call's requests and answers may be maxBytes ${maxBytes} in all`, {
+  /** The refusal of bytes beyond the limit. */
+  excess(method: string, url: URL, { maxBytes }: RequestPermit): CapabilityRefusal {
+    return new CapabilityRefusal("limit", `the requests and responses of a call exceed maxBytes ${maxBytes}`, {
       asked: describeRequest(method, url),
       granted: `maxBytes ${maxBytes}`,
       remedy: "raise fetch.maxBytes in the tool's capabilities, and in allow.fetch of a policy rule",
     });
   }
 
-  /** Why no connection is made. */
+  /** The refusal of a connection to an address that is not public. */
   denyAddress(method: string, url: URL): CapabilityRefusal {
-    const message = `${url.origin} is at an address that is private, or not of the open internet`;
+    const message = `${url.origin} resolves to an address that is not public`;
     const remedy = `add "${url.origin}" to allow.fetch.privateOrigins of a policy rule`;
     return this.#refusal(message, method, url, remedy);
   }
 
-  /** Why a request with a secret is not sent. */
+  /** The refusal of a request with a secret that asks for a partial response. */
   denyPieces(method: string, url: URL, header: string): CapabilityRefusal {
-    const message = `the header "${header}" cannot be sent with a secret, which could not be kept out of such an answer`;
+    const message = `the header "${header}" cannot be sent with a secret, because the secret could not be removed from such a response`;
     return this.#refusal(message, method, url, `leave the header "${header}" out of requests with secrets`);
   }
 
@@ -84,7 +84,7 @@ export class Permission {
   }
 }
 
-/** A request in words: without its query, where tools put what is nobody's business. */
+/** A request in words, without its query, which may hold personal data. */
 export function describeRequest(method: string, url: URL): string {
   return `${method} ${url.origin}${url.pathname}`.slice(0, SHOWN_MAX);
 }

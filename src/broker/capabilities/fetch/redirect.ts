@@ -3,7 +3,7 @@ import { FetchFailure } from "./failure.ts";
 import type { Header } from "./headers.ts";
 
 /** One request of the chain that redirects make. Secrets are placeholders in it. */
-export interface Hop {
+export interface RequestHop {
   readonly url: URL;
   readonly method: string;
   readonly headers: readonly Header[];
@@ -14,7 +14,7 @@ export interface Hop {
 export const REDIRECTS_MAX = 20;
 
 const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** What says who asks, to the origin that it was written for. */
+/** Headers that identify the sender, to the origin that they were written for. */
 const PRIVATE: ReadonlySet<string> = new Set(["authorization", "cookie", "cookie2"]);
 const URL_MAX = 16_384;
 
@@ -22,21 +22,22 @@ export function isRedirect(status: number): boolean {
   return STATUSES.has(status);
 }
 
-/** Reads where a request goes: what a tool or a server wrote. */
+/** Reads the URL of a request, as a tool or a server wrote it. */
 export function readTarget(text: string, base?: URL): URL {
   const url = text.length > URL_MAX ? null : URL.parse(text, base);
-  if (url === null) throw new FetchFailure(base === undefined ? "the URL is none" : "the server redirects to no URL");
+  if (url === null)
+    throw new FetchFailure(base === undefined ? "the URL is invalid" : "the server redirects to an invalid URL");
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw new FetchFailure(`only http and https are spoken, and not ${url.protocol.slice(0, 64)}`);
+    throw new FetchFailure(`the protocol ${url.protocol.slice(0, 64)} is not supported; use http or https`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new FetchFailure("a URL must not hold a user's name or password; send the header authorization instead");
+    throw new FetchFailure("a URL must not contain a user name or password; send the authorization header instead");
   }
   return url;
 }
 
-/** The request that follows a redirect, as the standard has it. Another origin gets nothing that says who asks. */
-export function nextHop(hop: Hop, status: number, location: string): Hop {
+/** The request that follows a redirect, as the standard has it. Another origin gets no header that identifies the sender. */
+export function nextHop(hop: RequestHop, status: number, location: string): RequestHop {
   const url = readTarget(location, hop.url);
   const isPost = hop.method === "POST" && (status === 301 || status === 302);
   const isOther = status === 303 && hop.method !== "GET" && hop.method !== "HEAD";

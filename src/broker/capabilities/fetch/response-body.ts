@@ -1,17 +1,42 @@
+import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RedactedStream } from "../secrets/redactor.ts";
-import { Meter } from "./decoding.ts";
-import { type Part, partOf, unfinished } from "./part.ts";
+import { ByteMeter } from "./decoding.ts";
+
+/** A piece of a body as it crosses to the tool: text where it is some, else base64. */
+export type BodyData = { readonly text: string } | { readonly base64: string };
+
+export function readBodyData(part: BodyData): string | Buffer {
+  return "text" in part ? part.text : Buffer.from(part.base64, "base64");
+}
+
+function bodyDataOf(bytes: Buffer): BodyData {
+  // Zeros are UTF-8 as well, but as JSON each takes six characters.
+  return isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString() } : { base64: bytes.toString("base64") };
+}
+
+/** How many bytes at the end begin a character of UTF-8 whose rest is missing. */
+function unfinished(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte >= 0xc0) {
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return length > back ? back : 0;
+    }
+    if (byte < 0x80) return 0;
+  }
+  return 0;
+}
 
 /** What a tool gets of a body at once, and whether more may follow. */
-export interface Piece {
-  readonly part: Part | null;
+export interface BodyChunk {
+  readonly part: BodyData | null;
   readonly more: boolean;
 }
 
 /** Where a body comes from, and what stands between it and the tool. */
-export interface BodySource {
+interface BodySource {
   readonly stream: Readable;
   readonly decoders: readonly Transform[];
   /** Of what comes over the network: decoded bytes are counted by `take`. */
@@ -44,7 +69,7 @@ export class ResponseBody {
 
   constructor(source: BodySource) {
     const { stream, decoders, wireBytesMax, excess, failureOf } = source;
-    const stages = decoders.flatMap((decoder) => [new Meter(wireBytesMax, excess), decoder]);
+    const stages = decoders.flatMap((decoder) => [new ByteMeter(wireBytesMax, excess), decoder]);
     this.#stream = new Outlet(source);
     pipeline([stream, ...stages, this.#stream], (error) => {
       if (error === null || error === undefined) this.#isEnded = true;
@@ -55,7 +80,7 @@ export class ResponseBody {
   }
 
   /** What is there, as soon as something is. Rejects where the body cannot go on. */
-  read(): Promise<Piece> {
+  read(): Promise<BodyChunk> {
     return this.#inTurn(async () => {
       for (;;) {
         const bytes = await this.#gather(PIECE_BYTES_MAX, null);
@@ -67,7 +92,7 @@ export class ResponseBody {
   }
 
   /** What comes within a short while: the whole of a small body, which then needs no `read`. Does not reject. */
-  begin(bytesMax: number, patienceMs: number): Promise<Piece> {
+  begin(bytesMax: number, patienceMs: number): Promise<BodyChunk> {
     return this.#inTurn(async () => this.#pieceOf(await this.#gather(bytesMax, patienceMs)));
   }
 
@@ -106,12 +131,12 @@ export class ResponseBody {
     return Buffer.concat([this.#rest, ...chunks]);
   }
 
-  #pieceOf(bytes: Buffer): Piece {
+  #pieceOf(bytes: Buffer): BodyChunk {
     const more = !this.#isEnded || this.#stream.readableLength > 0;
     const cut = more && this.#failure === null ? unfinished(bytes) : 0;
     const whole = bytes.subarray(0, bytes.length - cut);
     this.#rest = bytes.subarray(bytes.length - cut);
-    return { part: whole.length === 0 ? null : partOf(whole), more };
+    return { part: whole.length === 0 ? null : bodyDataOf(whole), more };
   }
 }
 

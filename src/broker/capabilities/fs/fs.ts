@@ -1,28 +1,90 @@
 import PQueue from "p-queue";
-import { type Capability, type CapabilityCall, CapabilityRefusal, type OpenCapability } from "../capability.ts";
-import { Budget, ScratchSpace } from "./budget.ts";
-import { type Grip, grip as systemGrip } from "./grip.ts";
-import { FS_LIMITS, type FsLimits } from "./limits.ts";
-import { METHODS } from "./methods.ts";
-import { mergeMounts, type Mount, mountGrants, type Mounts } from "./mounts.ts";
-import { Refusals } from "./refusals.ts";
+import type { JsonSchema } from "../../../base/json.ts";
+import { type Capability, type CapabilityCaller, CapabilityRefusal, type OpenCapability } from "../capability.ts";
 import { TemporaryFolders } from "../temporary.ts";
+import { type FileHolder, systemFileHolder as systemGrip } from "./file-holder.ts";
+import { Budget, FS_LIMITS, type FsLimits, ScratchSpace } from "./limits.ts";
+import { mergeMounts, type Mount, mountGrants, type Mounts } from "./mounts.ts";
+import { accessPath, lstat, readdir, readFile, realpath, stat } from "./reading.ts";
 import { codeOf, describeFailure, type SystemFailure } from "./system-error.ts";
-import { type FsCall, Visit } from "./visit.ts";
+import { type FsCall, FsRefusals, FsOperation } from "./operation.ts";
+import { copyFile, mkdir, removeFolder, rename, rm, truncate, unlink, writeFile } from "./writing.ts";
+
+/** One method: its arguments, what the system calls it in errors, and what does it. */
+interface FsMethod {
+  readonly input: JsonSchema;
+  readonly syscall: string;
+  readonly isRead?: true;
+  // Its schema says what it takes, and the broker checks arguments against that before anything is called.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly run: (operation: FsOperation, args: any) => Promise<unknown>;
+}
+
+const PATH = { type: "string" };
+const FLAG = { type: "boolean" };
+const COUNT = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const DATA = {
+  oneOf: ["text", "base64"].map((form) => ({
+    type: "object",
+    properties: { [form]: { type: "string" } },
+    required: [form],
+    additionalProperties: false,
+  })),
+};
+
+/** What the capability can do. Beside what is here, Node's `fs` makes links and changes owners and modes: no tool does. */
+const METHODS: { readonly [name: string]: FsMethod } = {
+  readFile: {
+    input: takes({ path: PATH, encoding: { enum: ["utf8"] }, position: COUNT, length: COUNT }, ["path"]),
+    syscall: "open",
+    isRead: true,
+    run: readFile,
+  },
+  writeFile: {
+    input: takes({ path: PATH, data: DATA, flag: { enum: ["w", "wx", "a", "ax"] } }, ["path", "data"]),
+    syscall: "open",
+    run: writeFile,
+  },
+  copyFile: {
+    input: takes({ path: PATH, to: PATH, exclusive: FLAG }, ["path", "to"]),
+    syscall: "copyfile",
+    run: copyFile,
+  },
+  truncate: { input: takes({ path: PATH, length: COUNT }, ["path"]), syscall: "open", run: truncate },
+  readdir: { input: takes({ path: PATH, recursive: FLAG }, ["path"]), syscall: "scandir", isRead: true, run: readdir },
+  stat: { input: takes({ path: PATH }, ["path"]), syscall: "stat", isRead: true, run: stat },
+  lstat: { input: takes({ path: PATH }, ["path"]), syscall: "lstat", isRead: true, run: lstat },
+  realpath: { input: takes({ path: PATH, missing: FLAG }, ["path"]), syscall: "realpath", isRead: true, run: realpath },
+  access: {
+    input: takes({ path: PATH, mode: { type: "integer", minimum: 0, maximum: 7 } }, ["path"]),
+    syscall: "access",
+    isRead: true,
+    run: accessPath,
+  },
+  mkdir: { input: takes({ path: PATH, recursive: FLAG }, ["path"]), syscall: "mkdir", run: mkdir },
+  rm: { input: takes({ path: PATH, recursive: FLAG, force: FLAG }, ["path"]), syscall: "rm", run: rm },
+  rmdir: { input: takes({ path: PATH }, ["path"]), syscall: "rmdir", run: removeFolder },
+  unlink: { input: takes({ path: PATH }, ["path"]), syscall: "unlink", run: unlink },
+  rename: { input: takes({ path: PATH, to: PATH }, ["path", "to"]), syscall: "rename", run: rename },
+};
+
+function takes(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[]): JsonSchema {
+  return { type: "object", properties, required, additionalProperties: false };
+}
 
 /** What may be other than usual, for tests. */
 export interface FsOptions {
   readonly limits?: Partial<FsLimits>;
-  readonly grip?: Grip;
+  readonly holder?: FileHolder;
 }
 
 /** How an operation went, as it crosses: what the system refuses is data, so that the tool gets an error like Node's. */
-export type FsAnswer = { readonly value: unknown } | { readonly failure: SystemFailure };
+type FsResult = { readonly value: unknown } | { readonly failure: SystemFailure };
 
 /** What all calls have in common. */
 interface FsHost {
   readonly limits: FsLimits;
-  readonly grip: Grip;
+  readonly holder: FileHolder;
   readonly scratches: TemporaryFolders;
   readonly space: ScratchSpace;
   /** Where the operations of all calls wait. */
@@ -30,11 +92,11 @@ interface FsHost {
 }
 
 /** `fs`: folders of the host that the policy mounts, and a scratch folder for each call. */
-export function createFs({ limits = {}, grip = systemGrip }: FsOptions = {}): Capability<Mounts> {
+export function createFs({ limits = {}, holder = systemGrip }: FsOptions = {}): Capability<Mounts> {
   const all = { ...FS_LIMITS, ...limits };
   const scratches = new TemporaryFolders("scratch");
   const queue = new PQueue({ concurrency: all.atOnceInAll });
-  const host: FsHost = { limits: all, grip, scratches, space: new ScratchSpace(all), queue };
+  const host: FsHost = { limits: all, holder, scratches, space: new ScratchSpace(all), queue };
   return {
     name: "fs",
     grants: mountGrants,
@@ -51,15 +113,15 @@ class FsSession implements OpenCapability {
   readonly #queue: PQueue;
   #scratch: Promise<string> | null = null;
 
-  constructor(host: FsHost, { signal }: CapabilityCall, mounts: Mounts) {
+  constructor(host: FsHost, { signal }: CapabilityCaller, mounts: Mounts) {
     this.#host = host;
-    const { limits, grip, space } = host;
+    const { limits, holder, space } = host;
     const folderOf = (mount: Mount) => (mount.path === null ? this.#scratchFolder() : Promise.resolve(mount.path));
-    this.#call = { mounts, limits, grip, signal, budget: new Budget(limits, space), folderOf };
+    this.#call = { mounts, limits, holder, signal, budget: new Budget(limits, space), folderOf };
     this.#queue = new PQueue({ concurrency: limits.atOnce });
   }
 
-  invoke(method: string, args: unknown): Promise<FsAnswer> {
+  invoke(method: string, args: unknown): Promise<FsResult> {
     return this.#queue.add(() => this.#host.queue.add(() => this.#run(method, args)));
   }
 
@@ -72,18 +134,18 @@ class FsSession implements OpenCapability {
     this.#call.budget.end();
   }
 
-  async #run(name: string, args: unknown): Promise<FsAnswer> {
+  async #run(name: string, args: unknown): Promise<FsResult> {
     const method = METHODS[name];
-    if (method === undefined) throw new Error(`there is no fs.${name}`);
+    if (method === undefined) throw new Error(`fs.${name} does not exist`);
     const { signal, mounts } = this.#call;
     signal.throwIfAborted();
     try {
-      return { value: await method.run(new Visit(this.#call, new Refusals(name, mounts)), args) };
+      return { value: await method.run(new FsOperation(this.#call, new FsRefusals(name, mounts)), args) };
     } catch (error) {
       if (error instanceof CapabilityRefusal) throw error;
       const code = codeOf(error);
       // What else goes wrong may name a path of the host.
-      if (code === null) throw new Error("the host could not do it", { cause: error });
+      if (code === null) throw new Error("the operation failed on the host", { cause: error });
       const { path, to } = args as { readonly path: string; readonly to?: string };
       const subject = { syscall: method.syscall, path, ...(to === undefined ? {} : { dest: to }) };
       return { failure: describeFailure(code, subject) };

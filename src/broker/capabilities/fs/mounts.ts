@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import type { GrantKind, Side } from "../capability.ts";
+import type { GrantKind, GrantSource } from "../capability.ts";
 import { FS_LIMITS } from "./limits.ts";
 
 /** The mount whose folder is the call's own: empty when it is first used, gone when the call has ended. */
@@ -65,7 +65,7 @@ export function mergeMounts(grants: readonly Mounts[]): Mounts {
   return merged;
 }
 
-function readMount(name: string, value: unknown, side: Side): Mount {
+function readMount(name: string, value: unknown, side: GrantSource): Mount {
   const pointer = `/${name.slice(0, NAME_SHOWN)}`;
   if (!NAME.test(name)) {
     throw new TypeError(`${pointer}: the name of a mount has 1 to 64 letters, digits, hyphens and underscores`);
@@ -77,11 +77,11 @@ function readMount(name: string, value: unknown, side: Side): Mount {
   if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: is "ro" or "rw"`);
   if (side !== "policy") {
     if (folder === undefined) return { mode, path: null };
-    throw new TypeError(`${pointer}/path: is the policy's to say; tools and calls know mounts by their names`);
+    throw new TypeError(`${pointer}/path: is allowed only in a policy rule; tools and calls name mounts without paths`);
   }
   if (name !== SCRATCH) return { mode, path: readFolder(folder, `${pointer}/path`) };
   if (folder === undefined) return { mode, path: null };
-  throw new TypeError(`${pointer}/path: has no place here; "${SCRATCH}" is a new folder for each call`);
+  throw new TypeError(`${pointer}/path: is not allowed; "${SCRATCH}" is a new folder for each call`);
 }
 
 /** The real path of a folder that a policy names. Throws a `TypeError` for the operator, with the folder's name. */
@@ -96,5 +96,5 @@ export function readFolder(folder: unknown, pointer: string): string {
   } catch (error) {
     throw new TypeError(`${pointer}: there is no folder ${absolute}`, { cause: error });
   }
-  throw new TypeError(`${pointer}: ${absolute} is no folder`);
+  throw new TypeError(`${pointer}: ${absolute} is not a folder`);
 }

@@ -10,7 +10,7 @@ export interface SystemFailure {
 }
 
 /** What an operation was called with, in the tool's words. */
-export interface Subject {
+export interface FailedOperation {
   readonly syscall: string;
   readonly path: string;
   readonly dest?: string;
@@ -39,7 +39,7 @@ export function codeOf(error: unknown): string | null {
 }
 
 /** The failure as Node words it. */
-export function describeFailure(code: string, subject: Subject): SystemFailure {
+export function describeFailure(code: string, subject: FailedOperation): SystemFailure {
   const { syscall } = subject;
   const path = subject.path.slice(0, PATH_SHOWN);
   const dest = subject.dest?.slice(0, PATH_SHOWN);

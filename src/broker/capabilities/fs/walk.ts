@@ -1,23 +1,23 @@
 import { readlink } from "node:fs/promises";
 import path from "node:path";
-import { child, type Grip, type Held } from "./grip.ts";
+import { child, type FileHolder, type HeldFile } from "./file-holder.ts";
 import { FS_LIMITS } from "./limits.ts";
 import { codeOf, SystemError } from "./system-error.ts";
 
 /** Where a path leads: a name in a folder that is held, and what has that name. */
-export interface Place extends AsyncDisposable {
+export interface PathTarget extends AsyncDisposable {
   /** The names below the mount, without links. */
   readonly names: readonly string[];
   /** `null` where the place is the mount's own folder. */
-  readonly folder: Held | null;
+  readonly folder: HeldFile | null;
   readonly name: string;
   /** `null` where nothing has the name. */
-  readonly held: Held | null;
+  readonly held: HeldFile | null;
 }
 
 /** How a path is walked. */
 export interface WalkOptions {
-  readonly grip: Grip;
+  readonly holder: FileHolder;
   /** The mount's folder. */
   readonly root: string;
   /** Whether a link at the path's end is followed. */
@@ -28,49 +28,49 @@ export interface WalkOptions {
 }
 
 /** Names to begin anew with, because a link was met. */
-type Detour = readonly string[];
-type Found = { readonly place: Omit<Place, "names"> } | { readonly detour: Detour };
+type PathNames = readonly string[];
+type WalkStep = { readonly target: Omit<PathTarget, "names"> } | { readonly detour: PathNames };
 
 /**
  * Walks a path inside a mount, one held folder after the other, so that nothing that is swapped meanwhile leads the
  * walk elsewhere. Links are read and resolved here, by names below the mount; the system follows none.
  */
-export async function walk(names: readonly string[], options: WalkOptions): Promise<Place> {
+export async function walk(names: readonly string[], options: WalkOptions): Promise<PathTarget> {
   let ahead = names;
   for (let links = 0; links <= FS_LIMITS.links; links++) {
     // Links may make a path longer than a tool may write it, but not without an end.
     if (ahead.length > 2 * FS_LIMITS.depth) throw new SystemError("ENAMETOOLONG");
     const found = await follow(ahead, options);
-    if ("place" in found) return { ...found.place, names: ahead };
+    if ("target" in found) return { ...found.target, names: ahead };
     ahead = found.detour;
   }
   throw new SystemError("ELOOP");
 }
 
-async function follow(names: readonly string[], options: WalkOptions): Promise<Found> {
-  const { grip, root, follows, signal } = options;
-  await using hands = new Hands(await grip.root(root));
+async function follow(names: readonly string[], options: WalkOptions): Promise<WalkStep> {
+  const { holder, root, follows, signal } = options;
+  await using state = new WalkState(await holder.root(root));
   for (const [at, name] of names.entries()) {
     signal.throwIfAborted();
     const [behind, ahead] = [names.slice(0, at), names.slice(at + 1)];
     if (name === "..") return { detour: turn(behind, "..", ahead, options) };
-    const target = child(hands.folder, name);
-    const next = await holdIfThere(grip, target);
-    hands.next = next;
+    const target = child(state.folder, name);
+    const next = await holdIfThere(holder, target);
+    state.next = next;
     if (next?.stats.isSymbolicLink() && (ahead.length > 0 || follows)) {
       return { detour: turn(behind, await readlink(target), ahead, options) };
     }
-    if (ahead.length === 0) return { place: hands.giveAway(name) };
+    if (ahead.length === 0) return { target: state.giveAway(name) };
     if (next === null) throw new SystemError("ENOENT");
     if (!next.stats.isDirectory()) throw new SystemError("ENOTDIR");
-    await hands.advance(next);
+    await state.advance(next);
   }
-  return { place: hands.giveAway(null) };
+  return { target: state.giveAway(null) };
 }
 
-async function holdIfThere(grip: Grip, target: string): Promise<Held | null> {
+async function holdIfThere(holder: FileHolder, target: string): Promise<HeldFile | null> {
   try {
-    return await grip.hold(target);
+    return await holder.hold(target);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
     throw error;
@@ -78,7 +78,7 @@ async function holdIfThere(grip: Grip, target: string): Promise<Held | null> {
 }
 
 /** The names below the mount that a link means. `behind` has no links, so that its names can be taken back by text. */
-function turn(behind: Detour, link: string, ahead: Detour, { root, escape }: WalkOptions): Detour {
+function turn(behind: PathNames, link: string, ahead: PathNames, { root, escape }: WalkOptions): PathNames {
   let start = behind;
   let names = link.split(path.sep);
   if (path.isAbsolute(link)) {
@@ -98,16 +98,16 @@ function turn(behind: Detour, link: string, ahead: Detour, { root, escape }: Wal
 }
 
 /** What a walk holds: the folder it is in, and what it found there. */
-class Hands implements AsyncDisposable {
-  folder: Held;
-  next: Held | null = null;
+class WalkState implements AsyncDisposable {
+  folder: HeldFile;
+  next: HeldFile | null = null;
   #isEmpty = false;
 
-  constructor(root: Held) {
+  constructor(root: HeldFile) {
     this.folder = root;
   }
 
-  async advance(next: Held): Promise<void> {
+  async advance(next: HeldFile): Promise<void> {
     const left = this.folder;
     this.folder = next;
     this.next = null;
@@ -115,7 +115,7 @@ class Hands implements AsyncDisposable {
   }
 
   /** The place of the name, which holds from now on what the walk has held; the mount's folder where there is none. */
-  giveAway(name: string | null): Omit<Place, "names"> {
+  giveAway(name: string | null): Omit<PathTarget, "names"> {
     const { folder, next } = this;
     this.#isEmpty = true;
     const held = [folder, next];

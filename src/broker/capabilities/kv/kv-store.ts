@@ -1,5 +1,5 @@
 /** Who asks a store: what waits is not done for a call that has ended. */
-export interface Asker {
+export interface StoreCaller {
   readonly signal: AbortSignal;
 }
 
@@ -63,11 +63,11 @@ export type SetOutcome =
  * done as a whole or not at all. Throws a `StoreError`, at once or later, where the store cannot do it.
  */
 export interface KvStore {
-  get(asker: Asker, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null>;
-  set(asker: Asker, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome>;
+  get(caller: StoreCaller, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null>;
+  set(caller: StoreCaller, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome>;
   /** Answers whether there was one that could be deleted. */
-  delete(asker: Asker, namespace: string, key: string, condition: Condition): boolean | Promise<boolean>;
+  delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): boolean | Promise<boolean>;
   /** Keys in the order of their UTF-8. */
-  list(asker: Asker, namespace: string, request: PageRequest): Page | Promise<Page>;
+  list(caller: StoreCaller, namespace: string, request: PageRequest): Page | Promise<Page>;
   close(): void | Promise<void>;
 }

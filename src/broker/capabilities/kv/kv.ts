@@ -1,9 +1,7 @@
 import type { Capability, MethodShape } from "../capability.ts";
 import type { KvStore } from "./kv-store.ts";
-import { KEY_MAX_BYTES, LIST_MAX, Namespace } from "./namespace.ts";
-import { quotaGrants } from "./quota.ts";
-import type { RedisLinkOptions } from "./redis-link.ts";
-import { RedisKvStore } from "./redis-store.ts";
+import { KEY_MAX_BYTES, LIST_MAX, KvNamespace, quotaGrants } from "./namespace.ts";
+import { RedisKvStore, type RedisLinkOptions } from "./redis-store.ts";
 import { SqliteKvStore } from "./sqlite-store.ts";
 import type { StoreOptions } from "../../../store/sqlite/store.ts";
 
@@ -51,7 +49,7 @@ export function createKv(options: KvStoreOptions): Capability<number> {
     grants: quotaGrants,
     methods: METHODS,
     open: (call, grants) => {
-      const namespace = new Namespace(store, call, Math.max(...grants));
+      const namespace = new KvNamespace(store, call, Math.max(...grants));
       return { invoke: (method, args) => namespace.invoke(method, args) };
     },
     close: () => store.close(),

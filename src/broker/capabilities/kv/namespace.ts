@@ -1,7 +1,44 @@
-import { type CapabilityCall, CapabilityRefusal } from "../capability.ts";
 import { describeFailure } from "../../../store/sqlite/failure.ts";
+import { type CapabilityCaller, CapabilityRefusal, type GrantKind, type GrantSource } from "../capability.ts";
 import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
-import { quotaGrants } from "./quota.ts";
+
+/** What a namespace may hold where no policy says more. */
+const QUOTA_DEFAULT_BYTES = 1024 * 1024;
+const QUOTA_MAX_BYTES = 1024 * 1024 * 1024;
+
+/** Grants of `kv`: how many bytes a tool's entries may have together. Infinite where a tool takes what it is given. */
+export const quotaGrants: GrantKind<number> = {
+  read(value, side) {
+    const unsaid = side === "policy" ? QUOTA_DEFAULT_BYTES : Number.POSITIVE_INFINITY;
+    if (value === true) return unsaid;
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new TypeError(": is true, or an object with maxBytes");
+    }
+    const odd = Object.keys(value).find((name) => name !== "maxBytes");
+    if (odd !== undefined) throw new TypeError(`/${odd.slice(0, 64)}: is not known; kv has maxBytes and nothing else`);
+    const { maxBytes } = value as { readonly maxBytes?: unknown };
+    return maxBytes === undefined ? unsaid : readBytes(maxBytes, side);
+  },
+
+  meet: (asked, allowed) => Math.min(asked, allowed),
+
+  uncovered(asked, granted) {
+    if (granted.length === 0) return [{ pointer: "", asked: quotaGrants.describe(asked) }];
+    if (asked === Number.POSITIVE_INFINITY || granted.some((bytes) => bytes >= asked)) return [];
+    return [{ pointer: "/maxBytes", asked: quotaGrants.describe(asked) }];
+  },
+
+  describe: (bytes) => (bytes === Number.POSITIVE_INFINITY ? "as much as is allowed" : `${bytes} bytes`),
+};
+
+/** What a policy says is the operator's own number; more than the ceiling is a slip. A tool may ask for what it likes. */
+function readBytes(bytes: unknown, side: GrantSource): number {
+  if (typeof bytes === "number" && bytes >= 1) {
+    if (side !== "policy") return Math.floor(bytes);
+    if (Number.isInteger(bytes) && bytes <= QUOTA_MAX_BYTES) return bytes;
+  }
+  throw new TypeError(`/maxBytes: is a whole number of bytes, from 1 to ${QUOTA_MAX_BYTES}`);
+}
 
 /** Longest key, in bytes of UTF-8. */
 export const KEY_MAX_BYTES = 512;
@@ -12,16 +49,16 @@ const TENANT_MAX = 1_024;
 const LIST_DEFAULT = 100;
 export const LIST_MAX = 1_000;
 
-interface Keyed {
+interface KeyRequest {
   readonly key: string;
 }
-interface SetRequest extends Keyed {
+interface SetRequest extends KeyRequest {
   readonly value: unknown;
   readonly ttlMs?: number;
   readonly ifVersion?: number;
   readonly ifAbsent?: boolean;
 }
-interface DeleteRequest extends Keyed {
+interface DeleteRequest extends KeyRequest {
   readonly ifVersion?: number;
 }
 interface ListRequest {
@@ -31,13 +68,13 @@ interface ListRequest {
 }
 
 /** What one call sees of a store. */
-export class Namespace {
+export class KvNamespace {
   readonly #store: KvStore;
-  readonly #call: CapabilityCall;
+  readonly #call: CapabilityCaller;
   readonly #name: string;
   readonly #quotaBytes: number;
 
-  constructor(store: KvStore, call: CapabilityCall, quotaBytes: number) {
+  constructor(store: KvStore, call: CapabilityCaller, quotaBytes: number) {
     this.#store = store;
     this.#call = call;
     this.#name = namespaceOf(call);
@@ -47,10 +84,10 @@ export class Namespace {
   invoke(method: string, args: unknown): unknown {
     switch (method) {
       case "get":
-        return this.#read(args as Keyed, (entry) => entry && parse(entry));
+        return this.#read(args as KeyRequest, (entry) => entry && parse(entry));
       case "getEntry":
         return this.#read(
-          args as Keyed,
+          args as KeyRequest,
           (entry) => entry && { value: parse(entry), version: entry.version, expiresAt: entry.expiresAt },
         );
       case "set":
@@ -64,7 +101,7 @@ export class Namespace {
     }
   }
 
-  #read<T>({ key }: Keyed, render: (entry: StoredEntry | null) => T): T | Promise<T> {
+  #read<T>({ key }: KeyRequest, render: (entry: StoredEntry | null) => T): T | Promise<T> {
     checkKey(key, "a key");
     const entry = this.#store.get(this.#call, this.#name, key);
     return entry instanceof Promise ? entry.then(render) : render(entry);
@@ -72,7 +109,7 @@ export class Namespace {
 
   async #set({ key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest): Promise<number | null> {
     checkKey(key, "a key");
-    if (ifAbsent && ifVersion !== undefined) throw new TypeError("it is either ifAbsent or ifVersion");
+    if (ifAbsent && ifVersion !== undefined) throw new TypeError("ifAbsent and ifVersion exclude each other");
     const json = JSON.stringify(value);
     const length = Buffer.byteLength(json);
     if (length > VALUE_MAX_BYTES) {
@@ -104,7 +141,7 @@ export class Namespace {
 
   #full({ usedBytes, moreBytes }: Extract<SetOutcome, { kind: "full" }>): CapabilityRefusal {
     const quota = quotaGrants.describe(this.#quotaBytes);
-    const message = `the tool's key-value store is full: ${usedBytes} of ${quota} are used, and this takes ${moreBytes} more`;
+    const message = `the tool's key-value store is full: ${usedBytes} of ${quota} are used, and the entry needs ${moreBytes} more`;
     return new CapabilityRefusal("limit", message, {
       asked: `kv of ${quotaGrants.describe(usedBytes + moreBytes)}`,
       granted: `kv of ${quota}`,
@@ -117,7 +154,7 @@ export class Namespace {
  * As JSON, because names may hold anything: what parts them cannot be in them, and what is no Unicode stays different
  * from what else is none.
  */
-function namespaceOf({ tool, tenant = "" }: CapabilityCall): string {
+function namespaceOf({ tool, tenant = "" }: CapabilityCaller): string {
   if (tenant.length > TENANT_MAX) throw new RangeError(`the tenant's name has more than ${TENANT_MAX} characters`);
   return JSON.stringify([tool, tenant]);
 }

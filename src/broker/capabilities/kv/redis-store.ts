@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { Script } from "../../../store/redis/script.ts";
 import { StoreError } from "../../../base/store-error.ts";
+import type { RedisConnection } from "../../../store/redis/connection.ts";
+import { type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {
-  Asker,
+  StoreCaller,
   Condition,
   KvStore,
   ListedKey,
@@ -12,7 +13,6 @@ import type {
   SetOutcome,
   StoredEntry,
 } from "./kv-store.ts";
-import { RedisLink, type RedisLinkOptions } from "./redis-link.ts";
 import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 
 /** How long Redis keeps the outcome of a write: a script whose reply was lost with its connection runs again within this time. */
@@ -36,19 +36,19 @@ export class RedisKvStore implements KvStore {
     this.#link = new RedisLink(options, "glovebox:kv");
   }
 
-  async get(asker: Asker, namespace: string, key: string): Promise<StoredEntry | null> {
-    const answer = await this.#link.run(asker, GET, keysOf(namespace), [key]);
+  async get(caller: StoreCaller, namespace: string, key: string): Promise<StoredEntry | null> {
+    const answer = await this.#link.run(caller, GET, keysOf(namespace), [key]);
     if (answer === null) return null;
     const [head = "", value = ""] = texts(answer);
     const { version, expiresAt } = readHead(head);
     return { value, version, expiresAt };
   }
 
-  async set(asker: Asker, namespace: string, entry: NewEntry): Promise<SetOutcome> {
+  async set(caller: StoreCaller, namespace: string, entry: NewEntry): Promise<SetOutcome> {
     const { key, value, ttlMs, condition, quotaBytes } = entry;
     const args = [...wordsOf(condition), key, value, ttlMs === null ? "" : `${ttlMs}`, `${quotaBytes}`];
     for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps++) {
-      const [kind = "", first, second] = await this.#write(asker, SET, namespace, args);
+      const [kind = "", first, second] = await this.#write(caller, SET, namespace, args);
       switch (kind) {
         case "set":
           return { kind, version: Number(first) };
@@ -62,17 +62,17 @@ export class RedisKvStore implements KvStore {
           throw broken();
       }
     }
-    throw new StoreError("too much has expired in the store just now: try again later");
+    throw new StoreError("the store is busy removing expired entries: try again later");
   }
 
-  async delete(asker: Asker, namespace: string, key: string, condition: Condition): Promise<boolean> {
-    const [kind] = await this.#write(asker, DELETE, namespace, [...wordsOf(condition), key]);
+  async delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): Promise<boolean> {
+    const [kind] = await this.#write(caller, DELETE, namespace, [...wordsOf(condition), key]);
     return kind === "deleted";
   }
 
-  async list(asker: Asker, namespace: string, { prefix, after, limit }: PageRequest): Promise<Page> {
+  async list(caller: StoreCaller, namespace: string, { prefix, after, limit }: PageRequest): Promise<Page> {
     const args = [firstOf(prefix, after), prefix, `${limit}`];
-    const answer = await this.#link.run(asker, LIST, keysOf(namespace), args);
+    const answer = await this.#link.run(caller, LIST, keysOf(namespace), args);
     if (!Array.isArray(answer)) throw broken();
     const [next, found] = answer as readonly unknown[];
     if (typeof next !== "string") throw broken();
@@ -83,9 +83,14 @@ export class RedisKvStore implements KvStore {
     return this.#link.close();
   }
 
-  async #write(asker: Asker, script: Script, namespace: string, args: readonly string[]): Promise<readonly string[]> {
+  async #write(
+    caller: StoreCaller,
+    script: Script,
+    namespace: string,
+    args: readonly string[],
+  ): Promise<readonly string[]> {
     const name = `${this.#self}/${++this.#writes}`;
-    const answer = await this.#link.run(asker, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, ...args]);
+    const answer = await this.#link.run(caller, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, ...args]);
     if (typeof answer !== "string") throw broken();
     return answer.split(" ");
   }
@@ -128,5 +133,58 @@ function texts(answer: unknown): readonly string[] {
 }
 
 function broken(): StoreError {
-  return new StoreError("the store is broken: what it answers is not of its own writing");
+  return new StoreError("the store is corrupt: it holds values that this engine did not write");
+}
+
+export interface RedisLinkOptions {
+  /** Where Redis is. It may hold a password. */
+  readonly url: string;
+}
+
+interface OpenRedis {
+  readonly connection: RedisConnection;
+  readonly runner: ScriptRunner;
+}
+
+/**
+ * Runs scripts in Redis, by a connection that is opened with the first of them. What a lost connection did not answer is asked again,
+ * but only as long as somebody waits for it: whoever was told that it failed does not want it done. So a script may run twice, and
+ * has to see to that itself.
+ */
+class RedisLink {
+  readonly #options: RedisLinkOptions;
+  readonly #name: string;
+  #opening: Promise<OpenRedis> | null = null;
+  #isClosed = false;
+
+  /** `name` is what Redis shows of the connection. */
+  constructor(options: RedisLinkOptions, name: string) {
+    this.#options = options;
+    this.#name = name;
+  }
+
+  /** Rejects with a `StoreError` where Redis cannot do it, or not in time. All keys are of one slot. */
+  async run(
+    { signal }: StoreCaller,
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
+    if (this.#isClosed) throw new StoreError("the engine has closed");
+    this.#opening ??= this.#open();
+    const { runner } = await this.#opening;
+    return runner.run({ script, keys, args, urgency: "again", signal });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#opening)?.connection.close();
+  }
+
+  async #open(): Promise<OpenRedis> {
+    // It is loaded here because most engines do without it.
+    const { RedisConnection: Connection } = await import("../../../store/redis/connection.ts");
+    const connection = Connection.open(this.#options.url, this.#name, { resends: false });
+    return { connection, runner: new ScriptRunner(connection) };
+  }
 }

@@ -2,7 +2,49 @@ import { chmod, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../../../base/errors.ts";
 import { TemporaryFolders } from "../temporary.ts";
-import { NATIVE_LIMITS } from "./limits.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** How much one run of a binary, and all of them, may do beside what the call's own limits say. */
+interface NativeLimits {
+  /** Longest argument that Linux takes, in bytes, without the one that ends it. */
+  readonly argumentBytes: number;
+  /** Of stdout, and of stderr, is kept so much. */
+  readonly saidBytes: number;
+  /** What a binary may write to both before it is ended. */
+  readonly drainedBytes: number;
+  /** Threads of a binary: it has one process. */
+  readonly threads: number;
+  readonly openFiles: number;
+  /** What its folder holds, in bytes, and in files and folders. */
+  readonly folderBytes: number;
+  readonly folderEntries: number;
+  /** Memory that it may have set aside beyond `memoryMb`, without using it. */
+  readonly spareBytes: number;
+  /** Addresses: what it can take of what it has in common with nobody else before anybody looks. */
+  readonly addressBytes: number;
+  /** Runs of all calls at once; more wait. */
+  readonly atOnce: number;
+  /** Files of an engine's binaries together, and how many. */
+  readonly keptBytes: number;
+  readonly kept: number;
+}
+
+export const NATIVE_LIMITS: NativeLimits = Object.freeze({
+  argumentBytes: 128 * KIB - 1,
+  saidBytes: 64 * KIB,
+  drainedBytes: 16 * MIB,
+  threads: 64,
+  openFiles: 256,
+  folderBytes: 64 * MIB,
+  folderEntries: 10_000,
+  spareBytes: 256 * MIB,
+  addressBytes: 8_192 * MIB,
+  atOnce: 8,
+  keptBytes: 1_024 * MIB,
+  kept: 1_000,
+});
 
 /** The engine's user alone may read and start it; inside, it is that user who runs it. */
 const FILE_MODE = 0o500;
@@ -12,7 +54,7 @@ export interface HeldBinary extends Disposable {
   readonly path: string;
 }
 
-interface Kept {
+interface StoredBinary {
   readonly bytes: number;
   /** Resolves when the file is there. */
   readonly written: Promise<string>;
@@ -24,7 +66,7 @@ interface Kept {
 /** The files of an engine's binaries, each once, in a folder of the engine's own: packages and archives are gone by then. */
 export class Binaries {
   /** By the hashes of their contents. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, StoredBinary>();
   /** The hash by the key of the script that is for it. */
   readonly #scripts = new Map<string, string>();
   readonly #removing = new Set<Promise<void>>();
@@ -43,7 +85,7 @@ export class Binaries {
     } catch (error) {
       this.forget(key);
       const code = error instanceof Error && "code" in error ? String(error.code) : "";
-      throw new GloveboxError("load_error", `the binary could not be kept (${code})`, { runtime: "native" });
+      throw new GloveboxError("load_error", `the binary could not be stored (${code})`, { runtime: "native" });
     }
   }
 
@@ -58,7 +100,7 @@ export class Binaries {
   /** The file for a run. Throws where no tool has it. */
   hold(hash: string): HeldBinary {
     const kept = this.#kept.get(hash);
-    if (kept?.path === null || kept === undefined) throw new Error("the binary is not there any more");
+    if (kept?.path === null || kept === undefined) throw new Error("the binary was removed");
     kept.users++;
     return { path: kept.path, [Symbol.dispose]: () => this.#release(hash) };
   }
@@ -74,14 +116,14 @@ export class Binaries {
     await this.#folders.close();
   }
 
-  #add(hash: string, content: Uint8Array): Kept {
+  #add(hash: string, content: Uint8Array): StoredBinary {
     const bytes = [...this.#kept.values()].reduce((sum, each) => sum + each.bytes, content.length);
     const { kept: most, keptBytes } = NATIVE_LIMITS;
     if (this.#kept.size >= most || bytes > keptBytes) {
-      const limits = `${most} of them with ${keptBytes} bytes together`;
-      throw new GloveboxError("load_error", `the binaries of all tools are too much: there is room for ${limits}`);
+      const limits = `at most ${most} binaries with ${keptBytes} bytes in total`;
+      throw new GloveboxError("load_error", `the binaries of all tools exceed a limit: ${limits}`);
     }
-    const kept: Kept = { bytes: content.length, written: this.#write(hash, content), path: null, users: 0 };
+    const kept: StoredBinary = { bytes: content.length, written: this.#write(hash, content), path: null, users: 0 };
     kept.written.catch(() => undefined);
     this.#kept.set(hash, kept);
     return kept;

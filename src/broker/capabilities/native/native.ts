@@ -1,5 +1,12 @@
-import { constants } from "node:os";
+import { constants as FILE } from "node:fs";
+import { open } from "node:fs/promises";
+import { constants as SYSTEM } from "node:os";
+import { join } from "node:path";
 import PQueue from "p-queue";
+import { closedIn, DEVICES_OF_ONE, LIBRARIES, ownFolder, readOnly } from "../../../base/os/bubblewrap.ts";
+import { limitCommands } from "../../../base/os/rlimits.ts";
+import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
+import { type Ended, runForFolder } from "../../jail/run.ts";
 import {
   type CallBinary,
   type Capability,
@@ -8,11 +15,7 @@ import {
   LimitReached,
   type OpenCall,
 } from "../capability.ts";
-import { findJail, type Jail } from "../../jail/jail.ts";
-import { type Ended, runForFolder } from "../../jail/run.ts";
-import type { Binaries, HeldBinary } from "./binaries.ts";
-import { NATIVE_LIMITS } from "./limits.ts";
-import { type Answer, binaryInside, readAnswer } from "./program.ts";
+import { type Binaries, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
 
 /** What may be other than usual, for tests. */
 export interface NativeOptions {
@@ -34,11 +37,11 @@ const SAID_SHOWN = 500;
 const nativeGrants: GrantKind<true> = {
   read(value) {
     if (value === true) return true;
-    throw new TypeError(": is true; what a binary may use, the limits of its tool say");
+    throw new TypeError(": is true; the tool's limits bound what a binary may use");
   },
   meet: () => true,
   uncovered: (_asked, granted) => (granted.length === 0 ? [{ pointer: "", asked: "the capability" }] : []),
-  describe: () => "its binary, in a sandbox of the operating system's",
+  describe: () => "its binary, in an operating-system sandbox",
 };
 
 /** `native`: runs the binary of a tool that is one, in a sandbox of the operating system's; where there is none, it does not run. */
@@ -77,7 +80,7 @@ function binaryOf({ binary, tool }: OpenCall): CallBinary {
   if (binary !== undefined) return binary;
   throw new CapabilityRefusal("denied", `tool "${tool}" has no binary`, {
     asked: "native.run",
-    granted: "nothing: only a tool of the runtime native has a binary",
+    granted: "nothing: only a tool with the runtime native has a binary",
     remedy: 'register the binary as a tool of its own, with the runtime "native"',
   });
 }
@@ -107,11 +110,13 @@ async function run(
   const inside = binaryInside(held.path, argument, binary.limits);
   const streams = { stdin: "", outputBytes: NATIVE_LIMITS.saidBytes, drainedBytes: NATIVE_LIMITS.drainedBytes };
   const { outputBytes } = binary.limits;
-  const ended = await runForFolder(jail.start, inside, streams, signal, (folder) => readAnswer(folder, outputBytes));
+  const ended = await runForFolder(jail.start, inside, streams, signal, (folder) =>
+    readOutputFile(folder, outputBytes),
+  );
   return answerOf(ended, ended.left, binary.limits);
 }
 
-function answerOf(ended: Ended, left: Answer | null, limits: CallBinary["limits"]): BinaryRun {
+function answerOf(ended: Ended, left: OutputFile | null, limits: CallBinary["limits"]): BinaryRun {
   const { exitCode, stdout, stderr } = ended;
   const said = `; stderr: ${shown(stderr)}; stdout: ${shown(stdout)}`;
   const answer = (why: string | null, output: string | null): BinaryRun => ({
@@ -146,7 +151,7 @@ function answerOf(ended: Ended, left: Answer | null, limits: CallBinary["limits"
     case "text":
       return answer(null, left.text);
     case "odd":
-      return { ...answer("left something else than a file where its output was to be", null), exitCode: null };
+      return { ...answer("wrote its output to something that is not a file", null), exitCode: null };
     case "large": {
       const sizes = `an output file of ${left.bytes} bytes, the limit is ${limits.outputBytes} bytes`;
       throw new LimitReached("output_too_large", `the binary wrote ${sizes}${said}`);
@@ -156,7 +161,7 @@ function answerOf(ended: Ended, left: Answer | null, limits: CallBinary["limits"
 
 /** As a shell tells it: a program that a signal ends has 128 and its number. */
 function howEnded(exitCode: number): string {
-  const signal = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0];
+  const signal = Object.entries(SYSTEM.signals).find(([, number]) => exitCode === 128 + number)?.[0];
   return `ended with exit code ${exitCode}${signal === undefined ? "" : ` (${signal})`}`;
 }
 
@@ -166,9 +171,81 @@ function shown(text: string): string {
 }
 
 function noJail(reason: string): CapabilityRefusal {
-  return new CapabilityRefusal("denied", `binaries cannot be run here: ${reason}`, {
+  return new CapabilityRefusal("denied", `binaries cannot run on this host: ${reason}`, {
     asked: "native.run",
     granted: nativeGrants.describe(true),
-    remedy: "install bubblewrap 0.8 or later where the engine runs, and let it make user namespaces",
+    remedy: "install bubblewrap 0.8 or later on the engine's host, and allow it to create user namespaces",
   });
+}
+
+/** Where things are inside. */
+const PROGRAM = "/tool/binary";
+const FOLDER = "/call";
+const OUTPUT = "output.json";
+
+const MIB = 1024 * 1024;
+/** The main thread's stack is no part of what the system takes for data. */
+const STACK_BYTES = 64 * MIB;
+const { addressBytes, folderBytes, folderEntries, openFiles, spareBytes, threads } = NATIVE_LIMITS;
+
+/**
+ * A binary as a sandbox runs it: it sees its own file and the system's libraries, to be read only, and one folder of its own,
+ * in which it starts and into which it writes. It has no environment but that folder's name.
+ */
+function binaryInside(
+  file: string,
+  argument: string,
+  limits: CallBinary["limits"],
+): Inside & { readonly kept: string } {
+  const memoryBytes = limits.memoryMb * MIB;
+  const itself = ["--clearenv", "--ro-bind", file, PROGRAM];
+  const temporary = ["--symlink", FOLDER.slice(1), "/tmp"];
+  return {
+    program: [PROGRAM, argument, join(FOLDER, OUTPUT)],
+    walls: [
+      ...itself,
+      ...readOnly(LIBRARIES),
+      ...DEVICES_OF_ONE,
+      ...ownFolder(FOLDER, folderBytes),
+      ...temporary,
+      ...closedIn(FOLDER),
+    ],
+    // The watch ends a binary that has used up its processor time or its memory, and says so. These limits hold where it is late.
+    limits: limitCommands({
+      cpuSeconds: Math.ceil(limits.cpuMs / 1_000) + 1,
+      fileBytes: folderBytes,
+      openFiles,
+      dataBytes: memoryBytes + spareBytes,
+      addressBytes: memoryBytes + addressBytes,
+      stackBytes: STACK_BYTES,
+    }),
+    mayFork: false,
+    ceilings: { tasks: threads, memoryBytes, cpuMs: limits.cpuMs, folders: [FOLDER], folderEntries },
+    wallMs: limits.wallMs,
+    kept: FOLDER,
+  };
+}
+
+/** What lies where a binary was to write its answer. */
+type OutputFile =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "nothing" }
+  /** Something else than a file. */
+  | { readonly kind: "odd" }
+  | { readonly kind: "large"; readonly bytes: number };
+
+/** Reads the answer from the folder that was kept: whoever wrote it has ended. */
+async function readOutputFile(folder: string, maxBytes: number): Promise<OutputFile> {
+  let handle;
+  try {
+    // Neither is a link followed, nor does a pipe make anybody wait.
+    handle = await open(join(folder, OUTPUT), FILE.O_RDONLY | FILE.O_NOFOLLOW | FILE.O_NONBLOCK);
+  } catch (error) {
+    return { kind: error instanceof Error && "code" in error && error.code === "ENOENT" ? "nothing" : "odd" };
+  }
+  await using owned = handle;
+  const found = await owned.stat();
+  if (!found.isFile()) return { kind: "odd" };
+  if (found.size > maxBytes) return { kind: "large", bytes: found.size };
+  return { kind: "text", text: await owned.readFile("utf8") };
 }

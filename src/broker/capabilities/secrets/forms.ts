@@ -2,7 +2,7 @@
 export type Alphabet = "bytes" | "base64" | "hex";
 
 /** Something that tells a secret. What formats make of its characters, and line breaks, are undone where it is looked for. */
-export interface Form {
+export interface EncodedForm {
   readonly alphabet: Alphabet;
   readonly bytes: Buffer;
 }
@@ -16,17 +16,17 @@ const LABEL = /^-----[A-Z0-9 ]*-----$/;
  * The ways in which a secret may come back: as it is, line by line, and as digits. In base64 it depends on what stands
  * before it, so there are three, each without the digits that it shares with its neighbours.
  */
-export function formsOf(value: string): readonly Form[] {
+export function formsOf(value: string): readonly EncodedForm[] {
   const text = value.replaceAll("\r\n", "\n");
   const lines = text.split("\n").filter((line) => line.length >= LINE_MIN && !LABEL.test(line));
   const latin1 = /^[\0-\xff]*$/.test(text) ? [Buffer.from(text, "latin1")] : [];
   const plain = [Buffer.from(text), ...latin1, ...lines.map((line) => Buffer.from(line))].map(shortenRuns);
   const wholes = text === value ? [Buffer.from(text)] : [Buffer.from(text), Buffer.from(value)];
   const forms = [
-    ...plain.map((bytes): Form => ({ alphabet: "bytes", bytes })),
-    ...wholes.flatMap((bytes) => [0, 1, 2].map((offset): Form => formOf("base64", base64At(bytes, offset)))),
-    ...wholes.map((bytes): Form => formOf("base64", bytes.toString("base64"))),
-    ...wholes.map((bytes): Form => formOf("hex", bytes.toString("hex"))),
+    ...plain.map((bytes): EncodedForm => ({ alphabet: "bytes", bytes })),
+    ...wholes.flatMap((bytes) => [0, 1, 2].map((offset): EncodedForm => formOf("base64", base64At(bytes, offset)))),
+    ...wholes.map((bytes): EncodedForm => formOf("base64", bytes.toString("base64"))),
+    ...wholes.map((bytes): EncodedForm => formOf("hex", bytes.toString("hex"))),
   ];
   return [...new Map(forms.map((form) => [`${form.alphabet} ${form.bytes.toString("latin1")}`, form])).values()];
 }
@@ -54,7 +54,7 @@ function shortenRuns(bytes: Buffer): Buffer {
   );
 }
 
-function formOf(alphabet: Alphabet, text: string): Form {
+function formOf(alphabet: Alphabet, text: string): EncodedForm {
   return { alphabet, bytes: Buffer.from(text) };
 }
 

@@ -10,7 +10,7 @@ const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i;
 const PLACEHOLDERS_MAX = 32;
 
 /** How a secret has to be written where it stands. */
-type Writing = (value: string) => string;
+type SecretEncoding = (value: string) => string;
 
 /** Whether there is a placeholder in a header's value, or in a URL. */
 export function hasPlaceholder(value: string): boolean {
@@ -29,7 +29,7 @@ export function namesIn(texts: readonly string[]): ReadonlySet<string> {
 }
 
 /** What the placeholders of a request are filled by. */
-export interface Filling {
+export interface PlaceholderOptions {
   readonly secrets: Secrets;
   /** Where the request goes. */
   readonly url: URL;
@@ -52,7 +52,7 @@ export class Placeholders {
   readonly #values = new Map<string, string>();
   #count = 0;
 
-  constructor({ secrets, url, granted, written }: Filling) {
+  constructor({ secrets, url, granted, written }: PlaceholderOptions) {
     this.#secrets = secrets;
     this.#url = url;
     this.#granted = granted;
@@ -84,7 +84,7 @@ export class Placeholders {
     return this.#fill(text, (value) => value);
   }
 
-  #fill(text: string, write: Writing): string {
+  #fill(text: string, write: SecretEncoding): string {
     // Before anything is made of them: many placeholders would become a text that no memory holds.
     for (const [, name = ""] of text.matchAll(PLACEHOLDER)) {
       if (this.#written.has(name) && ++this.#count > PLACEHOLDERS_MAX) throw this.#tooMany();
@@ -95,8 +95,8 @@ export class Placeholders {
   }
 
   #tooMany(): CapabilityRefusal {
-    return new CapabilityRefusal("limit", `a request may hold ${PLACEHOLDERS_MAX} placeholders of secrets`, {
-      asked: `more of them in a request to ${this.#url.origin}`,
+    return new CapabilityRefusal("limit", `a request may contain ${PLACEHOLDERS_MAX} secret placeholders`, {
+      asked: `more placeholders in a request to ${this.#url.origin}`,
       granted: `${PLACEHOLDERS_MAX} in a request`,
       remedy: "send several requests",
     });
@@ -120,10 +120,10 @@ export class Placeholders {
     }
     const secret = this.#secrets.find(name);
     if (secret === undefined) {
-      throw new CapabilityRefusal("denied", `there is no secret "${name}" in this engine`, {
+      throw new CapabilityRefusal("denied", `the engine has no secret "${name}"`, {
         asked,
         granted: "nothing",
-        remedy: `give the engine's option secrets a "${name}", with the origins that it belongs to`,
+        remedy: `add "${name}" with its origins to the engine option secrets`,
       });
     }
     if (belongsTo(secret, this.#url)) return secret.value;

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import type { Capability } from "../capability.ts";
 import { matchesUrl, type OriginPattern, PATTERN_FORM, readOriginPattern } from "../fetch/origin-pattern.ts";
+import { nameGrants } from "../names.ts";
 import { Redactor } from "./redactor.ts";
 
 /** Where a secret's value is, and the origins that it belongs to, written as those of `fetch`. */
@@ -8,7 +10,7 @@ export type SecretOptions = { readonly origins: readonly string[] } & (
 );
 
 /** A secret, and the requests that it may be part of. */
-export interface Secret {
+interface Secret {
   readonly name: string;
   readonly value: string;
   readonly origins: readonly OriginPattern[];
@@ -30,12 +32,12 @@ export class Secrets {
   /** Throws a `TypeError` that names the secret, and never its value. */
   constructor(options: { readonly [name: string]: SecretOptions }, environment: NodeJS.ProcessEnv) {
     const entries = Object.entries(options);
-    if (entries.length > SECRETS_MAX) throw new TypeError(`secrets are at most ${SECRETS_MAX}`);
+    if (entries.length > SECRETS_MAX) throw new TypeError(`at most ${SECRETS_MAX} secrets are allowed`);
     let characters = 0;
     for (const [name, option] of entries) {
       const secret = readSecret(name, option, environment);
       characters += secret.value.length;
-      if (characters > VALUES_MAX) throw new TypeError(`secrets are at most ${VALUES_MAX} characters long in all`);
+      if (characters > VALUES_MAX) throw new TypeError(`the secrets have more than ${VALUES_MAX} characters in total`);
       this.#secrets.set(name, secret);
     }
     this.redactor = new Redactor(this.#secrets.values());
@@ -53,9 +55,10 @@ export function belongsTo({ origins }: Secret, url: URL): boolean {
 
 function readSecret(name: string, option: SecretOptions, environment: NodeJS.ProcessEnv): Secret {
   const where = `secrets.${name.slice(0, 64)}`;
-  if (!NAME.test(name)) throw new TypeError(`${where}: its name is made of 1 to 64 letters, digits and underscores`);
+  if (!NAME.test(name))
+    throw new TypeError(`${where}: the name of a secret has 1 to 64 letters, digits and underscores`);
   if (typeof option !== "object" || option === null || !Array.isArray(option.origins) || option.origins.length === 0) {
-    throw new TypeError(`${where} has a list of the origins that it may be sent to, and a value, env or file`);
+    throw new TypeError(`${where} needs a list of origins, and a value, env or file`);
   }
   const origins = option.origins.map((text: unknown, at) => {
     const pattern = readOriginPattern(text);
@@ -90,6 +93,17 @@ function read(where: string, option: SecretOptions, environment: NodeJS.ProcessE
   } catch (error) {
     // The error itself names a path of the host, and is kept from whoever logs causes.
     const { code } = error as NodeJS.ErrnoException;
-    throw new TypeError(`${where}.file cannot be read: ${code ?? "it is no file"}`);
+    throw new TypeError(`${where}.file cannot be read: ${code ?? "it is not a file"}`);
   }
 }
+
+/**
+ * `secrets`: the right to have the host put named secrets into requests. It has no methods: tools write placeholders,
+ * and no way leads to a value.
+ */
+export const secretsCapability: Capability<readonly string[]> = {
+  name: "secrets",
+  grants: nameGrants,
+  methods: {},
+  open: () => ({ invoke: () => null }),
+};

@@ -1,20 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { RecordedSession } from "../../../broker/recorded-session.ts";
 import type { CapabilityResponse } from "../../../executor/executor.ts";
-import {
-  type Boot,
-  type Emit,
-  EMIT_ASK,
-  EMIT_DONE,
-  EMIT_LOG,
-  EMIT_TIMER,
-  type Factory,
-  type Guest,
-  type Pure,
-} from "../../../guest/host.ts";
-import type { Prelude } from "../../../base/protocol/prelude.ts";
+import { type Boot, type Emit, EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest, type Pure } from "../../../guest/host.ts";
+import { fixedKey, type Prelude } from "../../../base/protocol/prelude.ts";
 import { isHardened } from "../../../base/protocol/script.ts";
-import { fixedKey } from "../../../base/protocol/seed.ts";
 import { type Recording, toAnswers } from "../recording.ts";
 import { factoryText } from "../../../executor/worker/factory-text.ts";
 import { ReplaySchedule } from "../../../executor/worker/replay-schedule.ts";

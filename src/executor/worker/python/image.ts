@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+/** V8's heap beside an interpreter's own memory, in MiB: what the interpreter itself needs of it is about a third. */
+export const PYTHON_HEAP_MB = 96;
+
 /** Python as it lies in its folder. What isolates share is in shared memory. */
 export interface PythonImage {
   readonly engine: string;

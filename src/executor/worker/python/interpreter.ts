@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import ivm from "isolated-vm";
 import type { PythonEngine } from "../../../guest/host.ts";
 import { compileScript, GuestRealm, type PreludeCode, type RealmHost } from "../guest-realm.ts";
-import { PYTHON_HEAP_MB } from "./heap.ts";
-import type { PythonImage, PythonSnapshot } from "./image.ts";
+import { PYTHON_HEAP_MB, type PythonImage, type PythonSnapshot } from "./image.ts";
 
 const START_MS = 20_000;
 /** From nothing, on a machine that does much else. */

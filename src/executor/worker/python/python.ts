@@ -17,7 +17,7 @@ const MODULES_MAX = 4;
 /** The isolate in which modules are compiled, in MiB. */
 const KEEPER_MB = 64;
 
-interface Loaded {
+interface LoadedPython {
   readonly image: PythonImage;
   readonly snapshot: PythonSnapshot;
   readonly keeper: ivm.Isolate;
@@ -29,7 +29,7 @@ interface Loaded {
 /** Python's interpreters of one worker: what they have in common, loaded when the first is made. */
 export class Python implements Disposable {
   readonly #folder: string | null;
-  #loaded: Loaded | null = null;
+  #loaded: LoadedPython | null = null;
   #engineCode: PreludeCode | undefined;
 
   constructor(folder: string | null) {
@@ -63,7 +63,7 @@ export class Python implements Disposable {
     this.#loaded = null;
   }
 
-  #load(): Loaded {
+  #load(): LoadedPython {
     if (this.#folder === null) throw new Error("Python is not installed");
     const [image, snapshot] = readBoth(this.#folder);
     const keeper = new ivm.Isolate({ memoryLimit: KEEPER_MB });
@@ -95,7 +95,7 @@ function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
 }
 
 /** The least recently used is given up for another; interpreters that run keep theirs. */
-function moduleFor({ image, context, modules }: Loaded, memoryMb: number): ivm.Reference<WebAssembly.Module> {
+function moduleFor({ image, context, modules }: LoadedPython, memoryMb: number): ivm.Reference<WebAssembly.Module> {
   const module =
     modules.get(memoryMb) ?? compileModule(context, limitMemory(image.wasm, (memoryMb * MIB) / PAGE_BYTES));
   modules.delete(memoryMb);

@@ -1,5 +1,5 @@
 import { readEvents } from "./event-stream.ts";
-import { loadKey } from "./key.ts";
+import { loadKey } from "./key-dialog.ts";
 import {
   type CapabilityCall,
   type Explanation,

@@ -8,7 +8,7 @@ export class CallOptions {
   readonly element: HTMLDetailsElement;
   readonly #tenant = option(
     "Tenant",
-    { type: "string", maxLength: 80, description: "Whose call it is, where your key does not say so." },
+    { type: "string", maxLength: 80, description: "Tenant of the call, unless your key has one." },
     textField,
   );
   readonly #priority = option(

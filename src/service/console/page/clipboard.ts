@@ -1,5 +1,5 @@
 import type { CallBody } from "./api.ts";
-import { loadKey } from "./key.ts";
+import { loadKey } from "./key-dialog.ts";
 
 /** The call as a command. The key is not in it: it would be in the shell's history. */
 export function curlOf(body: CallBody): string {

@@ -58,3 +58,14 @@ export function table(label: string, heads: readonly string[], rows: readonly (r
 export function scrollBox(label: string, style: string, ...children: readonly Child[]): HTMLElement {
   return h("div", { class: style, tabindex: 0, role: "group", "aria-label": label }, ...children);
 }
+
+const region = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
+
+/** Where those who listen to the page are told what has changed. */
+export function liveRegion(): HTMLElement {
+  return region;
+}
+
+export function announce(text: string): void {
+  region.textContent = text;
+}

@@ -22,7 +22,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 
 /** What a tool may do, and within which limits. */
 export function explanationCards({ grants, limits, findings }: Explanation): readonly HTMLElement[] {
-  const nothing = "It has what a computation needs, and nothing else: no network, no files, no secrets.";
+  const nothing = "Nothing but computation: no network, no files, no secrets.";
   const granted = grants.map(({ capability, granted: words, from }) =>
     h("li", {}, h("span", { class: "strong" }, capability), ` ${words} `, h("span", { class: "muted" }, from)),
   );
@@ -45,7 +45,7 @@ export function explanationCards({ grants, limits, findings }: Explanation): rea
     card(
       "What it may do",
       granted.length === 0 ? h("p", {}, nothing) : h("ul", { class: "plain-list" }, ...granted),
-      vain.length === 0 ? null : h("h3", {}, "Asked for in vain"),
+      vain.length === 0 ? null : h("h3", {}, "Denied requests"),
       vain.length === 0 ? null : h("ul", { class: "plain-list" }, ...vain),
     ),
     card("Limits of a call", table("Limits of a call", ["Limit", "Value", "From"], rows)),

@@ -1,5 +1,4 @@
 import { fill, h, newId } from "./elements.ts";
-import { loadKey, saveKey } from "./key.ts";
 
 /** Asks for a key, and says whether one is in use. */
 export class KeyDialog {
@@ -55,5 +54,25 @@ export class KeyDialog {
 
   #showButton(): void {
     fill(this.button, loadKey() === null ? "Key" : "Key in use");
+  }
+}
+
+const NAME = "glovebox.key";
+
+/** The key that this tab uses: kept until the tab is closed, and nowhere else. */
+export function loadKey(): string | null {
+  try {
+    return sessionStorage.getItem(NAME);
+  } catch {
+    return null;
+  }
+}
+
+export function saveKey(key: string | null): void {
+  try {
+    if (key === null) sessionStorage.removeItem(NAME);
+    else sessionStorage.setItem(NAME, key);
+  } catch {
+    // A browser that keeps nothing asks again.
   }
 }

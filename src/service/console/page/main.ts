@@ -1,8 +1,6 @@
 import { ApiError, listTools, setOnUnauthorized } from "./api.ts";
-import { fill, h } from "./elements.ts";
-import { KeyDialog } from "./key-dialog.ts";
-import { loadKey } from "./key.ts";
-import { liveRegion } from "./live-region.ts";
+import { fill, h, liveRegion } from "./elements.ts";
+import { KeyDialog, loadKey } from "./key-dialog.ts";
 import { Overview } from "./overview.ts";
 import { Sidebar } from "./sidebar.ts";
 import { StatsFeed } from "./stats-feed.ts";
@@ -48,7 +46,7 @@ class App {
       this.#dialog.element,
       liveRegion(),
     );
-    setOnUnauthorized(() => this.#dialog.open(loadKey() === null ? "" : "The server does not know this key."));
+    setOnUnauthorized(() => this.#dialog.open(loadKey() === null ? "" : "Unknown key."));
     addEventListener("hashchange", () => this.#route(true));
     setInterval(() => {
       if (document.visibilityState === "visible") void this.#list();
@@ -81,10 +79,10 @@ class App {
   #fail(error: unknown): void {
     const isKeyless = error instanceof ApiError && error.status === 401;
     const message = isKeyless
-      ? "The server asks for a key."
+      ? "The server requires a key."
       : error instanceof ApiError
-        ? `There is no list of tools: ${error.message}.`
-        : "There is no list of tools.";
+        ? `The list of tools could not be loaded: ${error.message}.`
+        : "The list of tools could not be loaded.";
     if (this.#shown !== "") this.#route(false);
     if (this.#view instanceof Overview && !isKeyless) return this.#sidebar.setTools([]);
     const button = h(

@@ -1,16 +1,13 @@
+import { type Outcome, ResultCard } from "./result-card.ts";
+import { type Explanation, isRecord, type Json, type ToolInfo, type ToolResult } from "./wire.ts";
 import { ApiError, type CallBody, explainTool, runCall } from "./api.ts";
-import { callsOf, rememberCall } from "./call-history.ts";
 import { copyText, curlOf } from "./clipboard.ts";
-import { badge, card, fill, h, table } from "./elements.ts";
+import { announce, badge, card, fill, h, table } from "./elements.ts";
 import { explanationCards } from "./explanation-cards.ts";
 import { ArgumentsForm } from "./form/arguments-form.ts";
 import { formatBytes, formatMs } from "./format.ts";
 import { jsonView } from "./json-view.ts";
-import { announce } from "./live-region.ts";
 import { CallOptions } from "./call-options.ts";
-import { ResultCard } from "./result-card.ts";
-import type { Explanation, Json, ToolInfo, ToolResult } from "./wire.ts";
-import { isRecord } from "./wire.ts";
 
 /** One tool: what it is, what it may do, and a form to try it. */
 export class ToolView {
@@ -100,7 +97,7 @@ export class ToolView {
   async #copy(copied: HTMLElement): Promise<void> {
     const body = this.#body();
     if (body === null) return;
-    fill(copied, (await copyText(curlOf(body))) ? "Copied" : "The browser does not allow it");
+    fill(copied, (await copyText(curlOf(body))) ? "Copied" : "The browser blocks the clipboard");
     setTimeout(() => fill(copied), 3_000);
   }
 
@@ -204,11 +201,11 @@ function header({
     h(
       "div",
       { class: "row" },
-      badge(contract, "plain", "The contract in which it is written"),
+      badge(contract, "plain", "The contract of its module"),
       badge(
         isolation,
         isolationReason === undefined ? "plain" : "warn",
-        isolationReason ?? "What is new for each call",
+        isolationReason ?? "Isolation: what each call gets of its own",
       ),
       ...tags.slice(0, 20).map((tag) => badge(`#${tag}`)),
       h("span", { class: "muted" }, `${formatBytes(script.bytes)}, evaluated in ${formatMs(script.evaluationMs)}`),
@@ -233,6 +230,27 @@ function violationsOf({ error }: ToolResult): readonly { readonly pointer: strin
 }
 
 function messageOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return "The connection was lost before there was a result.";
-  return error.status === 401 ? "The server asks for a key." : `${error.message}.`;
+  if (!(error instanceof ApiError)) return "The connection was lost before the result arrived.";
+  return error.status === 401 ? "The server requires a key." : `${error.message}.`;
+}
+
+/** A call that this page has made. */
+export interface PastCall extends Outcome {
+  readonly tool: string;
+  readonly arguments: Json;
+  readonly time: Date;
+}
+
+const CALLS_MAX = 100;
+
+let calls: readonly PastCall[] = [];
+
+/** Keeps a call until the page is closed, in place of the oldest where there are many. */
+export function rememberCall(call: PastCall): void {
+  calls = [call, ...calls].slice(0, CALLS_MAX);
+}
+
+/** The calls of one tool, the last one first. */
+export function callsOf(tool: string): readonly PastCall[] {
+  return calls.filter((call) => call.tool === tool);
 }

@@ -5,7 +5,7 @@ const FORM = {
   type: "object",
   properties: {
     asset: { type: "string", format: "binary", description: "The package." },
-    asset_metadata: { type: "string", description: "What is said of it, as JSON." },
+    asset_metadata: { type: "string", description: "Metadata of the package, as JSON." },
   },
   required: ["asset", "asset_metadata"],
 };
@@ -16,17 +16,17 @@ const REFUSED = { anyOf: [SCHEMAS.AssetError, SCHEMAS.ToolResult] };
 export const UPLOAD_ASSET: RouteDescription = {
   id: "uploadAsset",
   tag: "packages",
-  summary: "Keeps a package of AgentSpace's.",
+  summary: "Uploads an AgentSpace package.",
   body: { "multipart/form-data": { schema: FORM } },
   answers: {
-    200: json("It was kept already.", SCHEMAS.Asset),
-    201: json("It is kept.", SCHEMAS.Asset),
+    200: json("The same package was uploaded before.", SCHEMAS.Asset),
+    201: json("The package is stored.", SCHEMAS.Asset),
     400: json("The upload or its metadata are wrong.", SCHEMAS.AssetError),
-    403: json("The key may not do that, or a page of another site asks.", REFUSED),
-    409: json("That version is there already, with other content.", SCHEMAS.AssetError),
-    413: json("It is too large, or there is no room for it.", SCHEMAS.AssetError),
-    415: json("The body is no form, or the file no package.", SCHEMAS.AssetError),
-    500: json("Something went wrong inside.", SCHEMAS.AssetError),
+    403: json("The key lacks the role, or the request comes from another site's page.", REFUSED),
+    409: json("The version exists with other content.", SCHEMAS.AssetError),
+    413: json("The package is too large, or the store is full.", SCHEMAS.AssetError),
+    415: json("The body is not a form, or the file is not a package.", SCHEMAS.AssetError),
+    500: json("Internal error.", SCHEMAS.AssetError),
     429: json("Too many requests, or too many uploads at once.", REFUSED),
   },
 };
@@ -34,16 +34,16 @@ export const UPLOAD_ASSET: RouteDescription = {
 export const GET_ASSET: RouteDescription = {
   id: "getAsset",
   tag: "packages",
-  summary: "Gives a package out.",
+  summary: "Downloads a package.",
   params: { name: "Its name.", version: "Its version, or a tag such as `latest`.", file: "Its file's name." },
-  headers: { "If-None-Match": "ETags of what the client has already." },
+  headers: { "If-None-Match": "ETags of the client's cached copies." },
   answers: {
     200: {
       description: "The package.",
       content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
-      headers: { ETag: "Names the content.", "Repr-Digest": "Its SHA-256." },
+      headers: { ETag: "Identifies the content.", "Repr-Digest": "Its SHA-256." },
     },
-    304: { description: "It is what the client has." },
+    304: { description: "The client's cached copy is current." },
     404: json("There is no such package.", SCHEMAS.PlainError),
   },
 };

@@ -15,12 +15,12 @@ const METADATA = {
 };
 const RESULT = { success: true, output: { sum: 3 }, error: null, metadata: METADATA };
 
-const RETRY_AFTER = { "Retry-After": "Seconds after which to come again." };
+const RETRY_AFTER = { "Retry-After": "Seconds to wait before the next attempt." };
 
 const REFUSALS = {
   ...refusals({
-    400: "The request is not a call, or its arguments do not fit the tool's schema: `error.details.violations`.",
-    406: "No type of answer suits.",
+    400: "The request is not a call, or its arguments violate the tool's schema: see `error.details.violations`.",
+    406: "No media type in Accept is supported.",
     413: "The body or the arguments are too large.",
   }),
   429: { ...refusals({ 429: "Too many calls." })[429], headers: RETRY_AFTER } as ApiAnswer,
@@ -68,7 +68,7 @@ export const EXECUTE: RouteDescription = {
     ),
     ...REFUSALS,
     ...refusals({
-      403: "The key may not do that, or the operator's listener refused the call.",
+      403: "The key lacks the role or the tool, or the operator's listener refused the call.",
       404: "There is no such tool.",
       499: "The call was cancelled.",
     }),

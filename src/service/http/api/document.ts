@@ -1,5 +1,9 @@
+import type { FastifyInstance } from "fastify";
+import { sendJsonText } from "../answers.ts";
+import { GET_OPENAPI } from "./watch-routes.ts";
+import { refuseOthers } from "../surface.ts";
 import type { Role } from "../../access/caller.ts";
-import { json, refusals, type ApiAnswer, type RouteDescription } from "./route-description.ts";
+import { type ApiAnswer, json, refusals, type RouteDescription } from "./route-description.ts";
 import { type ApiSchema, SCHEMAS } from "./schemas.ts";
 
 /** A route with what is to be said of it. */
@@ -17,19 +21,19 @@ type Json = Readonly<Record<string, unknown>>;
 const VERSION = "1.0.0";
 
 const TAGS = {
-  calls: "Running tools.",
-  tools: "Which tools there are.",
+  calls: "Calls of tools.",
+  tools: "Registered tools.",
   packages: "Packages of tools.",
-  watching: "For those who watch the server.",
+  watching: "Metrics, probes and statistics.",
   protocols: "Other protocols.",
 } as const satisfies Readonly<Record<RouteDescription["tag"], string>>;
 
 /** What every route that asks for a key may answer. */
 const KEYED: Readonly<Record<number, ApiAnswer>> = {
-  ...refusals({ 401: "No key, or none that the server knows.", 403: "The key's roles do not have this one." }),
+  ...refusals({ 401: "The key is missing or unknown.", 403: "The key lacks the required role." }),
   429: { ...json("Too many requests.", SCHEMAS.ToolResult), headers: { "Retry-After": "Seconds." } },
 };
-const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Something went wrong inside.", SCHEMAS.PlainError) };
+const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Internal error.", SCHEMAS.PlainError) };
 
 /** The schemas that have names, so that they are referred to wherever they stand. */
 const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
@@ -53,7 +57,9 @@ export function openApiDocument(routes: readonly DescribedRoute[]): Json {
       schemas: Object.fromEntries(
         Object.entries(SCHEMAS).map(([name, schema]) => [name, withReferences(schema, name)]),
       ),
-      securitySchemes: { key: { type: "http", scheme: "bearer", description: "A server without keys asks for none." } },
+      securitySchemes: {
+        key: { type: "http", scheme: "bearer", description: "Required only where the server has keys." },
+      },
     },
   };
 }
@@ -108,4 +114,20 @@ function withReferences(value: unknown, self?: string): unknown {
 /** `/v1/tools/:name` as OpenAPI writes it. */
 function pathOf(url: string): string {
   return url.replaceAll(/:(\w+)/g, "{$1}");
+}
+
+/** Adds the route that describes all others: those that are added after it. */
+export function addOpenApi(app: FastifyInstance): void {
+  const routes: DescribedRoute[] = [];
+  app.addHook("onRoute", ({ method, url, config }) => {
+    const { api, role = "anybody" } = config ?? {};
+    if (api === undefined || api === "none") return;
+    const methods = [method].flat().filter((one) => one !== "HEAD");
+    routes.push(...methods.map((one) => ({ method: one, url, role, description: api })));
+  });
+  let text: string | undefined;
+  app.get("/openapi.json", { config: { role: "anybody", api: GET_OPENAPI } }, (_request, reply) =>
+    sendJsonText(reply, 200, (text ??= JSON.stringify(openApiDocument(routes)))),
+  );
+  refuseOthers(app, "/openapi.json", ["GET", "HEAD"]);
 }

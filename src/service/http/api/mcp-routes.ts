@@ -1,6 +1,6 @@
 import { json, type RouteDescription } from "./route-description.ts";
 
-const MESSAGE = { type: "object", description: "JSON-RPC 2.0, as the Model Context Protocol has it." };
+const MESSAGE = { type: "object", description: "A JSON-RPC 2.0 message of the Model Context Protocol." };
 const EVENTS = { "text/event-stream": { schema: { type: "string" } } };
 const ERRORS = {
   400: json("It is no message of the protocol.", MESSAGE),
@@ -18,22 +18,22 @@ export const MCP = {
   POST: {
     id: "postMcp",
     tag: "protocols",
-    summary: "Takes a message of the Model Context Protocol, Streamable HTTP.",
-    headers: { "Mcp-Session-Id": "The session, where there is one.", "Mcp-Protocol-Version": "The revision." },
+    summary: "Accepts a message of the Model Context Protocol (Streamable HTTP).",
+    headers: { "Mcp-Session-Id": "The session, if any.", "Mcp-Protocol-Version": "The revision." },
     body: { "application/json": { schema: {} } },
     answers: {
       ...ERRORS,
       200: {
-        description: "The answer, or a stream of it.",
+        description: "The response, or a stream of it.",
         content: { "application/json": { schema: {} }, ...EVENTS },
       },
-      202: { description: "It has no answer." },
+      202: { description: "The message has no response." },
     },
   },
   GET: {
     id: "getMcp",
     tag: "protocols",
-    summary: "Streams what the server has to say of its own accord.",
+    summary: "Streams notifications of the server.",
     headers: { "Mcp-Session-Id": "The session." },
     answers: { ...ERRORS, 200: { description: "A stream.", content: EVENTS } },
   },
@@ -42,6 +42,6 @@ export const MCP = {
     tag: "protocols",
     summary: "Ends a session.",
     headers: { "Mcp-Session-Id": "The session." },
-    answers: { ...ERRORS, 200: { description: "It has ended." } },
+    answers: { ...ERRORS, 200: { description: "The session has ended." } },
   },
 } as const satisfies Readonly<Record<"POST" | "GET" | "DELETE", RouteDescription>>;

@@ -33,11 +33,11 @@ const CALL_LIMITS = {
 
 /** Options that may be those of all calls of a batch. */
 const COMMON_OPTIONS = {
-  tenant: { type: "string", maxLength: 256, description: "Whose call it is, where the key does not say so." },
+  tenant: { type: "string", maxLength: 256, description: "Tenant of the call, unless the key has one." },
   priority: { type: "number", description: "-10 to 10; higher goes first. Default 0." },
   limits: CALL_LIMITS,
   capabilities: { type: "object", description: "Narrows what the tool is granted." },
-  retries: { type: "integer", minimum: 0, maximum: 5, description: "How often a call that failed is tried again." },
+  retries: { type: "integer", minimum: 0, maximum: 5, description: "Number of retries of a failed call." },
 };
 
 const CALL_OPTIONS = {
@@ -48,7 +48,7 @@ const CALL_OPTIONS = {
       type: "string",
       minLength: 1,
       maxLength: 256,
-      description: "Calls of one tenant to one tool with the same key are one call, and have the same result.",
+      description: "Calls with the same tenant, tool and key run once and share one result.",
     },
   },
   additionalProperties: false,
@@ -63,10 +63,10 @@ const TOOL_CALL = {
       type: ["string", "null"],
       minLength: 1,
       maxLength: 256,
-      description: "The caller's own; made where missing.",
+      description: "Chosen by the caller; generated if missing.",
     },
     name: text("The tool."),
-    arguments: { type: ["object", "null"], description: "What the tool's inputSchema asks for." },
+    arguments: { type: ["object", "null"], description: "Arguments that satisfy the tool's inputSchema." },
     command: { type: "string", minLength: 1, maxLength: 256, description: "An operation beside the tool's main one." },
     options: CALL_OPTIONS,
   },
@@ -77,31 +77,31 @@ const LOG_LINE = exactly({ level: text("`debug`, `log`, `info`, `warn` or `error
 
 const TOOL_ERROR = exactly(
   {
-    code: { enum: Object.keys(ERRORS), description: "Why it failed." },
+    code: { enum: Object.keys(ERRORS), description: "The error code." },
     type: text("The class name of what the tool threw, or of the server's own error."),
     message: text("What happened."),
     retryable: { type: "boolean", description: "Whether the same call may succeed later." },
-    details: { description: "More of it, for some codes: violations, for example, or `retryAfterMs`." },
+    details: { description: "Details, depending on the code: for example violations, or `retryAfterMs`." },
   },
   ["details"],
 );
 
 const METADATA = {
   type: "object",
-  description: "What the call cost, and how it went. Tools may add to it.",
+  description: "Cost and course of the call. Tools may add properties.",
   properties: {
     callId: text("The call's id."),
     tool: text("The tool."),
-    queueMs: number("Milliseconds that it waited."),
+    queueMs: number("Milliseconds in the queue."),
     wallMs: number("Milliseconds from start to end."),
     cpuMs: number("Milliseconds of processor time."),
     heapBytes: number("Heap of the tool's isolate."),
-    attempts: { type: "integer", description: "How often it was started; 0 where it never was." },
+    attempts: { type: "integer", description: "Number of attempts; 0 if the call never started." },
     logs: listOf(LOG_LINE),
     truncated: {
       type: "object",
       properties: { output: { type: "integer" }, logs: { type: "integer" } },
-      description: "What was cut off.",
+      description: "Number of bytes or lines that were cut off.",
     },
   },
   required: ["callId", "tool", "queueMs", "wallMs", "cpuMs", "heapBytes", "attempts", "logs"],
@@ -109,7 +109,7 @@ const METADATA = {
 
 const TOOL_RESULT = exactly({
   success: { type: "boolean" },
-  output: { description: "What the tool answered; null where it failed." },
+  output: { description: "The tool's output; null if it failed." },
   error: orNull(TOOL_ERROR),
   metadata: METADATA,
 });
@@ -128,10 +128,10 @@ const TOOL_INFO = exactly(
     contract: text("The contract in which its module is written."),
     annotations: DEFINITION.properties.annotations,
     retries: { type: "integer" },
-    isolation: text("What is new for each call."),
-    isolationReason: text("Why it is not the level that was asked for."),
+    isolation: text("Isolation level: what each call gets of its own."),
+    isolationReason: text("Why the level differs from the requested one."),
     limits: { type: "object", properties: limitsOf({ type: "number" }), required: NAMES, additionalProperties: false },
-    capabilities: { type: "object", description: "What it asks for." },
+    capabilities: { type: "object", description: "Requested capabilities." },
     script: exactly({ bytes: { type: "integer" }, evaluationMs: { type: "number" } }),
   },
   ["isolationReason"],
@@ -144,23 +144,23 @@ const TOOL_DEFINITION = {
   properties: {
     ...definedByClients,
     source: { ...DEFINITION.properties.source, description: "The module's text." },
-    config: { description: "Any JSON: the tool finds it in its context." },
+    config: { description: "Any JSON value; the tool reads it from its context." },
   },
   required: [...DEFINITION.required, "source"],
 };
 
-const INDEX = { type: "integer", minimum: 0, description: "The place of the call in its batch, from 0." };
+const INDEX = { type: "integer", minimum: 0, description: "Index of the call in its batch, from 0." };
 const PROGRESS = exactly(
   { progress: { type: "number" }, total: { type: "number" }, message: { type: "string" }, index: INDEX },
   ["total", "message", "index"],
 );
 const CAPABILITY_CALL = exactly(
   {
-    capability: text("What the tool asked for."),
-    method: text("And which of its methods."),
+    capability: text("The requested capability."),
+    method: text("The capability's method."),
     outcome: { enum: ["ok", "denied", "failed", "limit", "replayed", "diverged"] },
     durationMs: { type: "number" },
-    step: { type: "integer", description: "Counts what the call asks for, from 1." },
+    step: { type: "integer", description: "Number of the request within the call, from 1." },
     index: INDEX,
   },
   ["index"],
@@ -170,21 +170,21 @@ const MACHINE = exactly({
   id: text("Its own."),
   host: orNull(text("The name of its system.")),
   state: { enum: ["ready", "draining", "unready", "other protocol"] },
-  slots: number("Jobs that it may have at once."),
-  busySlots: number("Those with a job."),
+  slots: number("Maximum number of jobs at once."),
+  busySlots: number("Slots with a job."),
   protocols: listOf({ type: "integer" }),
   isSandboxed: { type: "boolean" },
-  silentMs: number("Since it last said something, which it does every second."),
+  silentMs: number("Milliseconds since its last heartbeat; it sends one per second."),
 });
 const FLEET = exactly({
-  machines: number("Worker machines that take this server's calls."),
-  slots: number("Jobs that they may have at once."),
-  busySlots: number("Those with a job."),
-  waitingJobs: number("This server's jobs that no machine has taken."),
+  machines: number("Worker machines that accept this server's calls."),
+  slots: number("Maximum number of jobs at once."),
+  busySlots: number("Slots with a job."),
+  waitingJobs: number("Jobs of this server that no machine has accepted."),
   isRedisUp: { type: "boolean" },
-  problem: orNull(text("Why no calls run, and what to do.")),
-  seen: { ...listOf(MACHINE), maxItems: 100, description: "Machines that were heard of lately." },
-  unlisted: number("Others of them."),
+  problem: orNull(text("Why no calls run, and the remedy.")),
+  seen: { ...listOf(MACHINE), maxItems: 100, description: "Machines with a recent heartbeat." },
+  unlisted: number("Number of machines that are not listed."),
   unreadable: number("Machines with another secret."),
 });
 
@@ -212,25 +212,25 @@ export const SCHEMAS = {
   ToolInfo: TOOL_INFO,
   ToolDefinition: TOOL_DEFINITION,
   Asset: exactly({
-    url: text("Where it is given out."),
+    url: text("Download URL."),
     asset_name: text("Its name."),
     asset_version: text("Its version."),
     bytes: { type: "integer" },
     sha256: text("In hexadecimal."),
   }),
   AssetError: exactly({
-    error: exactly({ code: text("Why."), message: text("What to mend."), pointer: text("Where.") }, ["pointer"]),
+    error: exactly({ code: text("Why."), message: text("What is wrong."), pointer: text("Where.") }, ["pointer"]),
   }),
   PlainError: exactly({ error: text("What happened.") }),
   Explanation: exactly({
     tool: text("The tool's name."),
-    tenant: text("For whose calls; empty for those of nobody in particular."),
-    isolation: text("What each call has of its own."),
+    tenant: text("Tenant of the calls; empty for calls without a tenant."),
+    isolation: text("Isolation level: what each call gets of its own."),
     grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
     limits: listOf(
       exactly({
         limit: { enum: NAMES },
-        value: number("In the limit's own unit."),
+        value: number("Value, in the limit's unit."),
         from: { enum: ["default", "limits", "tool", "maxLimits"] },
       }),
     ),
@@ -240,9 +240,9 @@ export const SCHEMAS = {
   }),
   Stats: exactly({
     time: text("ISO 8601."),
-    uptimeMs: number("Since the server began to listen."),
+    uptimeMs: number("Milliseconds since the server started."),
     state: { enum: ["open", "draining", "closed"] },
-    calls: exactly({ perSecond: number("Calls that ended."), errorsPerSecond: number("With an error."), ...QUANTILES }),
+    calls: exactly({ perSecond: number("Completed calls."), errorsPerSecond: number("With an error."), ...QUANTILES }),
     queued: number("Calls that wait."),
     running: number("Calls that run."),
     executor: exactly(
@@ -251,7 +251,7 @@ export const SCHEMAS = {
         ready: { type: "boolean" },
         spareReady: { type: "boolean" },
         rssBytes: number("Resident memory of all executors."),
-        sandbox: { type: "object", description: "The operating system's walls, or why there are none." },
+        sandbox: { type: "object", description: "The operating system sandbox, or why it is off." },
         fleet: FLEET,
       },
       ["fleet"],
@@ -261,26 +261,26 @@ export const SCHEMAS = {
       warm: number("With a tool, and no calls."),
       blank: number("Without a tool."),
     }),
-    restarts: number("Executors that were lost or made room."),
-    quarantined: listOf(text("A tool that runs apart.")),
+    restarts: number("Lost and recycled executors."),
+    quarantined: listOf(text("A quarantined tool.")),
     tools: {
       type: "array",
       maxItems: 50,
       items: exactly({
         name: text("The tool's name."),
-        callsPerSecond: number("Calls that ended."),
+        callsPerSecond: number("Completed calls."),
         errorsPerSecond: number("With an error."),
         cpuMsPerSecond: number("1,000 is one processor."),
         p99Ms: orNull({ type: "number" }),
       }),
     },
-    http: exactly({ connections: number("Open ones."), streams: number("Clients that get these as a stream.") }),
+    http: exactly({ connections: number("Open ones."), streams: number("Clients that stream these statistics.") }),
   }),
   Alive: exactly({ status: { const: "alive" } }),
   Readiness: exactly(
     {
       status: { enum: ["ready", "waiting for an executor", "draining"] },
-      reason: text("What it waits for, of the executor `queue`, and what to do."),
+      reason: text("Why the executor `queue` is not ready, and the remedy."),
       executor: exactly({ kind: { type: "string" }, ready: { type: "boolean" }, sandbox: { type: "string" } }),
     },
     ["reason"],

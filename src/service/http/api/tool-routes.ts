@@ -3,8 +3,8 @@ import { SCHEMAS } from "./schemas.ts";
 
 const TOOL_INFOS = { type: "array", items: SCHEMAS.ToolInfo };
 const PARAMS = { name: "The tool's name." };
-const ETAG = { ETag: "Names what is told: other once the tool is." };
-const PRECONDITION = { 412: "The tool is not the one that the request's conditions ask for." };
+const ETAG = { ETag: "Identifies the tool's current description." };
+const PRECONDITION = { 412: "The tool's ETag does not satisfy the request's conditions." };
 
 const DEFINITION = {
   name: "add",
@@ -16,19 +16,19 @@ const DEFINITION = {
 export const LIST_TOOLS: RouteDescription = {
   id: "listTools",
   tag: "tools",
-  summary: "Tells which tools there are.",
-  answers: { 200: json("All tools that the caller may use.", TOOL_INFOS) },
+  summary: "Lists the tools.",
+  answers: { 200: json("The tools that the caller may use.", TOOL_INFOS) },
 };
 
 export const GET_TOOL: RouteDescription = {
   id: "getTool",
   tag: "tools",
-  summary: "Tells of one tool.",
+  summary: "Describes one tool.",
   params: PARAMS,
-  headers: { "If-None-Match": "ETags of what the client has already." },
+  headers: { "If-None-Match": "ETags of the client's cached copies." },
   answers: {
     200: { ...json("The tool.", SCHEMAS.ToolInfo), headers: ETAG },
-    304: { description: "It is what the client has." },
+    304: { description: "The client's cached copy is current." },
     ...refusals({ 404: "There is no such tool." }),
   },
 };
@@ -36,36 +36,39 @@ export const GET_TOOL: RouteDescription = {
 export const EXPLAIN_TOOL: RouteDescription = {
   id: "explainTool",
   tag: "tools",
-  summary: "Tells what a tool's calls are granted, within which limits, and what it asks for in vain.",
+  summary: "Explains a tool's grants, limits and denied requests.",
   params: PARAMS,
-  query: { tenant: "For whose calls, where the key does not say so." },
+  query: { tenant: "Tenant of the calls, unless the key has one." },
   answers: {
-    200: json("What it may do.", SCHEMAS.Explanation),
-    ...refusals({ 400: "There are several tenants, or it is too long.", 404: "There is no such tool." }),
+    200: json("The tool's grants, limits and denied requests.", SCHEMAS.Explanation),
+    ...refusals({
+      400: "The query has several tenants, or the tenant's name is too long.",
+      404: "There is no such tool.",
+    }),
   },
 };
 
 export const PUT_TOOL: RouteDescription = {
   id: "putTool",
   tag: "tools",
-  summary: "Registers a tool, or replaces the one of that name.",
-  description: "Calls in flight end on the old version. The module is text, and imports nothing but what is in it.",
+  summary: "Registers a tool, or replaces the tool of that name.",
+  description: "Calls in flight end on the old version. The module is sent as text and must not import anything.",
   params: PARAMS,
   headers: {
-    "If-Match": "ETags: the tool has to be one of those.",
-    "If-None-Match": "`*`: there may be no tool of that name yet.",
+    "If-Match": "ETags, one of which the current tool must have.",
+    "If-None-Match": "`*`: no tool of that name may exist.",
   },
   body: { "application/json": { schema: SCHEMAS.ToolDefinition, example: DEFINITION } },
   answers: {
-    200: { ...json("It has replaced another.", SCHEMAS.ToolInfo), headers: ETAG },
-    201: { ...json("It is new.", SCHEMAS.ToolInfo), headers: ETAG },
+    200: { ...json("The tool replaced another one.", SCHEMAS.ToolInfo), headers: ETAG },
+    201: { ...json("The tool is new.", SCHEMAS.ToolInfo), headers: ETAG },
     ...refusals({
-      400: "The body is no definition that a client may send, or of another name.",
-      409: "Another registration of the name is under way.",
+      400: "The body is not a valid definition, or has another name than the URL.",
+      409: "Another registration of the name is in progress.",
       ...PRECONDITION,
       413: "The body is too large.",
-      422: "The tool could not be loaded: `error.message` says what to mend.",
-      503: "The server stops.",
+      422: "The tool could not be loaded: `error.message` says why.",
+      503: "The server is stopping.",
     }),
   },
 };
@@ -73,12 +76,12 @@ export const PUT_TOOL: RouteDescription = {
 export const DELETE_TOOL: RouteDescription = {
   id: "deleteTool",
   tag: "tools",
-  summary: "Takes a tool out.",
-  description: "Calls in flight end as they would.",
+  summary: "Removes a tool.",
+  description: "Running calls continue to their end.",
   params: PARAMS,
-  headers: { "If-Match": "ETags: the tool has to be one of those." },
+  headers: { "If-Match": "ETags, one of which the current tool must have." },
   answers: {
-    204: { description: "It is gone." },
+    204: { description: "The tool is removed." },
     ...refusals({ 404: "There is no such tool.", ...PRECONDITION }),
   },
 };

@@ -13,8 +13,8 @@ export const GET_METRICS: RouteDescription = {
 export const GET_STATS: RouteDescription = {
   id: "getStats",
   tag: "watching",
-  summary: "Tells what the server is doing: rates and quantiles are those of the last second.",
-  description: "With `Accept: text/event-stream` there is one snapshot each second, until the client goes away.",
+  summary: "Returns a snapshot of the server; rates and quantiles are of the last second.",
+  description: "With `Accept: text/event-stream`: a stream with one snapshot per second.",
   answers: {
     200: {
       description: "A snapshot, or a stream of them.",
@@ -30,8 +30,8 @@ export const GET_STATS: RouteDescription = {
 export const GET_HEALTH: RouteDescription = {
   id: "getHealth",
   tag: "watching",
-  summary: "Tells that the server lives.",
-  answers: { 200: json("It lives.", SCHEMAS.Alive, { status: "alive" }) },
+  summary: "Liveness probe.",
+  answers: { 200: json("The server is alive.", SCHEMAS.Alive, { status: "alive" }) },
 };
 
 const READY = { status: "ready", executor: { kind: "process", ready: true, sandbox: "bubblewrap" } };
@@ -39,16 +39,16 @@ const READY = { status: "ready", executor: { kind: "process", ready: true, sandb
 export const GET_READINESS: RouteDescription = {
   id: "getReadiness",
   tag: "watching",
-  summary: "Tells whether the server takes calls.",
+  summary: "Readiness probe.",
   answers: {
-    200: json("It does.", SCHEMAS.Readiness, READY),
-    503: json("Its executor is not there yet, or it is about to stop.", SCHEMAS.Readiness),
+    200: json("The server accepts calls.", SCHEMAS.Readiness, READY),
+    503: json("The executor is not ready, or the server is stopping.", SCHEMAS.Readiness),
   },
 };
 
 export const GET_OPENAPI: RouteDescription = {
   id: "getOpenApi",
   tag: "watching",
-  summary: "This description.",
+  summary: "The OpenAPI description of this API.",
   answers: { 200: json("OpenAPI 3.1.", { type: "object" }) },
 };

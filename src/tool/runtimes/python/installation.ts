@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { PackageError, quoted } from "../../package/step.ts";
-import type { PythonScript } from "../../../base/protocol/python-script.ts";
+import type { PythonScript } from "../../../base/protocol/script.ts";
 import { SCRIPT_BYTES_MAX } from "./python-file.ts";
 import { comparisonsIn, counts, type Requirement, shownRequirement } from "./requirement.ts";
 import { isCompiled, standInFor, standsIn } from "./stand-ins.ts";

@@ -1,4 +1,4 @@
-import type { PythonFile } from "../../../base/protocol/python-script.ts";
+import type { PythonFile } from "../../../base/protocol/script.ts";
 
 /** What a tool may weigh with all that it needs: its interpreter holds it several times while it reads it. */
 export const SCRIPT_BYTES_MAX = 10 * 1024 * 1024;

@@ -3,7 +3,7 @@ import path from "node:path";
 import { requirePath } from "../../package/entry.ts";
 import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";
-import type { PythonFile, PythonScript } from "../../../base/protocol/python-script.ts";
+import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
 import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
 
 /** The name of a tool's file where it is a text. */

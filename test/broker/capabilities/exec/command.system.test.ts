@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createExec } from "../../../../src/broker/capabilities/exec/exec.ts";
-import { EXEC_LIMITS } from "../../../../src/broker/capabilities/exec/limits.ts";
+import { EXEC_LIMITS } from "../../../../src/broker/capabilities/exec/grants.ts";
 import { noJail, opened, processesWith, refusedWith } from "./opened.ts";
 
 /** A number of seconds that no other process of the machine sleeps for. */
@@ -147,7 +147,7 @@ describe("a command is refused", () => {
   test("where there is no sandbox, and never run without one", async () => {
     const { run } = opened(true, { findJail: () => Promise.resolve({ reason: "bubblewrap is not installed" }) });
     expect(await refusedWith(run("echo hi"))).toMatch(
-      /^denied: commands cannot be run here: bubblewrap is not installed; install bubblewrap/,
+      /^denied: commands cannot run on this host: bubblewrap is not installed; install bubblewrap/,
     );
   });
 
@@ -160,7 +160,7 @@ describe("a command is refused", () => {
   });
 
   test("where it holds a NUL character", async () => {
-    expect(await refusedWith(opened().run("echo a\0b"))).toBe("a command has no NUL characters");
+    expect(await refusedWith(opened().run("echo a\0b"))).toBe("a command must not contain NUL characters");
   });
 
   test("in no words of the host's where it cannot be started", async () => {

@@ -136,7 +136,7 @@ describe("host.exec", () => {
   test("says of a policy that cannot be read where it cannot", async () => {
     const allow = { exec: { mounts: { "/proc": { path: folder, mode: "ro" } } } } as const;
     await expect(createEngine({ policy: { rules: [{ allow }] } })).rejects.toThrow(
-      "policy.rules[0].allow.exec/mounts/~1proc: is a folder of the sandbox's own",
+      "policy.rules[0].allow.exec/mounts/~1proc: is reserved by the sandbox",
     );
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Side } from "../../../../src/broker/capabilities/capability.ts";
+import type { GrantSource } from "../../../../src/broker/capabilities/capability.ts";
 import { execGrants, mergeExecGrants } from "../../../../src/broker/capabilities/exec/grants.ts";
 import { folder } from "./opened.ts";
 
-const read = (value: unknown, side: Side) => execGrants.read(value, side);
+const read = (value: unknown, side: GrantSource) => execGrants.read(value, side);
 
 describe("a grant of exec", () => {
   test("is true, or limits within those of the engine", () => {
@@ -23,12 +23,12 @@ describe("a grant of exec", () => {
     [{ wallMs: "1" }, /^\/wallMs/],
     [{ outputBytes: 1.5 }, /^\/outputBytes/],
     [{ network: true }, /^\/network: is false/],
-    [{ shell: "/bin/bash" }, /^\/shell: there is no such limit/],
+    [{ shell: "/bin/bash" }, /^\/shell: is not one of wallMs/],
     [{ mounts: [] }, /^\/mounts: is an object/],
     [{ mounts: { data: { path: "/", mode: "ro" } } }, /^\/mounts\/data: a mount is a slash/],
     [{ mounts: { "/a/b": { path: "/", mode: "ro" } } }, /^\/mounts\/~1a~1b: a mount is a slash/],
     [{ mounts: { "/..": { path: "/", mode: "ro" } } }, /^\/mounts\/~1..: a mount is a slash/],
-    [{ mounts: { "/proc": { path: "/", mode: "ro" } } }, /^\/mounts\/~1proc: is a folder of the sandbox's own$/],
+    [{ mounts: { "/proc": { path: "/", mode: "ro" } } }, /^\/mounts\/~1proc: is reserved by the sandbox$/],
     [{ mounts: { "/data": "/" } }, /^\/mounts\/~1data: is a mount/],
     [{ mounts: { "/data": { path: "/", mode: "rwx" } } }, /mode: is "ro" or "rw"$/],
     [{ mounts: { "/data": { path: "/none/such", mode: "ro" } } }, /path: there is no folder/],
@@ -44,8 +44,8 @@ describe("a grant of exec", () => {
   test("says which folders commands see where the policy speaks alone", () => {
     const mounts = { "/data": { path: folder(), mode: "ro" } };
     expect(read({ mounts }, "policy").mounts.get("/data")?.mode).toBe("ro");
-    expect(() => read({ mounts }, "request")).toThrow("/mounts: is the policy's to say");
-    expect(() => read({ mounts }, "narrowing")).toThrow("/mounts: is the policy's to say");
+    expect(() => read({ mounts }, "request")).toThrow("/mounts: is allowed only in a policy rule");
+    expect(() => read({ mounts }, "narrowing")).toThrow("/mounts: is allowed only in a policy rule");
   });
 
   test("is the less of what is asked for and what is allowed", () => {

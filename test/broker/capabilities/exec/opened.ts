@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import { CapabilityRefusal, type OpenCall } from "../../../../src/broker/capabilities/capability.ts";
-import { createExec, type ExecAnswer, type ExecOptions } from "../../../../src/broker/capabilities/exec/exec.ts";
+import { createExec, type ExecResult, type ExecOptions } from "../../../../src/broker/capabilities/exec/exec.ts";
 import { findJail } from "../../../../src/broker/jail/jail.ts";
 
 const jail = await findJail();
@@ -15,7 +15,7 @@ type Exec = ReturnType<typeof createExec>;
 
 /** A call's `exec`. */
 export interface Opened {
-  readonly run: (command: string, more?: { timeoutMs?: number; stdin?: string }) => Promise<ExecAnswer>;
+  readonly run: (command: string, more?: { timeoutMs?: number; stdin?: string }) => Promise<ExecResult>;
   /** The call ends; resolves when it has given everything back. */
   readonly end: () => Promise<void>;
 }
@@ -42,7 +42,7 @@ export function opened(
     await exec.close?.();
   };
   onTestFinished(end);
-  return { run: async (command, more = {}) => (await open.invoke("run", { command, ...more })) as ExecAnswer, end };
+  return { run: async (command, more = {}) => (await open.invoke("run", { command, ...more })) as ExecResult, end };
 }
 
 /** An empty folder that is gone after the test. */

@@ -57,7 +57,7 @@ describe("a body", () => {
     await using server = await serving(Buffer.from("as it is"), encoding);
     await using session = openTo(server);
     await expect(session.request(server.origin)).rejects.toThrow(
-      "the body is encoded in a way that is none of gzip, deflate, br, zstd",
+      "the body has a content-encoding other than gzip, deflate, br, zstd",
     );
   });
 
@@ -75,13 +75,13 @@ describe("a body", () => {
     });
     await using session = openTo(server);
     const came = await session.whole(server.origin).catch((reason: unknown) => String(reason));
-    expect(typeof came === "string" ? "not encoded as its headers say" : came.text).toBe(
-      typeof came === "string" ? /not encoded as its headers say/.exec(came)?.[0] : text,
+    expect(typeof came === "string" ? "does not match its content-encoding" : came.text).toBe(
+      typeof came === "string" ? /does not match its content-encoding/.exec(came)?.[0] : text,
     );
     await using joined = await serving(Buffer.concat([body, after]), encoding);
     await using other = openTo(joined);
     await other.whole(joined.origin).catch((reason: unknown) => {
-      expect(String(reason)).toContain("not encoded as its headers say");
+      expect(String(reason)).toContain("does not match its content-encoding");
     });
   });
 
@@ -99,7 +99,7 @@ describe("a body", () => {
     await using session = openTo(server);
     for (let times = 0; times < 5; times++) {
       await expect(session.request(`${server.origin}/3`)).rejects.toThrow("encoded more than 2 times");
-      await expect(session.request(`${server.origin}/odd`)).rejects.toThrow("encoded in a way");
+      await expect(session.request(`${server.origin}/odd`)).rejects.toThrow("has a content-encoding other than");
     }
     await expect.poll(() => server.open()).toBe(0);
   });
@@ -110,7 +110,7 @@ describe("a body", () => {
     });
     await using session = openTo(server);
     for (let times = 0; times < 5; times++) {
-      await expect(session.whole(server.origin)).rejects.toThrow("not encoded as its headers say");
+      await expect(session.whole(server.origin)).rejects.toThrow("does not match its content-encoding");
     }
     await expect.poll(() => server.open()).toBe(0);
   });
@@ -267,18 +267,18 @@ describe("a body that is too much", () => {
 
 describe("an answer that is wrong", () => {
   test.each([
-    ["no HTTP", "SSH-2.0-OpenSSH_9.9\r\n", "the answer is not valid HTTP"],
+    ["no HTTP", "SSH-2.0-OpenSSH_9.9\r\n", "the response is not valid HTTP"],
     ["nothing", "", "the connection was lost"],
-    ["a length that is no number", "HTTP/1.1 200 OK\r\ncontent-length: a\r\n\r\n", "the answer is not valid HTTP"],
+    ["a length that is no number", "HTTP/1.1 200 OK\r\ncontent-length: a\r\n\r\n", "the response is not valid HTTP"],
     [
       "two lengths",
       "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
-      "the answer is not as long as its headers say",
+      "the response length does not match its headers",
     ],
     [
       "a length beside chunks",
       "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-      "the answer is not as long as its headers say",
+      "the response length does not match its headers",
     ],
     ["headers that are cut off", "HTTP/1.1 200 OK\r\ncontent-ty", "the connection was lost"],
     [
@@ -286,7 +286,7 @@ describe("an answer that is wrong", () => {
       "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",
       "the connection was lost",
     ],
-    ["headers without end", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(50_000)}`, "the answer's headers are too large"],
+    ["headers without end", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(50_000)}`, "the response headers are too large"],
   ])("because it is %s fails", async (_, answer, why) => {
     await using server = await serveRaw((socket) => socket.end(answer));
     await using session = openTo(server);
@@ -302,8 +302,16 @@ describe("an answer that is wrong", () => {
       /connection was lost/,
     ],
     ["has a chunk of no length", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", /not valid HTTP/],
-    ["is no gzip", "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 5\r\n\r\nbegun", /not encoded as/],
-    ["is no brotli", "HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 5\r\n\r\nbegun", /not encoded as/],
+    [
+      "is no gzip",
+      "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 5\r\n\r\nbegun",
+      /does not match its content-encoding/,
+    ],
+    [
+      "is no brotli",
+      "HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 5\r\n\r\nbegun",
+      /does not match its content-encoding/,
+    ],
   ])("because its body %s fails when it is read", async (_, answer, why) => {
     await using server = await serveRaw((socket) => socket.end(answer));
     await using session = openTo(server);
@@ -314,7 +322,7 @@ describe("an answer that is wrong", () => {
     const whole = gzipSync("x".repeat(10_000));
     await using server = await serving(whole.subarray(0, whole.length - 10), "gzip");
     await using session = openTo(server);
-    await expect(session.whole(server.origin)).rejects.toThrow("not encoded as its headers say");
+    await expect(session.whole(server.origin)).rejects.toThrow("does not match its content-encoding");
   });
 
   test("because its headers come a byte at a time ends in time", async () => {
@@ -324,14 +332,14 @@ describe("an answer that is wrong", () => {
       socket.on("close", () => clearInterval(timer));
     });
     await using session = openTo(server, {}, { headersMs: 200 });
-    await expect(session.request(server.origin)).rejects.toThrow("there was no answer in time");
+    await expect(session.request(server.origin)).rejects.toThrow("the server did not respond in time");
     await expect.poll(() => server.open()).toBe(0);
   });
 
   test("because its body stops ends in time", async () => {
     await using server = await serve((_request, response) => response.write("begun"));
     await using session = openTo(server, {}, { idleMs: 200 });
-    await expect(session.whole(server.origin)).rejects.toThrow("the body did not go on in time");
+    await expect(session.whole(server.origin)).rejects.toThrow("the response body did not continue in time");
     await expect.poll(() => server.open()).toBe(0);
   });
 

@@ -147,7 +147,7 @@ describe("what is written of fetch", () => {
 
   test("by a tool may not name private origins", () => {
     const value = { origins: ["*"], privateOrigins: ["http://127.0.0.1"] };
-    expect(() => fetchGrants.read(value, "request")).toThrow("/privateOrigins: is for rules of the policy only");
+    expect(() => fetchGrants.read(value, "request")).toThrow("/privateOrigins: is allowed only in a policy rule");
   });
 
   test("means GET and HEAD by a tool that names no methods, and all of them by a rule", () => {

@@ -70,7 +70,9 @@ describe("a request", () => {
   ])("whose header has %s in its value is not sent", async (_, value) => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
-    await expect(session.request(server.origin, { headers: [["x", value]] })).rejects.toThrow('header "x" is none');
+    await expect(session.request(server.origin, { headers: [["x", value]] })).rejects.toThrow(
+      'header "x" has an invalid value',
+    );
     expect(server.connections()).toBe(0);
   });
 
@@ -78,19 +80,19 @@ describe("a request", () => {
     await using server = await echo();
     await using session = new Session({ rules: [{ privateOrigins: [server.origin] }] });
     await expect(session.request(server.origin, { method })).rejects.toThrow(
-      `the method ${JSON.stringify(method)} is none that requests may have`,
+      `the method ${JSON.stringify(method)} is not allowed`,
     );
     expect(server.connections()).toBe(0);
   });
 
   test.each([
-    ["ftp://example.com/", "only http and https"],
-    ["file:///etc/passwd", "only http and https"],
-    ["data:text/plain,a", "only http and https"],
-    ["https://user:password@example.com/", "must not hold a user's name or password"],
-    ["//example.com", "the URL is none"],
-    ["https://[::1", "the URL is none"],
-    ["", "the URL is none"],
+    ["ftp://example.com/", "use http or https"],
+    ["file:///etc/passwd", "use http or https"],
+    ["data:text/plain,a", "use http or https"],
+    ["https://user:password@example.com/", "must not contain a user name or password"],
+    ["//example.com", "the URL is invalid"],
+    ["https://[::1", "the URL is invalid"],
+    ["", "the URL is invalid"],
   ])("to %j is not sent, and what it holds is not repeated", async (url, why) => {
     await using session = new Session({ rules: [{ origins: ["*"] }] });
     const error = await session.request(url).catch((reason: unknown) => reason);
@@ -124,7 +126,7 @@ describe("a request", () => {
 
   test("whose name is not found fails", async () => {
     await using session = new Session({ rules: [{ origins: ["*"] }], lookup: async () => [] });
-    await expect(session.request("http://nobody.example")).rejects.toThrow("the host's name could not be found");
+    await expect(session.request("http://nobody.example")).rejects.toThrow("the host name could not be resolved");
   });
 });
 
@@ -305,7 +307,7 @@ describe("a request that is given up", () => {
     expect(await session.cancel(1)).toBeNull();
     await expect(rest).rejects.toThrow("the request was cancelled");
     await expect.poll(() => server.open()).toBe(0);
-    await expect(session.read(1)).rejects.toThrow("no body that is still open");
+    await expect(session.read(1)).rejects.toThrow("has no open body");
   });
 
   test("because the call has ended leaves nothing open, whether it waits, runs, or was answered", async () => {

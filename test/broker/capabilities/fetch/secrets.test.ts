@@ -120,7 +120,7 @@ describe("a placeholder", () => {
     const error = await session
       .request(server.origin, { headers: [["x-key", KEY]] })
       .catch((reason: unknown) => reason);
-    expect(String(error)).toBe(`FetchFailure: GET ${server.origin}: the value of the header "x-key" is none`);
+    expect(String(error)).toBe(`FetchFailure: GET ${server.origin}: the header "x-key" has an invalid value`);
     expect(server.connections()).toBe(0);
   });
 
@@ -154,7 +154,7 @@ describe("a request with secrets", () => {
     const { url, ...init } = requestTo(server.origin);
     await expect(session.request(url, init)).rejects.toMatchObject({
       outcome: "limit",
-      message: "a request may hold 32 placeholders of secrets",
+      message: "a request may contain 32 secret placeholders",
     });
     expect(server.connections()).toBe(0);
     expect((await session.request(server.origin, { headers: [["x", KEY.repeat(32)]] })).status).toBe(200);
@@ -186,7 +186,7 @@ describe("a request with secrets", () => {
       grantedSecrets: ["KEY"],
     });
     await expect(session.request(server.origin, { headers: [["x", KEY.repeat(17)]] })).rejects.toThrow(
-      "headers are at most 65536 characters long, with their secrets",
+      "the headers are longer than 65536 characters, secrets included",
     );
     expect(server.connections()).toBe(0);
   });
@@ -379,6 +379,6 @@ describe("what comes back", () => {
     await using server = await serveRaw((socket) => socket.end(`${VALUE}\r\n\r\n`));
     await using session = openTo([server]);
     const error = await session.request(`${server.origin}/?a=${KEY}`).catch((reason: unknown) => String(reason));
-    expect(error).toBe(`FetchFailure: GET ${server.origin}: the answer is not valid HTTP`);
+    expect(error).toBe(`FetchFailure: GET ${server.origin}: the response is not valid HTTP`);
   });
 });

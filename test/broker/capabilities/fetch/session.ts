@@ -2,7 +2,7 @@ import type { CapabilityRequest, OpenCapability } from "../../../../src/broker/c
 import type { FetchOptions } from "../../../../src/broker/capabilities/fetch/connections.ts";
 import { createFetch } from "../../../../src/broker/capabilities/fetch/fetch.ts";
 import { fetchGrants } from "../../../../src/broker/capabilities/fetch/grants.ts";
-import type { Part } from "../../../../src/broker/capabilities/fetch/part.ts";
+import type { BodyData } from "../../../../src/broker/capabilities/fetch/response-body.ts";
 import { type SecretOptions, Secrets } from "../../../../src/broker/capabilities/secrets/secrets.ts";
 
 type FetchRules = Partial<NonNullable<CapabilityRequest["fetch"]>>;
@@ -24,14 +24,14 @@ export interface Answer {
   readonly headers: readonly (readonly [string, string])[];
   readonly redirected: boolean;
   readonly opaque: boolean;
-  readonly body: { readonly part: Part | null; readonly more: boolean } | null;
+  readonly body: { readonly part: BodyData | null; readonly more: boolean } | null;
 }
 
 interface Init {
   readonly id?: number;
   readonly method?: string;
   readonly headers?: readonly (readonly [string, string])[];
-  readonly body?: Part | null;
+  readonly body?: BodyData | null;
   readonly redirect?: "follow" | "error" | "manual";
 }
 
@@ -93,6 +93,6 @@ export class Session implements AsyncDisposable {
   }
 }
 
-export function bytesOf(part: Part): Buffer {
+export function bytesOf(part: BodyData): Buffer {
   return "text" in part ? Buffer.from(part.text) : Buffer.from(part.base64, "base64");
 }

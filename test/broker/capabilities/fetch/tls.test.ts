@@ -48,7 +48,7 @@ describe("a request over TLS", () => {
   test("to a server whose certificate nobody vouches for fails", async () => {
     await using session = open("tls.example");
     const error = await session.request(`https://tls.example:${port}`).catch((reason: unknown) => String(reason));
-    expect(error).toBe(`FetchFailure: GET https://tls.example:${port}: the server's certificate cannot be trusted`);
+    expect(error).toBe(`FetchFailure: GET https://tls.example:${port}: the server's certificate is not trusted`);
   });
 
   test("is answered where the certificate is good, and fails where it is another name's", async () => {
@@ -58,7 +58,7 @@ describe("a request over TLS", () => {
       await using session = open("tls.example");
       expect((await session.whole(`https://tls.example:${port}`)).text).toBe(`got tls.example:${port}`);
       await using other = open("other.example");
-      await expect(other.request(`https://other.example:${port}`)).rejects.toThrow("certificate cannot be trusted");
+      await expect(other.request(`https://other.example:${port}`)).rejects.toThrow("certificate is not trusted");
     } finally {
       setDefaultCACertificates(before);
     }
@@ -68,6 +68,6 @@ describe("a request over TLS", () => {
     await using plain = await serve((_request, response) => response.end());
     const origin = plain.origin.replace("http:", "https:");
     await using session = new Session({ rules: [{ privateOrigins: [origin] }] });
-    await expect(session.request(origin)).rejects.toThrow("TLS could not be agreed on");
+    await expect(session.request(origin)).rejects.toThrow("the TLS handshake failed");
   });
 });

@@ -1,17 +1,17 @@
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { gripByDescriptor, gripByPath } from "../../../../src/broker/capabilities/fs/grip.ts";
+import { descriptorFileHolder, pathFileHolder } from "../../../../src/broker/capabilities/fs/file-holder.ts";
 import { codeOf, mounted as mountedWith, type MountOptions } from "./mounted.ts";
 
 const GRIPS = [
-  ["paths", gripByPath],
+  ["paths", pathFileHolder],
   // Other systems have no such descriptors.
-  ...(process.platform === "linux" ? [["descriptors", gripByDescriptor] as const] : []),
+  ...(process.platform === "linux" ? [["descriptors", descriptorFileHolder] as const] : []),
 ] as const;
 
-describe.each(GRIPS)("files that are held by %s", (_, grip) => {
-  const mounted = (options: MountOptions = {}) => mountedWith({ grip, ...options });
+describe.each(GRIPS)("files that are held by %s", (_, holder) => {
+  const mounted = (options: MountOptions = {}) => mountedWith({ holder, ...options });
 
   test("are read as text and as bytes", async () => {
     const binary = Uint8Array.from({ length: 255 }, (_byte, at) => at + 1);

@@ -26,7 +26,7 @@ describe("what is written", () => {
     ["a name that leads elsewhere", { "../x": { mode: "ro" } }, "/../x: the name of a mount"],
     ["an empty name", { "": { mode: "ro" } }, "/: the name of a mount"],
     ["a long name", { ["x".repeat(65)]: { mode: "ro" } }, "the name of a mount"],
-    ["a path in a request", { data: { mode: "ro", path: "/etc" } }, "/data/path: is the policy's to say"],
+    ["a path in a request", { data: { mode: "ro", path: "/etc" } }, "/data/path: is allowed only in a policy rule"],
     ["many mounts", Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`m${at}`, { mode: "ro" }])), ": has at"],
   ])("is refused with its pointer: %s", (_, value, message) => {
     expect(() => asks(value)).toThrow(message);
@@ -52,7 +52,7 @@ describe("what is written", () => {
 
   test("needs no path for scratch, and may have none", () => {
     expect(allows({ scratch: { mode: "rw" } }).get("scratch")).toEqual({ mode: "rw", path: null });
-    expect(() => allows({ scratch: { mode: "rw", path: folder } })).toThrow("/scratch/path: has no place here");
+    expect(() => allows({ scratch: { mode: "rw", path: folder } })).toThrow("/scratch/path: is not allowed");
   });
 
   test("may name a mount like something of JavaScript's", () => {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readPath } from "../../../../src/broker/capabilities/fs/tool-path.ts";
+import { readPath } from "../../../../src/broker/capabilities/fs/operation.ts";
 import { mounted, SECRET } from "./mounted.ts";
 
 const pieces = fc.oneof(

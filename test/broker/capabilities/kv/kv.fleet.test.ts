@@ -210,7 +210,9 @@ describe.each(STORES)("%s", (_store, prepare) => {
     });
 
     test("takes one condition, not two", async () => {
-      await expect(ask("set", { key: "k", value: 1, ifAbsent: true, ifVersion: 1 })).rejects.toThrow("either");
+      await expect(ask("set", { key: "k", value: 1, ifAbsent: true, ifVersion: 1 })).rejects.toThrow(
+        "exclude each other",
+      );
     });
 
     test("loses no increment of many that are made side by side", async () => {
@@ -337,7 +339,7 @@ describe.each(STORES)("%s", (_store, prepare) => {
       expect(refusal).toBeInstanceOf(CapabilityRefusal);
       expect(refusal).toMatchObject({
         outcome: "limit",
-        message: expect.stringContaining("101 of 150 bytes are used, and this takes 101 more"),
+        message: expect.stringContaining("101 of 150 bytes are used, and the entry needs 101 more"),
         refused: { asked: "kv of 202 bytes", granted: "kv of 150 bytes", remedy: expect.stringContaining("allow.kv") },
       });
     });

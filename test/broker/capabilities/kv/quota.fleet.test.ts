@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { quotaGrants as grants } from "../../../../src/broker/capabilities/kv/quota.ts";
+import { quotaGrants as grants } from "../../../../src/broker/capabilities/kv/namespace.ts";
 import { MIB } from "./open.ts";
 
 type Read = typeof grants.read;

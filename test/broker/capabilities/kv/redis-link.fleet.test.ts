@@ -66,7 +66,7 @@ describe("the connection", () => {
     await admin.client.config("SET", "requirepass", "right-and-long");
     const invoke = callOf(openRedisKv(own.url.replace("//", "//:hush-hush@")));
     expect(await messageOf(invoke("get", { key: "k" }))).toBe(
-      "StoreError: the store does not let the engine in: look at the user and the password of its URL",
+      "StoreError: the store refused the login: check the user and the password in its URL",
     );
   });
 
@@ -102,7 +102,7 @@ describe("the connection", () => {
     onTestFinished(() => void peek.client.call("CLIENT", "UNPAUSE"));
     const messages = await Promise.all([1, 2, 3].map(() => messageOf(invoke("get", { key: "k" }))));
     expect(new Set(messages)).toEqual(
-      new Set(["StoreError: the store does not answer in time: what was asked may be done or not"]),
+      new Set(["StoreError: the store did not respond in time: the operation may have been carried out or not"]),
     );
     await peek.client.call("CLIENT", "UNPAUSE");
     expect(await invoke("get", { key: "k" })).toBe(1);

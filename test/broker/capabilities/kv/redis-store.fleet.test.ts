@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Asker, NewEntry } from "../../../../src/broker/capabilities/kv/kv-store.ts";
+import type { StoreCaller, NewEntry } from "../../../../src/broker/capabilities/kv/kv-store.ts";
 import { RedisKvStore } from "../../../../src/broker/capabilities/kv/redis-store.ts";
 import { RedisConnection } from "../../../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../../../redis-server.ts";
 import { callOf, type Invoke, messageOf, MIB, openRedisKv, startOwnRedis } from "./open.ts";
 
-const NOBODY: Asker = { signal: new AbortController().signal };
+const NOBODY: StoreCaller = { signal: new AbortController().signal };
 const LONG_MS = 3_600_000;
 
 let server: RedisServer;
@@ -131,7 +131,7 @@ describe("a Redis that fails", () => {
     for (; message === "it went well" && last < 40; last++) {
       message = await messageOf(invoke("set", { key: `k${last}`, value }));
     }
-    expect(message).toMatch(/^StoreError: the store has no room left, for anybody/);
+    expect(message).toMatch(/^StoreError: the store is full/);
     expect(await invoke("get", { key: `k${last - 1}` })).toBeNull();
     for (let at = 0; at < last - 1; at++) await invoke("delete", { key: `k${at}` });
     expect(await messageOf(invoke("set", { key: "again", value }))).toBe("it went well");
@@ -144,7 +144,7 @@ describe("a Redis that fails", () => {
     const invoke = callOf(openRedisKv(server.url));
     await invoke("set", { key: "k", value: 1 });
     await spoil();
-    expect(await messageOf(invoke("get", { key: "k" }))).toMatch(/^StoreError: the store is broken/);
+    expect(await messageOf(invoke("get", { key: "k" }))).toMatch(/^StoreError: the store is corrupt/);
   });
 
   test("may forget the scripts", async () => {

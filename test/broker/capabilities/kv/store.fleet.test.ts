@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Entries } from "../../../../src/broker/capabilities/kv/entries.ts";
+import { SqliteEntries } from "../../../../src/broker/capabilities/kv/sqlite-store.ts";
 import { layOut } from "../../../../src/store/sqlite/layout.ts";
 import { callOf, MIB, openKv, temporaryFile } from "./open.ts";
 
@@ -102,13 +102,13 @@ describe("a file that is not a store", () => {
     [
       "is no database",
       (path: string) => writeFileSync(path, "not a database, but long enough for one".repeat(100)),
-      /broken/,
+      /corrupt/,
     ],
-    ["is somebody else's", (path: string) => connect(path).exec("CREATE TABLE theirs (a)"), /something else/],
+    ["is somebody else's", (path: string) => connect(path).exec("CREATE TABLE theirs (a)"), /other data/],
     [
       "is of a later version",
       (path: string) => connect(path).exec(`PRAGMA application_id = ${0x47_62_4b_76}; PRAGMA user_version = 2`),
-      /version 2, and this engine knows version 1/,
+      /version is 2, and this engine supports version 1/,
     ],
     [
       "has values that are no JSON",
@@ -118,7 +118,7 @@ describe("a file that is not a store", () => {
         database.exec(`INSERT INTO namespace (name) VALUES ('["t",""]');
           INSERT INTO entry (namespace, key, version, bytes, value) VALUES (1, 'k', 1, 2, '{')`);
       },
-      /broken/,
+      /corrupt/,
     ],
     ["is a folder", (path: string) => mkdirSync(path), /cannot be opened/],
   ])("fails where it %s, without a path, and stays as it is", async (_what, make, why) => {
@@ -175,7 +175,7 @@ describe("a file that somebody else writes to", () => {
     const other = connect(path);
     other.exec("BEGIN IMMEDIATE");
     const messages = await Promise.all([1, 2, 3].map((value) => messageOf(invoke("set", { key: "k", value }))));
-    expect(new Set(messages)).toEqual(new Set(["the store is in use by others for too long: try again later"]));
+    expect(new Set(messages)).toEqual(new Set(["the store is busy: try again later"]));
     expect(await invoke("get", { key: "k" })).toBe(1);
     other.exec("COMMIT");
     expect(await invoke("set", { key: "k", value: 2 })).toBe(2);
@@ -191,7 +191,7 @@ describe("a store that fails", () => {
     for (; message === "it went well" && last < 20; last++) {
       message = await messageOf(invoke("set", { key: `k${last}`, value }));
     }
-    expect(message).toContain("no room left");
+    expect(message).toContain("is full");
     expect(await invoke("get", { key: `k${last - 1}` })).toBeNull();
     await invoke("delete", { key: "k0" });
     expect(await messageOf(invoke("set", { key: "again", value }))).toBe("it went well");
@@ -201,7 +201,7 @@ describe("a store that fails", () => {
     const path = await temporaryFile();
     writeFileSync(path, "no database".repeat(1_000));
     const invoke = callOf(openKv(path));
-    await expect(invoke("get", { key: "k" })).rejects.toThrow("broken");
+    await expect(invoke("get", { key: "k" })).rejects.toThrow("corrupt");
     await rm(path);
     expect(await invoke("set", { key: "k", value: 1 })).toBe(1);
   });
@@ -214,7 +214,7 @@ describe("a store that fails", () => {
     truncateSync(path, 40_960);
     const invoke = callOf(openKv(path));
     const message = await messageOf(invoke("get", { key: "k" }));
-    expect(message).toContain("broken");
+    expect(message).toContain("corrupt");
     expect(message).not.toContain(dirname(path));
     await Promise.all([path, `${path}-wal`, `${path}-shm`].map((file) => rm(file, { force: true })));
     expect(await invoke("get", { key: "k" })).toBeNull();
@@ -235,7 +235,7 @@ describe("a store that fails", () => {
 test("expired entries leave the file in steps, the oldest first, and give back what they took of the quota", () => {
   const database = new DatabaseSync(":memory:");
   layOut(database, MIB);
-  const entries = new Entries(database);
+  const entries = new SqliteEntries(database);
   const condition = { kind: "always" } as const;
   for (let at = 0; at < 250; at++) {
     entries.set("n", { key: `k${at}`, value: "1", ttlMs: 1_000 + at, condition, quotaBytes: MIB }, 0);

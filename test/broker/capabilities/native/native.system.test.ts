@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LimitReached, type OpenCall } from "../../../../src/broker/capabilities/capability.ts";
-import { Binaries } from "../../../../src/broker/capabilities/native/binaries.ts";
-import { NATIVE_LIMITS } from "../../../../src/broker/capabilities/native/limits.ts";
+import { Binaries, NATIVE_LIMITS } from "../../../../src/broker/capabilities/native/binaries.ts";
 import { createNative, type NativeOptions } from "../../../../src/broker/capabilities/native/native.ts";
 import { refusedWith } from "../exec/opened.ts";
 
@@ -32,7 +31,7 @@ const noJail = { findJail: () => Promise.resolve({ reason: "bubblewrap is not in
 describe("a binary", () => {
   test("is never run where there is no sandbox, and says what to install", async () => {
     const said = await refusedWith(run("{}", noJail));
-    expect(said).toContain("denied: binaries cannot be run here: bubblewrap is not installed; install bubblewrap");
+    expect(said).toContain("denied: binaries cannot run on this host: bubblewrap is not installed; install bubblewrap");
   });
 
   test("that could not be started has failed, without what the system says of the host", async () => {
@@ -82,7 +81,7 @@ describe("the files of binaries", () => {
     binaries.forget("1");
     expect(() => binaries.hold("h")[Symbol.dispose]()).not.toThrow();
     held[Symbol.dispose]();
-    expect(() => binaries.hold("h")).toThrow("not there any more");
+    expect(() => binaries.hold("h")).toThrow("was removed");
     await binaries.keep("2", "h", Buffer.from("x"));
     binaries.hold("h")[Symbol.dispose]();
     expect(() => binaries.forget("of no binary")).not.toThrow();

@@ -45,11 +45,11 @@ describe("a secret", () => {
     ["A", { origins }, "secrets.A has no value"],
     ["A", { env: "NOT_SET", origins }, "secrets.A.env names a variable that is not set"],
     ["A", { file: "/nowhere/at/all", origins }, "secrets.A.file cannot be read: ENOENT"],
-    ["A", { value: "long enough" }, "secrets.A has a list of the origins"],
-    ["A", { value: "long enough", origins: [] }, "secrets.A has a list of the origins"],
+    ["A", { value: "long enough" }, "secrets.A needs a list of origins"],
+    ["A", { value: "long enough", origins: [] }, "secrets.A needs a list of origins"],
     ["A", { value: "long enough", origins: ["example.com"] }, "secrets.A.origins[0] is an origin"],
-    ["A-B", { value: "long enough", origins }, "secrets.A-B: its name is made of"],
-    ["A", null, "secrets.A has a list of the origins"],
+    ["A-B", { value: "long enough", origins }, "secrets.A-B: the name of a secret has"],
+    ["A", null, "secrets.A needs a list of origins"],
   ])("named %s is refused where it is %j, and its value is not repeated", (name, option, why) => {
     const open = () => new Secrets({ [name]: option as SecretOptions }, {});
     expect(open).toThrow(TypeError);
@@ -72,7 +72,7 @@ describe("secrets", () => {
 
   test("that are too long in all are refused, and no value is repeated", () => {
     const open = () => new Secrets(long(4_096, 17), {});
-    expect(open).toThrow(new TypeError("secrets are at most 65536 characters long in all"));
+    expect(open).toThrow(new TypeError("the secrets have more than 65536 characters in total"));
   });
 
   test("whose file cannot be read say so without its path, also to whoever looks for a cause", () => {

@@ -107,7 +107,7 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     expect((await act("garbage", {}, engine)).error?.message).toContain("is not JSON: its output file: { not JSON");
     expect((await act("list", {}, engine)).error?.message).toContain("must return an object");
     for (const odd of ["link", "pipe", "folder"]) {
-      expect((await act(odd, {}, engine)).error?.message).toContain("something else than a file");
+      expect((await act(odd, {}, engine)).error?.message).toContain("something that is not a file");
     }
     expect((await act("large", {}, engine)).error).toMatchObject({ code: "output_too_large" });
   });

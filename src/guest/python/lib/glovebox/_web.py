@@ -204,11 +204,13 @@ def _kind_of(error, kind):
     if error.code != "capability_failed":
         return "denied"
     text = str(error)
+    if "connection timed out" in text:
+        return "connect"
     if "in time" in text:
-        return "connect" if "no connection in time" in text else "read"
-    if re.search(r"\bURL\b|only http and https", text):
+        return "read"
+    if re.search(r"\bURL\b|use http or https", text):
         return "url"
-    return "encoding" if "encoded" in text else kind
+    return "encoding" if re.search(r"\bencoded\b|content-encoding", text) else kind
 
 
 def _words(error):

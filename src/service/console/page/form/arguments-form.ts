@@ -1,9 +1,8 @@
 import { fill, h, newId } from "../elements.ts";
 import { isRecord, type Json, type Schema } from "../wire.ts";
 import { createField } from "./create-field.ts";
-import type { Field } from "./field.ts";
+import { type Field, initialValue } from "./field.ts";
 import { propertiesOf } from "./object-field.ts";
-import { initialValue } from "./initial-value.ts";
 
 const FIELDS_MAX = 500;
 

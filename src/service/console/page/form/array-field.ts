@@ -1,7 +1,6 @@
 import { h } from "../elements.ts";
 import { isRecord, type Json, type Schema } from "../wire.ts";
-import { ABSENT, type Field, group, type Place, type Reading, valueOf, WRONG } from "./field.ts";
-import { valueFor } from "./initial-value.ts";
+import { ABSENT, type Field, group, type Place, type Reading, valueFor, valueOf, WRONG } from "./field.ts";
 
 const ITEMS_MAX = 200;
 

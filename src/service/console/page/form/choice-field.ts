@@ -1,7 +1,6 @@
 import { fill, h } from "../elements.ts";
 import { isRecord, type Json, type Schema } from "../wire.ts";
-import { ABSENT, type Field, LabelledField, type Place } from "./field.ts";
-import { valueFor } from "./initial-value.ts";
+import { ABSENT, type Field, LabelledField, type Place, valueFor } from "./field.ts";
 
 /** One of several schemas: a choice of which, and the field of the chosen one. */
 export function choiceField(place: Place, branches: readonly Schema[]): Field {

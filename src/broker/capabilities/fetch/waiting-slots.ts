@@ -1,0 +1,67 @@
+/** How many holders slots have at once, and how long the others wait for one. */
+export interface SlotOptions {
+  readonly max: number;
+  /** `null`: for as long as it takes. */
+  readonly waitMs: number | null;
+  /** The error of a wait that took too long. */
+  readonly late: () => Error;
+}
+
+/** Releases a slot; a second call does nothing. */
+export type ReleaseSlot = () => void;
+
+/** A bounded number of slots. The longest waiting caller gets the next free one. */
+export class WaitingSlots {
+  readonly #options: SlotOptions;
+  readonly #waiting = new Set<() => void>();
+  #taken = 0;
+
+  constructor(options: SlotOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects when it took too long, or with the signal's reason. */
+  async enter(signal: AbortSignal): Promise<ReleaseSlot> {
+    signal.throwIfAborted();
+    if (this.#taken < this.#options.max) this.#taken++;
+    else await this.#turn(signal);
+    let isLeft = false;
+    return () => {
+      if (isLeft) return;
+      isLeft = true;
+      this.#leave();
+    };
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    const { waitMs, late } = this.#options;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const end = () => {
+      this.#waiting.delete(enter);
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    const enter = () => {
+      end();
+      resolve();
+    };
+    const onAbort = () => {
+      end();
+      reject(signal.reason as Error);
+    };
+    const onLate = () => {
+      end();
+      reject(late());
+    };
+    const timer = waitMs === null ? undefined : setTimeout(onLate, waitMs);
+    signal.addEventListener("abort", onAbort);
+    this.#waiting.add(enter);
+    return promise;
+  }
+
+  #leave(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#taken--;
+    else next();
+  }
+}

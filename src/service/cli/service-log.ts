@@ -1,0 +1,57 @@
+import { hostname } from "node:os";
+import { isatty } from "node:tty";
+import type { Logger } from "pino";
+import { SERVICE_DEFAULTS } from "../config/effective.ts";
+import type { LogLevel } from "../config/schema.ts";
+import { escapeControl, sendNotices } from "./output.ts";
+
+const STDERR = 2;
+const LEVELS: { readonly [level: number]: string } = { 10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error" };
+/** Keys of every line. Events have a `pid` and a `name` of their own, so these are not among them. */
+const BASE = { service: "glovebox", hostname: hostname() };
+
+/** A service's log on stderr: JSON lines, or text where stderr is a terminal. */
+export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Promise<Logger> {
+  const { pino } = await import("pino");
+  const terminal = { write: (line: string) => process.stderr.write(asText(line)) };
+  return pino(
+    { level, base: BASE, formatters: { log: withoutBaseKeys } },
+    isatty(STDERR) ? terminal : pino.destination(STDERR),
+  );
+}
+
+/** Makes the service's own notices lines of its log from now on, so that stderr has one format. */
+export function logNotices(logger: Logger): void {
+  if (isatty(STDERR)) return;
+  // Notices are shown at every level of the log.
+  const notices = logger.child({}, { level: "info" });
+  sendNotices((text) => {
+    const [, isWarning, message = text] = /^(?:glovebox: )?(warning: )?(.*)$/s.exec(text) ?? [];
+    if (isWarning === undefined) notices.info(message);
+    else notices.warn(message);
+  });
+}
+
+/** An event's fields without those that every line has: no key stands in a line twice. */
+function withoutBaseKeys(fields: Record<string, unknown>): Record<string, unknown> {
+  const { level: _level, time: _time, msg: _msg, service: _service, hostname: _hostname, ...others } = fields;
+  return others;
+}
+
+/** `glovebox: [warn] an executor was lost and replaced reason="exit"` */
+function asText(line: string): string {
+  const {
+    level,
+    msg,
+    time: _time,
+    service: _service,
+    hostname: _hostname,
+    ...fields
+  } = JSON.parse(line) as {
+    readonly level: number;
+    readonly msg: string;
+    readonly [field: string]: unknown;
+  };
+  const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${escapeControl(`glovebox: [${LEVELS[level] ?? level}] ${msg}${shown.join("")}`)}\n`;
+}

@@ -1,0 +1,147 @@
+import { isIPv6 } from "node:net";
+import type { RedisOptions } from "ioredis";
+import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
+
+/** What of a client's options a URL says. */
+type RedisUrlOptions = Pick<
+  RedisOptions,
+  | "host"
+  | "port"
+  | "db"
+  | "username"
+  | "password"
+  | "tls"
+  | "sentinels"
+  | "name"
+  | "sentinelPassword"
+  | "sentinelTLS"
+  | "enableTLSForSentinelMode"
+>;
+
+/** Where Redis is: a single server, one that sentinels name, or a cluster. */
+export type RedisAddress =
+  | { readonly kind: "server" | "sentinel"; readonly options: RedisUrlOptions }
+  | {
+      readonly kind: "cluster";
+      readonly nodes: readonly { readonly host: string; readonly port: number }[];
+      readonly options: RedisUrlOptions;
+    };
+
+/** `redis://user:password@host:port/db`, or several hosts split by commas where a scheme has several. */
+const FORM =
+  /^(?<scheme>rediss?(?:\+(?:sentinel|cluster))?):\/\/(?:(?<user>[^@/]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[^?#]*))?$/;
+const HOST = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<name>[^\s:[\]]+))(?::(?<port>\d{1,5}))?$/;
+const HOSTS_MAX = 64;
+const PORT = 6_379;
+const SENTINEL_PORT = 26_379;
+
+/**
+ * Reads where Redis is:
+ *
+ * - `redis://[[user]:password@]host[:port][/db]`
+ * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`; where they
+ *   ask for a password, it is the same one
+ * - `redis+cluster://[[user]:password@]host[:port][,…]`: a cluster, by any of its nodes
+ *
+ * and each with `rediss` for TLS to all of them: certificates are checked against what Node.js trusts (`NODE_EXTRA_CA_CERTS`
+ * names the file of an authority of one's own).
+ *
+ * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
+ */
+export function readRedisUrl(url: string): RedisAddress {
+  const { scheme = "", user, hosts = "", path = "" } = FORM.exec(url)?.groups ?? {};
+  if (scheme === "") throw wrong("is not redis://, rediss://, redis+sentinel:// or redis+cluster://");
+  const isSentinel = scheme.endsWith("+sentinel");
+  const nodes = readHosts(hosts, isSentinel ? SENTINEL_PORT : PORT);
+  const tls = scheme.startsWith("rediss") ? { tls: {} } : {};
+  const options = { ...readUser(user), ...tls };
+  if (scheme.endsWith("+cluster")) {
+    if (path !== "") throw wrong("names a database, but a cluster has only one");
+    return { kind: "cluster", nodes, options };
+  }
+  if (isSentinel) {
+    const [name = "", db = "", ...more] = path.split("/");
+    if (name === "" || more.length > 0) throw wrong("does not say which master: redis+sentinel://host/name");
+    // The client needs both: the one for what it asks of sentinels, the other for the master that they name.
+    const sentinelTls = "tls" in tls ? { sentinelTLS: tls.tls, enableTLSForSentinelMode: true } : {};
+    const sentinelPassword = options.password === undefined ? {} : { sentinelPassword: options.password };
+    const master = { sentinels: [...nodes], name: decode(name), db: readDatabase(db) };
+    return { kind: "sentinel", options: { ...options, ...sentinelTls, ...sentinelPassword, ...master } };
+  }
+  const [node, second] = nodes;
+  if (node === undefined || second !== undefined) throw wrong("has several hosts, but its scheme allows one");
+  return { kind: "server", options: { ...options, ...node, db: readDatabase(path) } };
+}
+
+function readHosts(text: string, port: number): { host: string; port: number }[] {
+  const hosts = text.split(",");
+  if (hosts.length > HOSTS_MAX) throw wrong(`has more than ${HOSTS_MAX} hosts`);
+  return hosts.map((each) => {
+    const found = HOST.exec(each)?.groups;
+    const given = found?.["port"];
+    const number = given === undefined ? port : Number(given);
+    const v6 = found?.["v6"];
+    const host = v6 ?? found?.["name"];
+    if (host === undefined || (v6 !== undefined && !isIPv6(v6)) || number < 1 || number > 65_535)
+      throw wrong("has an invalid host");
+    return { host, port: number };
+  });
+}
+
+function readUser(text: string | undefined): { readonly username?: string; readonly password?: string } {
+  if (text === undefined || text === "") return {};
+  const colon = text.indexOf(":");
+  const [username, password] = colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
+  return {
+    ...(username === "" ? {} : { username: decode(username) }),
+    ...(password === "" ? {} : { password: decode(password) }),
+  };
+}
+
+function readDatabase(text: string): number {
+  if (text === "") return 0;
+  if (!/^\d{1,4}$/.test(text)) throw wrong("has a database that is not a number");
+  return Number(text);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong("has an invalid % escape");
+  }
+}
+
+function wrong(why: string): TypeError {
+  return new TypeError(`the URL of Redis ${why}`);
+}
+
+export const FLEET_DEFAULT = "default";
+/** What may be part of a key's name in Redis. */
+const FLEET_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Checks an option that says where a Redis is. Throws a `TypeError` that shows nothing of it: it may hold a password. */
+export function resolveRedisUrl(option: string, url: unknown): string {
+  if (typeof url !== "string") throw new TypeError(`${option} must be a string`);
+  try {
+    readRedisUrl(url);
+  } catch (error) {
+    throw new TypeError(`${option}: ${error instanceof Error ? error.message : "it cannot be read"}`, { cause: error });
+  }
+  return url;
+}
+
+/** Decides by which name those are known who have something in common in a Redis. Throws a `TypeError` where it is none. */
+export function resolveFleetName(option: string, name: unknown = FLEET_DEFAULT): string {
+  if (typeof name !== "string" || !FLEET_NAME.test(name))
+    throw new TypeError(`${option}: the name of a fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore`);
+  return name;
+}
+
+/** Checks what they seal with, where they do. Throws a `RangeError` that does not show it. */
+export function resolveSecret(option: string, secret: unknown): string | undefined {
+  if (secret === undefined) return undefined;
+  if (typeof secret !== "string" || secret.length < SECRET_LEAST || secret.length > SECRET_MOST)
+    throw new RangeError(`${option} has ${SECRET_LEAST} to ${SECRET_MOST} characters`);
+  return secret;
+}
