@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 
-/** What wants to go to the fleet: a call, or several that share a job. */
+/** A call that asks for a place in the fleet's queue. */
 export interface AdmissionRequest {
   /** Unique for its server. */
   readonly id: string;
@@ -10,13 +10,13 @@ export interface AdmissionRequest {
   readonly tool: string;
   /** -10 to 10; higher goes first. */
   readonly priority: number;
-  /** How much of a job it is: 1, or a fraction for a call that shares one. */
+  /** Its share of a job: 1, or a fraction for a call that shares one. */
   readonly cost: number;
   /** Whether no cap is about it. */
   readonly isFree?: boolean;
 }
 
-/** How many of a tenant's or a tool's calls the whole fleet may have at once. */
+/** Maximum number of a tenant's and of a tool's calls in the whole fleet at once. */
 export interface Caps {
   readonly perTenant: number;
   readonly perTool: number;
@@ -40,7 +40,7 @@ export class Cap {
   readonly leases: string;
   readonly waits: string;
   readonly limit: number;
-  /** How many of the server's requests it is about: asked for, leased or held. */
+  /** Number of the server's requests under this cap: asked for, leased or held. */
   users = 0;
   readonly leased = new Set<string>();
   readonly held = new Set<CapEntry>();

@@ -22,13 +22,13 @@ const REDIS_MS = 2_000;
 /** Where a request goes in the queue. */
 export interface QueuePlace {
   readonly id: string;
-  /** What the job's data carries. */
+  /** Stored in the job's data. */
   readonly turn: JobTurn;
   /** BullMQ's. */
   readonly priority: number;
 }
 
-/** What came of requests: each has a place, or is held back. */
+/** Admitted requests with their places, and the ids of those that a cap holds back. */
 export interface AdmissionResult {
   readonly places: readonly QueuePlace[];
   readonly held: readonly string[];
@@ -40,7 +40,7 @@ export interface FleetSchedulerOptions extends Caps {
   readonly timings: FleetTimings;
   /** There may be room for what is held back: all of it is to be handed in again, before what is new. */
   readonly onRoom: () => void;
-  /** What waits in the queue is to be given its places anew, for this base: `moveWaiting`. */
+  /** Waiting jobs need new places for this base: `moveWaiting`. */
   readonly onMove: (base: number) => void;
 }
 
@@ -67,7 +67,7 @@ export class FleetScheduler implements AsyncDisposable {
   #ending = new Map<Cap, string[]>();
   #isEnding = false;
   #isRenewing = false;
-  /** How many requests have no answer though their time is over. */
+  /** Number of requests to Redis that timed out without an answer. */
   #late = 0;
   #isEmitting = false;
   #isClosed = false;
@@ -90,7 +90,7 @@ export class FleetScheduler implements AsyncDisposable {
   async admit(requests: readonly AdmissionRequest[]): Promise<AdmissionResult> {
     const entries = requests.map((request) => this.#caps.enter(request));
     if (!this.#connection.isReady || this.#late > 0 || this.#isClosed) return this.#holdAll(entries);
-    // What has ended in this tick makes room for what comes in it.
+    // Leases that ended in this tick make room for its requests.
     void this.#sendEnded();
     const held: string[] = [];
     const asked: CapEntry[] = [];
@@ -242,7 +242,7 @@ export class FleetScheduler implements AsyncDisposable {
     this.#caps.hold(entry, by, nowUs);
   }
 
-  /** What was asked too long ago is held, whatever comes of it. Nothing else is asked until its leases have ended again. */
+  /** Ends the leases of a request that timed out. Until then nothing else is requested. */
   async #undoLate(groups: readonly AdmissionGroup[], asking: Promise<unknown>): Promise<void> {
     this.#late++;
     const answer = await asking;
@@ -287,7 +287,7 @@ export interface AdmissionGroup {
   readonly entries: readonly CapEntry[];
 }
 
-/** What `ADMIT` is asked. */
+/** Keys and arguments of the script `ADMIT`. */
 export interface AdmitArguments {
   readonly groups: readonly AdmissionGroup[];
   readonly keys: readonly string[];

@@ -15,7 +15,7 @@ const MOVE_BEYOND = PLACES * 0.75;
 const MOVE_LEAST = PLACES / 8;
 /** For how long after a move what waits is looked over: places from before it may still be on their way to the queue. */
 const MOVING_MS = 60_000;
-/** How long one server has for looking over what waits, before another may. */
+/** Time for one server to move the waiting jobs before another may. */
 const MOVER_MS = 5_000;
 const ORDER_EXPIRY_MS = 3_600_000;
 

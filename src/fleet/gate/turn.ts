@@ -60,7 +60,7 @@ export async function recordTaken(
   keys: FleetKeys,
   turns: readonly JobTurn[],
 ): Promise<void> {
-  // What was taken early for its priority says nothing of how far the others are.
+  // A job that went ahead for its priority does not move the virtual time.
   const least = turns.map(({ tag, level }) => tag - LEVEL * Math.max(level, 0)).filter((tag) => tag < TAG_MAX);
   if (least.length === 0) return;
   await answerOf(connection, (client) => TAKEN.run(client, orderKeys(keys), least));

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
-/** So much later nothing comes of it any more. */
+/** Extra time for the answer to a blocking read. */
 const LATE_MS = 1_000;
 const PAUSE_MS = 200;
 
@@ -13,7 +13,7 @@ const PAUSE_MS = 200;
 export class JobMarker implements AsyncDisposable {
   readonly #connection: RedisConnection;
   readonly #key: string;
-  /** How long one read waits. */
+  /** Longest duration of one read. */
   readonly #blockMs: number;
   #closing: Promise<void> | null = null;
 
@@ -32,7 +32,7 @@ export class JobMarker implements AsyncDisposable {
       (client) => client.bzpopmin(this.#key, this.#blockMs / 1_000),
       this.#blockMs + LATE_MS,
     );
-    // What is refused is refused at once.
+    // A refusal comes at once, so pause before the next read.
     if (answer === undefined && this.#closing === null) await delay(PAUSE_MS);
   }
 

@@ -38,7 +38,7 @@ function readData(data: string): unknown {
   }
 }
 
-/** What a job of BullMQ brings. Rejects with words for an operator where it cannot be read. */
+/** Reads the data of a BullMQ job. Rejects with a `ProtocolError` for an operator. */
 export async function readJob(
   bull: BullJob,
   payloads: Payloads,

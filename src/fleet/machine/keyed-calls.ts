@@ -8,7 +8,7 @@ import type { MachineLogger } from "./machine-log.ts";
 const KEPT_MAX = 100_000;
 const ENDS_MAX_BYTES = 64 * 1024 * 1024;
 
-/** What whoever asks again for a call is to find where its server is lost. */
+/** The end of a call, for a server that repeats it after its own server is lost. */
 export type CallEnd =
   | { readonly kind: "left"; readonly left: OrphanResult }
   /** Nothing of it was done: it may be run as if it had never been. */
@@ -101,7 +101,7 @@ export class KeyedCalls {
     }
   }
 
-  /** A server is gone: what has ended it did not hear, and what ends from now on it will not. */
+  /** The server is lost. Store results it has not acknowledged, and all later ones, for another server. */
   onGone(server: string): void {
     for (const [call, kept] of this.#kept) {
       if (kept.server !== server) continue;
@@ -115,7 +115,7 @@ export class KeyedCalls {
     await this.#ledger.close();
   }
 
-  /** Who asks for it meanwhile shall wait, and not believe that it is lost. */
+  /** Renews the claim, so that a repeated call waits for this one. */
   async #renewClaim(kept: KeptState): Promise<void> {
     if (kept.isCarrying || kept.isOver) return;
     kept.isCarrying = true;

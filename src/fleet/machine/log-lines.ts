@@ -1,7 +1,7 @@
-/** So many characters of a call's lines may be on their way at once, or one line: what others say is not to wait behind more. */
+/** Maximum number of unacknowledged characters of a call's log, or one line: messages of other calls wait behind them. */
 const AHEAD_MAX = 64 * 1024;
 
-/** So often in vain it is looked whether the server has said so. */
+/** Number of checks without an acknowledgement after which sending goes on. */
 const LOOKS = 3;
 
 /** Some lines of a call, the first of which has this number. */
@@ -12,7 +12,7 @@ export interface SomeLines {
   readonly isFull?: true;
 }
 
-/** What a call writes while its server listens: it goes at once, but as much as would delay others waits for the server. */
+/** Streams a call's log lines to its server: at once, up to a bound that the server has to acknowledge. */
 export class LogLines {
   readonly #send: (some: SomeLines) => void;
   #waiting: string[] = [];

@@ -14,20 +14,20 @@ import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 import { LogLines } from "./log-lines.ts";
 
-/** What a call needs of the job that brought it to this machine. */
+/** The job of a call on this machine. */
 export interface MachineCallHost {
   readonly id: string;
-  /** The how manieth start of it this is. */
+  /** Attempt number of this job, starting at 1. */
   readonly start: number;
-  /** Says something to the call's server. */
+  /** Sends a message to the call's server. */
   send(message: MachineMessage): void;
   /** It waits for its server, and needs no slot; or no longer. */
   onWait(isWaiting: boolean): void;
-  /** How long the executor refuses a tool's calls for a tenant. */
+  /** Time for which the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
-  /** Its server is gone, and it asks for something. */
+  /** The call's server is gone, and the call makes a capability call. */
   onOrphanRequest(call: MachineCall): void;
-  /** `end`: what others may be told of it, if its server is lost before it has heard. */
+  /** `end`: the result for other servers, if the call's server is lost before it has received it. */
   onEnd(call: MachineCall, end: CallEnd | null): void;
 }
 
@@ -36,7 +36,7 @@ export interface IncomingCall {
   readonly data: FleetCallData;
   readonly script: ToolScript;
   readonly limits: FleetLimits;
-  /** What its server says of earlier starts, where there were any. */
+  /** State of earlier starts, as the server has it. */
   readonly resumption: Resumption | undefined;
   /** Where its end may be left. */
   readonly kept: KeptCall | null;
@@ -45,7 +45,7 @@ export interface IncomingCall {
 interface PendingCapabilityCall {
   readonly message: MachineMessage;
   readonly resolve: (answer: CapabilityResponse | Diverged) => void;
-  /** How often it was looked at. */
+  /** Number of checks for a response. */
   looks: number;
 }
 
@@ -136,7 +136,7 @@ export class MachineCall implements Job, JobReplay {
     });
   }
 
-  /** What its server says to something that it has asked. */
+  /** Delivers the server's response to a capability call. */
   respond(attempt: number, step: number, answer: CapabilityResponse | Diverged): void {
     const key = `${attempt} ${step}`;
     const asked = this.#pending.get(key);
@@ -191,7 +191,7 @@ export class MachineCall implements Job, JobReplay {
 
   settle(reply: CallReply): void {
     if (this.isOver) return;
-    // What still waits is in the reply as well, unless it was cut off.
+    // The reply contains the waiting lines too, unless it was cut off.
     if (reply.logs === "") this.#lines?.sendRest();
     const done = { kind: "done", run: this.data.run, start: this.#host.start, reply } as const;
     const isRefused = !reply.outcome.ok && reply.outcome.failure.code === "tool_quarantined";
@@ -220,7 +220,7 @@ export class MachineCall implements Job, JobReplay {
     this.#host.onEnd(this, end);
   }
 
-  /** What others may be told of it: nothing where only its server could know which of its effects there were. */
+  /** The result for other servers: `null` where only the call's own server knows which effects happened. */
   #endOf(reply: CallReply): CallEnd | null {
     if (this.kept === null) return null;
     const { outcome } = reply;

@@ -12,7 +12,7 @@ import type { ToolScripts } from "./tool-scripts.ts";
 
 const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not fetch the tool's code" };
 
-/** What a job needs of its machine. */
+/** The machine of a job. */
 export interface JobHost {
   readonly executor: Executor;
   readonly scripts: ToolScripts;
@@ -96,12 +96,12 @@ export class MachineJob implements MachineCallHost {
     return true;
   }
 
-  /** What has no answer for long may have been lost on its way, or its answer. */
+  /** Repeats capability calls without a response: either message may have been lost. */
   repeatCapabilityCalls(): void {
     for (const call of this.#calls.values()) call.repeatCapabilityCalls();
   }
 
-  /** What its calls are called by their server. */
+  /** The server's numbers of its calls. */
   get runs(): readonly number[] {
     return this.#data.calls.map(({ run }) => run);
   }

@@ -17,14 +17,14 @@ import type { JobPuller } from "./puller.ts";
 import type { Slots } from "./slots.ts";
 import type { ToolScripts } from "./tool-scripts.ts";
 
-/** How often the server of a new job is looked for before the job is dropped. */
+/** Maximum number of reads of a new job's server before the job is dropped. */
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
 const SERVERS_MAX = 10_000;
 /** The fleet's order hears of jobs that are taken within so long together. */
 const TURNS_MS = 5;
 
-/** What the jobs of a machine need of it. */
+/** The machine of some jobs. */
 export interface JobsHost {
   readonly fleet: Fleet;
   readonly executor: Executor;
@@ -39,7 +39,7 @@ export interface JobsHost {
   send(server: string, message: MachineMessage): void;
   /** … something that the server does not wait for. */
   sendSoon(server: string, message: MachineMessage): void;
-  /** So many calls have come. */
+  /** A job with this number of calls has come. */
   onTaken(calls: number): void;
 }
 
@@ -51,7 +51,7 @@ export class MachineJobs {
   readonly #jobs = new Map<string, MachineJob>();
   readonly #calls = new Map<string, MachineJob>();
   readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX);
-  /** What servers speak, as their jobs have said. */
+  /** Protocols of servers, from their jobs. */
   readonly #protocols = new BoundedCache<number>(SERVERS_MAX);
   readonly #idle = new Set<() => void>();
   readonly #repeating: NodeJS.Timeout;
@@ -203,7 +203,7 @@ export class MachineJobs {
     }
     if (this.#jobs.get(job.id) !== job) return;
     this.#jobs.delete(job.id);
-    // What it has said goes before the word that it is done.
+    // Its messages go before its completion.
     setImmediate(() => job.puller.complete(job.bull, job.token));
     if (this.#jobs.size > 0) return;
     for (const resolve of this.#idle) resolve();

@@ -4,14 +4,14 @@ import { describeLoss } from "../../store/redis/reply.ts";
 import { hostname } from "node:os";
 import type { MachineInfo } from "../wire/messages.ts";
 
-/** What a worker machine is doing. */
+/** The state of a worker machine. */
 export interface MachineStats {
   readonly id: string;
   /** Whether calls can run here now. */
   readonly isReady: boolean;
   readonly isDraining: boolean;
   readonly isRedisUp: boolean;
-  /** What calls wait for, in words for an operator, without addresses or secrets; `null` where they can run. */
+  /** The reason why calls wait, for an operator, without addresses or secrets; `null` where they can run. */
   readonly problem: string | null;
   readonly slots: number;
   readonly busySlots: number;
@@ -20,7 +20,7 @@ export interface MachineStats {
   readonly executor: ExecutorStats;
 }
 
-/** What is not there that a machine needs. */
+/** The reason why a machine cannot run calls; `null` where it can. */
 export function problemOf(redis: RedisConnection, { ready }: Pick<ExecutorStats, "ready">): string | null {
   return describeLoss(redis) ?? (ready ? null : "executor processes were lost and are being restarted");
 }
@@ -28,7 +28,7 @@ export function problemOf(redis: RedisConnection, { ready }: Pick<ExecutorStats,
 /** Tools that a machine names in what it says of itself every second. */
 const TOOLS_MAX = 200;
 
-/** What a machine says of itself to the fleet, as JSON, for the n-th time. */
+/** The content of a machine's n-th heartbeat, as JSON. */
 export function machineInfo(stats: MachineStats, protocols: readonly number[], beat: number): string {
   const { executor } = stats;
   const heaps = [...executor.heapBytes].toSorted((a, b) => b[1] - a[1]).slice(0, TOOLS_MAX);

@@ -26,7 +26,7 @@ import { JobPuller, type JobPullerOptions } from "./puller.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
-/** How long a machine waits for its Redis when it starts. */
+/** Longest wait for Redis when a machine starts. */
 const REDIS_MS = 30_000;
 const CLOSE_MS = 5_000;
 
@@ -233,7 +233,7 @@ class FleetMachine implements Machine {
     this.#jobs.close();
     this.#foreign.close();
     this.#outbox.close();
-    // What waits for a Redis that is away would hold up all that follows.
+    // Commands that wait for a lost Redis would block the rest.
     if (!this.#fleet.connection.isReady) await within(CLOSE_MS, this.#fleet.close());
     const closing = [this.#inbox.close(), this.#heartbeat.close()];
     if (this.#keyed !== undefined) closing.push(this.#keyed.close());

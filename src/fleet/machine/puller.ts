@@ -8,12 +8,12 @@ import { JobMarker } from "./job-marker.ts";
 import { JobWorker, packedOf } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";
 
-/** How often a job may be taken up from a lost machine; its server gives up on it before. */
+/** Maximum number of times that a job is taken from a lost machine; its server gives up earlier. */
 const STALLED_MAX = 100;
 const PAUSE_MS = 200;
 const CLOSE_MS = 3_000;
 const HOLDS_MS = 1_000;
-/** How often a machine with more open jobs than it should have looks for those that they wait for. */
+/** Interval at which a machine with too many open jobs looks for jobs that those wait for. */
 const ROOM_MS = 100;
 
 export interface JobPullerOptions {
@@ -53,7 +53,7 @@ export class JobPuller {
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
     });
-    // What is wrong with the connection is seen by whoever needs it.
+    // The connection's users report its errors.
     this.#worker.on("error", () => undefined);
     this.#locks = new JobLocks(fleet, protocol);
     this.#marker = new JobMarker(fleet.connection, this.#worker.toKey("marker"), timings.blockMs);
@@ -116,7 +116,7 @@ export class JobPuller {
         if (job === undefined) await this.#marker.wait();
         else this.#take(job, token);
       } catch (error) {
-        // What BullMQ cannot read stalls until it is given up; whoever puts such jobs there shall not keep others waiting.
+        // A job that BullMQ cannot read stalls until it is given up; the next one does not wait for it.
         if (!(error instanceof SyntaxError)) await delay(PAUSE_MS);
       }
     }
@@ -143,7 +143,7 @@ export class JobPuller {
     if (side !== null && connection.isReady) connection.client.unlink(side).catch(() => undefined);
   }
 
-  /** What was lost and has come back has another token. */
+  /** A job that was lost and has come back has another token. */
   #letGo({ id = "" }: BullJob, token: string): void {
     if (this.#held.get(id) === token) this.#held.delete(id);
   }
@@ -164,7 +164,7 @@ export class JobLocks {
     this.#lockMs = Math.ceil(timings.lockMs);
     const name = fleet.queueOf(protocol);
     this.#queue = new Queue(name, { connection: pulse.client, prefix: keys.prefix, skipMetasUpdate: true });
-    // What is wrong with the connection is seen by whoever needs it.
+    // The connection's users report its errors.
     this.#queue.on("error", () => undefined);
   }
 

@@ -4,7 +4,7 @@ import { type MemberOptions, readServers, countForeignServers, describeForeign }
 
 const SERVERS_MAX = 10_000;
 
-/** What is done about servers. */
+/** Receives the state of servers. */
 export interface ServerMonitorHost {
   /** Those that have something here. */
   watched(): Iterable<string>;
@@ -34,7 +34,7 @@ export class ServerMonitor {
     clearInterval(this.#timer);
   }
 
-  /** Whether a server was looked for in vain, and has not been seen since. */
+  /** Whether a server was missing for `goneMs`, and has not been seen since. */
   isGone(server: string): boolean {
     return (this.#goneUntilMs.get(server) ?? 0) > performance.now();
   }

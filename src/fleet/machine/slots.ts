@@ -3,7 +3,7 @@ import { within } from "../../base/deadline.ts";
 /** Jobs whose calls all wait for their servers need no slot; with them a machine has no more jobs than this many times its slots. */
 const OPEN_FACTOR = 16;
 
-/** How much a machine runs at once. */
+/** The jobs that a machine runs at once. */
 export class Slots {
   readonly size: number;
   #busy = 0;

@@ -6,7 +6,7 @@ import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
 
 /** Tools that are kept ready. */
 const SCRIPTS_MAX = 1_024;
-/** How often a text is fetched that its server has published again: Redis may lose it more than once. */
+/** Maximum number of fetches of a text that its server has published again: Redis may lose it more than once. */
 const TRIES_MAX = 4;
 
 export interface ToolScriptsOptions {
@@ -36,7 +36,7 @@ export class ToolScripts {
   /** The one that was used longest ago comes first. */
   readonly #kept = new Map<string, KeptScript>();
   readonly #fetching = new Map<string, Promise<ToolScript>>();
-  /** What servers were asked for, by what it is and by its script. */
+  /** Requests to servers, by kind and script. */
   readonly #needs = new Map<string, PendingNeed>();
 
   constructor(options: ToolScriptsOptions) {

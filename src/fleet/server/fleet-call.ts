@@ -12,7 +12,7 @@ import type { FleetJob } from "./fleet-job.ts";
 /** A worker lets through what is just too much, so that its tool is told. */
 const ONE_MORE = 2;
 const ARGS_MORE = 1024 * 1024;
-/** What comes of a machine beyond its limits may be on its way: this much later nothing is expected any more. */
+/** Time for a reply on its way after the call's limits, before the call ends. */
 const LATE_MS = 2_000;
 
 /** A call that a machine of the fleet runs. */
@@ -59,7 +59,7 @@ export class FleetCall extends DispatchedCall {
     return ++this.#losses;
   }
 
-  /** What another machine has to know of it. */
+  /** The state that another machine needs to resume the call. */
   get resumption(): Resumption {
     return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.replay?.plan() ?? "" };
   }
@@ -121,7 +121,7 @@ export class FleetCall extends DispatchedCall {
   finish(reply: CallReply, nowMs: number): void {
     const { outcome, logs, waitedMs, wallMs } = reply;
     if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with an invalid failure");
-    // What it wrote last may have waited on its machine.
+    // The last log lines may have waited on the machine.
     if (this.job.stream) this.log(0, readLines(logs));
     this.attempts = this.#before + reply.attempts;
     // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.

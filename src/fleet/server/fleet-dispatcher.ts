@@ -4,7 +4,7 @@ import type { EmitExecutorEvent } from "../../executor/executor.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
-/** How often a call loses its machine before the server gives up on it. */
+/** Number of lost machines after which a call ends. */
 const LOSSES_MAX = 10;
 
 /** What a dispatcher needs of its executor. */
@@ -17,7 +17,7 @@ export interface FleetDispatcherHost {
   release(calls: readonly FleetCall[]): void;
   /** A job is no longer wanted that no machine has. */
   withdraw(job: FleetJob): void;
-  /** How long a call's turns took. */
+  /** Records the processor time of a call's turns. */
   recordTurnTime(call: FleetCall, cpuMs: number): void;
   /** A machine refuses a tool's calls for a tenant. */
   recordRefusal(call: FleetCall, refusedForMs: number): void;
@@ -44,7 +44,7 @@ export class FleetDispatcher {
     return this.#jobs.values();
   }
 
-  /** How many jobs no machine has. */
+  /** Number of jobs that no machine has. */
   get waitingJobs(): number {
     return this.#jobs.values().reduce((sum, job) => sum + Number(!job.isHeard), 0);
   }

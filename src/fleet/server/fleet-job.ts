@@ -1,4 +1,4 @@
-/** What a job knows of the calls that it brings. */
+/** A call as its job knows it. */
 interface CarriedCall {
   readonly run: number;
   readonly attempts: number;
@@ -14,7 +14,7 @@ export class FleetJob {
   readonly sentMs: number;
   /** Whether some of its calls have been begun before in another job, of which Redis knows nothing any more. */
   readonly isAgain: boolean;
-  /** The machine that began it last, and for the how manieth time: none that began it earlier is heard. */
+  /** The machine that started it last, and the number of that start. Messages of earlier starts are ignored. */
   machine: string | null = null;
   start = 0;
   /** Whether a machine has said how the last of its calls ended: then that one takes it out of the queue. */

@@ -39,7 +39,7 @@ export class FleetScripts {
     this.#registrations.delete(key);
   }
 
-  /** What a machine lacks of a tool. */
+  /** Sends the part of a tool that a machine lacks. */
   async answer(need: Extract<MachineMessage, { readonly kind: "need" }>): Promise<ServerMessage> {
     const script = this.#scripts.get(need.script);
     if (script === undefined) return { kind: "have", script: need.script };
@@ -47,7 +47,7 @@ export class FleetScripts {
       return { kind: "have", script: need.script, config: sealConfig(script.config, need.publicKey, need.script) };
     }
     const { hash: lost } = await this.#texts.publish(script.text);
-    // Whatever is there is of no use to it.
+    // The machine cannot use the stored text.
     this.#texts.forget(lost, "damaged");
     return { kind: "have", script: need.script, text: await this.#texts.publish(script.text) };
   }

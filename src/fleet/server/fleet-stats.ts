@@ -10,7 +10,7 @@ import type { RedisConnection } from "../../store/redis/connection.ts";
 const SEEN_MAX = 100;
 const PROTOCOLS_MAX = 8;
 
-/** What there is to know of a fleet's machines. */
+/** The state of a fleet's machines. */
 export function describeMachines(
   roll: MachineDirectory,
 ): Pick<FleetStats, "machines" | "slots" | "busySlots" | "seen" | "unlisted" | "unreadable"> {

@@ -7,7 +7,7 @@ import { type Inspection, isModuleContract, type ToolScript } from "../../base/p
 import type { Diverged, Job } from "../../executor/executor.ts";
 import { inspectionError } from "../../executor/dispatch/inspector.ts";
 
-/** What a machine takes for an inspection is its own to limit; this is how long it may take to get there, and to be made. */
+/** Time limits of an inspection on its way and on the machine; the machine limits the rest itself. */
 const LIMITS = {
   cpuMs: 2_000,
   wallMs: 15_000,

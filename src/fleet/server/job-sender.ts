@@ -59,7 +59,7 @@ export class JobSender {
   constructor(options: JobSenderOptions) {
     this.#options = options;
     this.#expiry = new JobExpiry(options.connection, (job) => options.queue.toKey(job));
-    // What came while there was no Redis has waited for it.
+    // Calls that came without a connection have waited for it.
     this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
 
@@ -75,7 +75,7 @@ export class JobSender {
     this.#schedule();
   }
 
-  /** How long calls of a tool take. */
+  /** Estimated duration of a tool's calls. */
   turnTime({ job }: FleetCall): TurnTimeEstimate {
     return this.#turnTimes.getOrMake(job.script.key, () => new TurnTimeEstimate());
   }
@@ -98,7 +98,7 @@ export class JobSender {
   }
 
   async #run(): Promise<void> {
-    // What is handed to the client while there is no Redis could not be taken back.
+    // The client cannot take back a command that waits for a connection.
     if (this.#rounds >= ROUNDS_MAX || !this.#options.connection.isReady) return;
     const calls = this.#waiting.splice(0, ROUND_MAX).filter(({ isOver }) => !isOver);
     if (this.#waiting.length > 0) this.#schedule();
@@ -267,7 +267,7 @@ function longest({ queueMs, wallMs }: FleetLimits): number {
 
 /** Calls that are known to be short share a job, and so what Redis has to do for it. */
 const TOGETHER_MAX = 128;
-/** What they may take together, in milliseconds: they are all on one machine. */
+/** Longest total duration of the calls of one job, in milliseconds: they run on one machine. */
 const TOGETHER_MS = 8;
 /** A call that takes longer is a job of its own. */
 const SHORT_MS = 2;

@@ -21,7 +21,7 @@ export class MachineDirectory {
   #machines: ReadonlyMap<string, MachineInfo> = new Map();
   /** When they were heard last. */
   readonly #beatMs = new Map<string, number>();
-  /** How often in a row those were missing that were there. */
+  /** Number of consecutive reads without a known machine's heartbeat. */
   readonly #missed = new Map<string, number>();
   /** Machines that are there and cannot be read. */
   #foreign = 0;

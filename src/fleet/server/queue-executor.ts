@@ -30,7 +30,7 @@ import { FleetScripts } from "./fleet-scripts.ts";
 import { JobSender } from "./job-sender.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 
-/** How long a server waits for its fleet to have a machine when it starts. */
+/** Longest wait for a worker machine when a server starts. */
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
 const EVENTS_MAX = 100;
@@ -85,7 +85,7 @@ export class QueueExecutor implements Executor {
       streams: { events: { maxLen: EVENTS_MAX } },
     });
     this.#keeper = new QueueKeeper(this.#fleet, protocol);
-    // What is wrong with the connection is seen by whoever needs it.
+    // The connection's users report its errors.
     this.#queue.on("error", () => undefined);
     this.#scheduler = new FleetScheduler(connection, keys, {
       server: id,
@@ -278,7 +278,7 @@ export class Refusals {
     this.#untilMs.set(JSON.stringify([tool, tenant]), performance.now() + refusedForMs);
   }
 
-  /** How long still; 0 where it is not refused. */
+  /** Remaining time of the refusal; 0 where the tool is not refused. */
   forMs(tool: string, tenant: string): number {
     const untilMs = this.#untilMs.get(JSON.stringify([tool, tenant])) ?? 0;
     return Math.max(0, Math.ceil(untilMs - performance.now()));

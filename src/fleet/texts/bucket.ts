@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
-/** What signs requests to a bucket. It goes into signatures, and nowhere else. */
+/** Credentials that sign requests to a bucket. They go into signatures only. */
 export interface BucketCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -88,7 +88,7 @@ export class BucketStore implements TextStore {
         method,
         headers,
         body: stored,
-        // What is signed is for one host, and another one could be anywhere.
+        // A signature is for one host; a redirect could lead to another.
         redirect: "manual",
         signal: AbortSignal.timeout(this.#options.requestMs),
       });

@@ -9,7 +9,7 @@ import { TextFailure } from "./text-store.ts";
 export interface TextRef {
   /** The SHA-256 of the text in UTF-8, in hexadecimal digits. */
   readonly hash: string;
-  /** How long the text is in UTF-8. */
+  /** Length of the text in UTF-8. */
   readonly bytes: number;
   readonly place: "redis" | "store";
 }
@@ -27,7 +27,7 @@ export const TEXT_BYTES_MAX = 256 * 1024 * 1024;
  * zstd at its default level makes as little of JavaScript and of Base64 as deflate at its default does, in a quarter of the time.
  */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
-/** What no text becomes larger than: what cannot be compressed, twice in Base64. */
+/** Largest growth of a text when stored: incompressible, twice in Base64. */
 const GROWTH = 2;
 const FRAME_BYTES = 4_096;
 

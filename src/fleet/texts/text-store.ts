@@ -27,12 +27,12 @@ export interface TextStore {
   keep(key: string): Promise<boolean>;
   /** Puts it there, in the stead of what there may be. */
   put(key: string, stored: string): Promise<void>;
-  /** What it has; `null` where it has nothing. Rejects with `damaged` where that is more than `bytesMax`. */
+  /** The stored text; `null` where there is nothing. Rejects with `damaged` where it is larger than `bytesMax`. */
   get(key: string, bytesMax: number): Promise<string | null>;
 }
 
 /**
- * What a text is called outside of Redis. It is the key's digest, so that fleets which share a store but no secret do not
+ * The file or object name of a text. It is the key's digest, so that fleets which share a store but no secret do not
  * write over each other's texts, and nothing of a tool can be read in it.
  */
 export function fileNameOf(key: string): string {

@@ -32,7 +32,7 @@ export interface TextReaderOptions extends TextsOptions {
   readonly cacheBytes?: number | undefined;
 }
 
-/** What a publisher knows of a text: that it is there, or that a machine could not use what is there. */
+/** A publisher's knowledge of a text: published, or unusable for a machine. */
 type PublishedState =
   | { readonly kind: "published"; readonly ref: TextRef; readonly freshUntilMs: number; readonly untilMs: number }
   | { readonly kind: "missing" | "damaged" };
@@ -206,7 +206,7 @@ export class TextReader {
   }
 }
 
-/** What V8 takes for a text: one byte for each unit where all are ASCII, and no more than two otherwise. */
+/** Memory of a text in V8: one byte for each unit where all are ASCII, two otherwise. */
 function weigh(text: string, { bytes }: TextRef): number {
   return bytes === text.length ? bytes : 2 * text.length;
 }

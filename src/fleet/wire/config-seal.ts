@@ -26,7 +26,7 @@ export class ConfigReader {
   }
 }
 
-/** Seals a config for the holder of a public key. Throws where that is none. */
+/** Seals a config for the holder of a public key. Throws where that is invalid. */
 export function sealConfig(config: string, publicKey: string, script: string): string {
   const ephemeral = generateKeyPairSync("x25519");
   const seal = sealOf(ephemeral.privateKey, read(publicKey), script);

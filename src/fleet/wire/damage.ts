@@ -1,7 +1,7 @@
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import { SealError } from "../../store/redis/seal.ts";
 
-/** Whoever can write to Redis may send damage without end: more lines than these say nothing new. */
+/** Maximum number of reports in a window: anybody who can write to Redis may send damage without end. */
 const REPORTS_MAX = 10;
 const WINDOW_MS = 10_000;
 
@@ -31,11 +31,11 @@ export class DamageReport {
 
 export interface Damage {
   readonly why: string;
-  /** How many others there were of which nothing was told. */
+  /** Number of reports omitted before this one. */
   readonly unsaid?: number;
 }
 
-/** What may be told of an error: only of those that are made for it, as others may quote what was read. */
+/** The message of an error that is safe to log; other errors may quote what was read. */
 export function describeDamage(error: unknown): string {
   return error instanceof ProtocolError || error instanceof SealError ? error.message : "the data is invalid";
 }

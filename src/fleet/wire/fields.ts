@@ -4,7 +4,7 @@ import { ProtocolError } from "../../base/protocol/wire.ts";
 /** An object of which nothing is known yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What an envelope may say of who has sent it; names of inboxes are made of it. */
+/** Ids of members; names of inboxes contain them. */
 const MEMBER = /^(?:server|machine)-[0-9a-f]{16}$/;
 const KEY = /^[0-9a-f]{64}$/;
 const SHORT_MAX = 1_024;
@@ -14,7 +14,7 @@ const TIME_MAX_MS = 8.64e15;
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const CONTROL = /[\u0000-\u001f]/;
 
-/** The value of JSON text. Throws a `ProtocolError` where it is none, or would take more memory than its length tells. */
+/** The value of JSON text. Throws a `ProtocolError` where it is invalid, or would take more memory than its length tells. */
 export function readText(text: string, what: string): unknown {
   const excess = describeExcess(text);
   if (excess !== null) throw new ProtocolError(`${what} that is ${excess}`);
@@ -73,7 +73,7 @@ export function isKey(value: unknown): value is string {
   return typeof value === "string" && KEY.test(value);
 }
 
-/** What something was that is none of what it should be. */
+/** A short form of an invalid value, for an error. */
 export function briefly(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 16) ?? "none";
 }

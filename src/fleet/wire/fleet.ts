@@ -32,7 +32,7 @@ export class Fleet {
   readonly timings: FleetTimings;
   readonly #name: string;
 
-  /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is none. */
+  /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is invalid. */
   constructor({ url, fleet, secret, timings = FLEET_TIMINGS }: FleetOptions, kind: MemberKind) {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
     this.#name = fleet;
@@ -50,7 +50,7 @@ export class Fleet {
     return this.pulse.lostForMs > this.connection.lostForMs ? this.pulse : this.connection;
   }
 
-  /** What saying and seeing who is there needs. */
+  /** Access to heartbeats. */
   get members(): MemberOptions {
     return { connection: this.pulse, keys: this.keys, seal: this.seal, timings: this.timings };
   }
@@ -61,7 +61,7 @@ export class Fleet {
     return mark === "" ? queueName(protocol) : `${queueName(protocol)}-${mark}`;
   }
 
-  /** Resolves once there is a connection. Rejects with `executor_lost` where there is none for so long. */
+  /** Resolves once there is a connection. Rejects with `executor_lost` after that time. */
   async reach(ms: number): Promise<void> {
     await Promise.all([this.connection, this.pulse].map((each) => each.ready(ms)));
     const { weakest } = this;

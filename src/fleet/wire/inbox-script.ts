@@ -1,6 +1,6 @@
 import { Script } from "../../store/redis/script.ts";
 
-/** What an entry of an inbox may be: longer envelopes lie beside it. Sealed, and in Base64, they come to half of that. */
+/** Maximum size of an inbox entry: longer envelopes have a key of their own. Sealed, and in Base64, they come to half of that. */
 export const ENVELOPE_BYTES_MAX = 512 * 1024;
 /** Envelopes of one answer, and what they may be together: whoever can write to Redis must not fill the memory of who reads. */
 const ENTRIES_MAX = 128;

@@ -17,9 +17,9 @@ import type { Envelope } from "./messages.ts";
 import { readEnvelope } from "./read-message.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
 
-/** So many envelopes are read one by one, as they come, before those are taken together that have come meanwhile. */
+/** Number of envelopes read one by one before the waiting ones are read as a page. */
 const READS_MAX = 8;
-/** So often it has to be certain that all is read that had come. */
+/** Longest time until a page shows that all waiting envelopes were read. */
 const READ_MS = 1_000;
 const PAUSE_MS = 200;
 /** An entry of an inbox that is so much later than now was put there by nobody who sends envelopes, and none could follow it. */
@@ -31,11 +31,11 @@ const SENDERS_MAX = 10_000;
 export interface InboxOptions<Message> extends MessagingOptions {
   readonly protocols: readonly number[];
   readonly timings: FleetTimings;
-  /** Throws a `ProtocolError` where what somebody has said is none of the messages that come here. */
+  /** Throws a `ProtocolError` for a message that is invalid here. */
   readonly read: (message: unknown) => Message;
   /** Takes what somebody has said, in its order. What it throws is told as damage, and the next is read. */
   readonly onMessage: (from: string, message: Message) => void;
-  /** An envelope cannot be read: it was sealed with another secret, speaks another protocol, or is none. */
+  /** An envelope cannot be read: it was sealed with another secret, speaks another protocol, or is invalid. */
   readonly onDamage: (why: string) => void;
 }
 
@@ -58,7 +58,7 @@ export class Inbox<Message> {
     this.#reader = options.connection.another("inbox");
   }
 
-  /** What had come by then has been read, by the clock of this process. */
+  /** All envelopes that arrived before this time have been read, by the clock of this process. */
   get readMs(): number {
     return this.#readMs;
   }
@@ -82,14 +82,14 @@ export class Inbox<Message> {
       try {
         const askedMs = performance.now();
         const { entries, areAll } = await this.#entries(askedMs);
-        // What lies beside an envelope is asked for while the one before it is read: of all together there might be gigabytes.
+        // The text beside an envelope is fetched while the one before it is read: all together might be gigabytes.
         let opening = this.#open(entries[0]);
         for (const [at, { id, packed }] of entries.entries()) {
           this.#last = id;
           const envelope = await opening;
           opening = this.#open(entries[at + 1]);
           if (envelope !== null) this.#deliver(envelope);
-          // What is due by the clock does not wait until all long ones are read.
+          // Timers run between long envelopes.
           if (this.#options.payloads.sideOf(packed) !== null) await nextTurn();
         }
         if (areAll) this.#readMs = askedMs;
@@ -97,7 +97,7 @@ export class Inbox<Message> {
         // It would bar the inbox for all that comes: a clock of Redis's own is never so far ahead.
         if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
       } catch (error) {
-        // Redis is away, or this is the end; or what is in the place of the inbox is none.
+        // Redis is away, this inbox closes, or its key has another type.
         if (replyOf(error) === "WRONGTYPE") await this.#clear();
         // Together with others nothing is taken that is too long to be read.
         this.#readsPages = true;
@@ -106,7 +106,7 @@ export class Inbox<Message> {
     }
   }
 
-  /** What has come, or else the next to come, for which it waits. What was read is no longer needed. */
+  /** Reads the waiting entries, or waits for the next one. Removes those already read. */
   async #entries(askedMs: number): Promise<InboxPage> {
     const { client } = this.#reader;
     const { keys, id, timings } = this.#options;
@@ -168,7 +168,7 @@ export class Inbox<Message> {
     if (sides.length > 0 && connection.isReady) connection.client.unlink(sides).catch(() => undefined);
   }
 
-  /** Whoever has sent something that was in it says it again, or is told that it was lost. */
+  /** Senders repeat the messages that were in it, or learn of the loss. */
   async #clear(): Promise<void> {
     this.#options.onDamage("an inbox entry that blocks all later ones");
     this.#last = BEGINNING;
@@ -181,7 +181,7 @@ export class Inbox<Message> {
   }
 }
 
-/** So many numbers that were passed over are remembered. */
+/** Maximum number of skipped numbers to remember. */
 const MISSING_MAX = 64;
 
 /**

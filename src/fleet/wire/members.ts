@@ -12,7 +12,7 @@ const LEFT_MS = 60_000;
 const AHEAD_MS = 3_600_000;
 const MEMBERS_MAX = 10_000;
 const INFO_MAX_BYTES = 64 * 1024;
-/** What members say is read of so many at once: it may be as much as fits into Redis. */
+/** Number of heartbeats read at once. */
 const PAGE = 256;
 
 export type MemberKind = "server" | "machine";
@@ -21,7 +21,7 @@ export interface MemberOptions extends MemberAccess {
   readonly timings: FleetTimings;
 }
 
-/** What reading heartbeats needs. */
+/** Access for reading heartbeats. */
 export interface MemberAccess {
   readonly connection: RedisConnection;
   readonly keys: FleetKeys;
@@ -77,7 +77,7 @@ export class Heartbeat {
   }
 }
 
-/** Who is there, and how many there are that cannot be read: they have another secret, or are none. */
+/** The machines with a heartbeat, and the number of unreadable heartbeats (another secret, or invalid). */
 export interface MachineHeartbeats {
   readonly machines: ReadonlyMap<string, MachineInfo>;
   readonly unreadable: number;
@@ -109,7 +109,7 @@ export async function readServers(options: MemberAccess, ids: readonly string[])
   });
 }
 
-/** How many servers are there that cannot be read; `null` where Redis does not say. */
+/** Number of servers with an unreadable heartbeat; `null` where Redis does not answer. */
 export async function countForeignServers(options: MemberAccess): Promise<number | null> {
   return answerOrNull(options, async () => {
     let foreign = 0;
@@ -120,7 +120,7 @@ export async function countForeignServers(options: MemberAccess): Promise<number
   });
 }
 
-/** What is wrong with so many of the other kind that are there and cannot be read. */
+/** Describes unreadable heartbeats, for an operator. */
 export function describeForeign(count: number, kind: MemberKind): string {
   const [they, we] = kind === "server" ? ["servers", "machine"] : ["worker machines", "server"];
   return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
@@ -169,7 +169,7 @@ const SLOTS_MAX = 100_000;
 /** The longest name that a system may have in the DNS. */
 const HOST_MAX = 255;
 
-/** What a machine says of itself; `null` where it is none. */
+/** The content of a machine's heartbeat; `null` where it is invalid. */
 export function readInfo(text: string, id: string): MachineInfo | null {
   try {
     const info = readText(text, "what a machine says of itself");

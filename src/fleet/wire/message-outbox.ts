@@ -14,17 +14,17 @@ const RENEW_MS = 60_000;
 const ENVELOPE_LENGTH_MAX = 512 * 1024;
 /** Characters that wait while there is no Redis: what comes then is lost, and whoever misses it asks again. */
 const WAITING_LENGTH_MAX = 64 * 1024 * 1024;
-/** What is sent with `note` goes with what is sent within so long, or then. */
+/** Longest delay of a message sent with `sendSoon`. */
 const SOON_MS = 1;
 /** Inboxes that are remembered. */
 const RECIPIENTS_MAX = 10_000;
 
-/** What a mailbox needs of its fleet. */
+/** The connection and identity of a member that sends and receives messages. */
 export interface MessagingOptions {
   readonly connection: RedisConnection;
   readonly keys: FleetKeys;
   readonly payloads: Payloads;
-  /** Whose envelopes these are: an id that no other process has or had. */
+  /** The member's id: no other process has or had it. */
   readonly id: string;
 }
 
@@ -109,7 +109,7 @@ export class MessageOutbox<Message> {
 
   #flush(): void {
     const { connection, keys, payloads, id, protocolOf } = this.#options;
-    // What is handed to the client while there is no Redis could not be taken back.
+    // The client cannot take back a command that waits for a connection.
     if (!connection.isReady || this.#waitingLength === 0) return;
     const nowMs = performance.now();
     for (const [to, { messages }] of this.#waiting) {

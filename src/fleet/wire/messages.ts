@@ -7,7 +7,7 @@ import type { TextRef } from "../texts/texts.ts";
 import type { JobTurn } from "../gate/turn.ts";
 
 /**
- * What servers and machines of a fleet say to each other. Jobs of BullMQ bring calls to machines, messages bring all else. Each
+ * The messages between servers and machines of a fleet. Jobs of BullMQ bring calls to machines, messages bring all else. Each
  * version of the protocol has a queue of its own, so no machine is given what it cannot read; envelopes say their version.
  */
 export const PROTOCOL = 2;
@@ -27,7 +27,7 @@ export interface FleetScript extends Omit<ToolScript, "text" | "config"> {
   readonly hasConfig: boolean;
 }
 
-/** What a machine enforces; the rest is the server's. */
+/** Limits that a machine enforces; the server enforces the rest. */
 export interface FleetLimits extends RunLimits {
   readonly wallMs: number;
   readonly queueMs: number;
@@ -45,7 +45,7 @@ export interface FleetCallData {
   readonly args: string;
   readonly command?: string;
   readonly seed: string;
-  /** What the call's clock shows at its start: the same wherever and however often it starts. */
+  /** The call's clock at its start: the same for every start on every machine. */
   readonly nowMs: number;
   readonly stream: boolean;
   /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
@@ -73,17 +73,17 @@ export interface JobData {
   readonly isAgain?: boolean;
 }
 
-/** What has to be known of a call that another machine had begun. */
+/** State of a call that another machine had started. */
 export interface Resumption {
   readonly run: number;
-  /** How often it was started. */
+  /** Number of its starts. */
   readonly attempts: number;
-  /** How many steps it had asked, and when it got responses: a `ReplayPlan` as JSON, or empty text. */
+  /** Number of its capability calls, and the times of their responses: a `ReplayPlan` as JSON, or empty text. */
   readonly asked: number;
   readonly plan: string;
 }
 
-/** What is said of a call: `start` says which start of the job it is, so that a machine that lost it is not heard. */
+/** The call of a message. `start` is the job's attempt number, so that messages of a machine that lost the job are ignored. */
 interface CallReference {
   readonly run: number;
   readonly start: number;
@@ -94,7 +94,7 @@ export type MachineMessage =
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
   | (CallReference & CapabilityCall & { readonly kind: "ask"; readonly job: string })
-  /** What it writes, in its order, from the line with this number on; after those that are marked it waits for `logged`. */
+  /** Log lines, in order, from this index on; after a marked message the machine waits for `logged`. */
   | (CallReference & {
       readonly kind: "log";
       readonly at: number;
@@ -124,10 +124,10 @@ export type ServerMessage =
   | (CallReference & { readonly kind: "cancel"; readonly job: string })
   /** The lines have come that were the last for a while. */
   | (CallReference & { readonly kind: "logged"; readonly job: string })
-  /** What was needed: where the text is now, or the sealed config; nothing where the server does not have the tool any more. */
+  /** Reply to `need`: the text's place or the sealed config; neither where the server no longer has the tool. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 
-/** What a machine says of itself. */
+/** The content of a machine's heartbeat. */
 export interface MachineInfo {
   readonly id: string;
   /** The versions of the protocol that it understands. */
@@ -144,7 +144,7 @@ export interface MachineInfo {
   readonly isSandboxed: boolean;
   /** The name of its system. */
   readonly host?: string;
-  /** How often it has said this: so it can be seen when it did so last, whatever its clock shows. */
+  /** Number of the heartbeat: a change shows a new one, independent of clocks. */
   readonly beat?: number;
 }
 

@@ -6,7 +6,7 @@ import type { FleetKeys } from "./keys.ts";
 
 /** Longer texts have a key of their own, in characters: they would make streams and queues slow for all others. */
 const INLINE_MAX = 64 * 1024;
-/** How long such a key lives. */
+/** Lifetime of such a key. */
 export const SIDE_TTL_MS = 10 * 60_000;
 
 /** The most that is fetched of such a key, in bytes: the longest output, written as JSON twice and in Base64. */

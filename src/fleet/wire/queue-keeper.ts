@@ -1,9 +1,9 @@
 import { answerOf } from "../../store/redis/reply.ts";
 import type { Fleet } from "./fleet.ts";
 
-/** What BullMQ keeps of a queue besides its jobs: lists of ids, counters, a few settings. It never lets them expire. */
+/** BullMQ's keys of a queue besides its jobs: lists of ids, counters, settings. BullMQ sets no expiry on them. */
 const PARTS = ["active", "events", "id", "marker", "meta", "pc", "prioritized", "stalled", "wait"] as const;
-/** How long they stay when there is no member of the fleet any more. */
+/** Their lifetime after the last member of the fleet is gone. */
 const TTL_MS = 3_600_000;
 
 /** Keeps a fleet's queue for as long as it has a member, so that nothing of it is left in Redis for good. */

@@ -25,7 +25,7 @@ const MEMORY_MAX_MB = 1_048_576;
 const ISOLATIONS: ReadonlySet<unknown> = new Set(["instance", "context", "isolate", "shared"]);
 const RUNTIME_NAMES: ReadonlySet<unknown> = new Set(RUNTIMES);
 
-/** What a job brings. Throws a `ProtocolError` with words for an operator. */
+/** Reads a job's data. Throws a `ProtocolError` with a message for an operator. */
 export function readJobData(text: string, protocols: readonly number[]): JobData {
   const data = readText(text, "a job");
   if (!isObject(data)) throw new ProtocolError("an invalid job");

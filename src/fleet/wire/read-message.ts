@@ -22,7 +22,7 @@ import type { Envelope, MachineMessage, Resumption, ServerMessage } from "./mess
 import { isTextRef } from "../texts/packing.ts";
 
 /*
- * What the members of a fleet say to each other, checked field by field before anybody acts on it: whoever can write to Redis, and a
+ * Readers of the messages of a fleet, checked field by field before anybody acts on them: a process that can write to Redis, and a
  * peer of another version or that is broken, must not be able to end a process. Checked by hand, because each call crosses here twice.
  */
 
@@ -38,13 +38,13 @@ export function readEnvelope(text: string, protocols: readonly number[]): Envelo
   return { v, from, seq, messages };
 }
 
-/** What a machine says. Throws a `ProtocolError`. */
+/** A message of a machine. Throws a `ProtocolError`. */
 export function readMachineMessage(message: unknown): MachineMessage {
   if (isObject(message) && isMachineMessage(message)) return message;
   throw new ProtocolError("an invalid message of a worker machine");
 }
 
-/** What a server says. Throws a `ProtocolError`. */
+/** A message of a server. Throws a `ProtocolError`. */
 export function readServerMessage(message: unknown): ServerMessage {
   if (isObject(message) && isServerMessage(message)) return message;
   throw new ProtocolError("an invalid message of a server");
@@ -102,7 +102,7 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
   }
 }
 
-/** A failure that is none still ends its call: `isFailure` says so later. */
+/** An invalid failure still ends its call: `isFailure` checks it later. */
 function isReply(reply: Fields): reply is Fields & CallReply {
   const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard } = reply;
   const isUsed = isTime(cpuMs) && isTime(waitedMs) && isTime(wallMs) && isTime(heapBytes);
