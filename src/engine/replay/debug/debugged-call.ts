@@ -1,7 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import { RecordedSession } from "../../../broker/recorded-session.ts";
 import type { CapabilityResponse } from "../../../executor/executor.ts";
-import { type Boot, type Emit, EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_TIMER, type Factory, type Guest, type Pure } from "../../../guest/host.ts";
+import {
+  type Boot,
+  type Emit,
+  EMIT_ASK,
+  EMIT_DONE,
+  EMIT_LOG,
+  EMIT_TIMER,
+  type Factory,
+  type Guest,
+  type Pure,
+} from "../../../guest/host.ts";
 import { fixedKey, type Prelude } from "../../../base/protocol/prelude.ts";
 import { isHardened } from "../../../base/protocol/script.ts";
 import { type Recording, toAnswers } from "../recording.ts";
