@@ -14,7 +14,7 @@ test.each([
   ["kv", { kv: null }],
   ["kv.file", { kv: { file: "x" } }],
   ["idempotency.url:", { idempotency: { url: "http://host" } }],
-  ["idempotency.url:", { idempotency: { url: 5 } }],
+  ["idempotency.url", { idempotency: { url: 5 } }],
   ["idempotency", { idempotency: { url: "redis://host", path: "keys.sqlite" } }],
   ["idempotency.fleet:", { idempotency: { url: "redis://host", fleet: "a:b" } }],
   ["idempotency.fleet", { idempotency: { path: "keys.sqlite", fleet: "a" } }],
@@ -51,7 +51,7 @@ test.each([
   ["logger", { logger: {} }],
   ["logger", { logger: null }],
   ["logger", { logger: { info: () => undefined } }],
-])("%s is refused by its name where it is none: %o", (name, options) => {
+])("%s is refused by its name where it is invalid: %o", (name, options) => {
   const resolve = () => resolveOptions(options as unknown as EngineOptions);
   expect(resolve).toThrow(expect.objectContaining({ name: expect.stringMatching(/^(?:TypeError|RangeError)$/) }));
   expect(resolve).toThrow(new RegExp(`^${name.replaceAll(".", "\\.")} `));

@@ -125,7 +125,7 @@ describe("without keys", () => {
     const engine = await createEngine({ workers: 1, executor: "threads", tools: [ADD] });
     await using server = await createServer(engine, { port: 0, drainMs: 100 });
     const refusals: unknown[] = [];
-    engine.on("door:refuse", ({ code, key }) => refusals.push([code, key]));
+    engine.on("request:refused", ({ code, key }) => refusals.push([code, key]));
     const headers = { "content-type": "application/json" };
     for (const init of [{ method: "PUT", body: JSON.stringify(ADD), headers }, { method: "DELETE" }]) {
       const response = await conformingFetch(`${server.url}/v1/tools/add`, init);
