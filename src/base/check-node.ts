@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 /*
  * Imported first by every entry of the package. An older Node can read all modules that an entry imports, but not run them: so they are
  * compiled for ES2023, and this one is evaluated before any other.
@@ -13,4 +14,9 @@ if (Number.parseInt(node, 10) < NEEDED) {
   throw error;
 }
 
-export {};
+/** The version of this package. */
+export function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const version: unknown = typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : null;
+  return typeof version === "string" ? version : "0.0.0";
+}

@@ -267,3 +267,8 @@ export interface Failure {
   /** V8's stack inside the isolate, not yet mapped to lines of the tool's source. */
   readonly stack?: string;
 }
+
+/** What is wrong with a store, in words for a tool or a caller: no path of the host and no address is in them. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+}

@@ -80,3 +80,12 @@ export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, 
 function isLimitName(name: string): name is keyof Limits {
   return Object.hasOwn(DEFAULT_LIMITS, name);
 }
+
+/** A whole number that an option says, or what holds where it says none. Throws a `RangeError` that names the option. */
+export function count(name: string, value: number | undefined, fallback: number, least: number): number {
+  if (value === undefined) return fallback;
+  if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {
+    throw new RangeError(`${name} must be a whole number of at least ${least}`);
+  }
+  return value;
+}

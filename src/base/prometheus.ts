@@ -12,3 +12,18 @@ export const Gauge = require("prom-client/lib/gauge.js") as typeof PromClient.Ga
 export const Registry = require("prom-client/lib/registry.js") as typeof PromClient.Registry;
 export type Counter<Label extends string = string> = PromClient.Counter<Label>;
 export type Registry = PromClient.Registry;
+
+/** Registers gauges that are read of a source at each scrape, and are left as they are while there is nothing to read of. */
+export function gaugesOf<Source>(registry: Registry, source: () => Source | undefined) {
+  return (name: string, help: string, read: (now: Source) => number): void => {
+    new Gauge({
+      name: `glovebox_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        const now = source();
+        if (now !== undefined) this.set(read(now));
+      },
+    });
+  };
+}

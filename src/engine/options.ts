@@ -1,4 +1,4 @@
-import { count } from "../base/count.ts";
+import { count } from "../base/limits.ts";
 import { isObject } from "../base/json.ts";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "../base/prometheus.ts";
-import { gaugesOf } from "../base/gauges.ts";
+import { gaugesOf } from "../base/prometheus.ts";
 import type { ExecutorStats, RecycleReason, RestartReason, EmitExecutorEvent } from "./executor.ts";
 
 const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [

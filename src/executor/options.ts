@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { count } from "../base/count.ts";
+import { count } from "../base/limits.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import type {
   ExecutorKind,

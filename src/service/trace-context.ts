@@ -1,4 +1,4 @@
-import { openTelemetry } from "../base/open-telemetry.ts";
+import { openTelemetry } from "../engine/telemetry/tracing.ts";
 
 /** Longer than `traceparent` is in any version of the standard. */
 const PARENT_MAX = 256;

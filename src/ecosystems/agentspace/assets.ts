@@ -3,7 +3,7 @@ import { access, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { DatabaseLayout } from "../../store/sqlite/layout.ts";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import { AssetError } from "./asset-error.ts";
 import type { AssetMetadata } from "./asset-metadata.ts";
 import { Database } from "./database.ts";

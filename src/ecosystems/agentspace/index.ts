@@ -10,6 +10,6 @@ export {
 } from "../../tool/contracts/agentspace-spec.ts";
 export type { Form, FormField } from "./form.ts";
 export { createRegistry, type RegisterOptions, type Registry, type RegistryOptions } from "./registry.ts";
-export { RegistryError, type RegistryErrorCode } from "./registry-error.ts";
+export { RegistryError, type RegistryErrorCode } from "./records.ts";
 export type { Ranking, SearchAnswer, SearchHit, SearchOptions } from "./search.ts";
 export type { RecordFilter, ShownRecord } from "./shown-record.ts";

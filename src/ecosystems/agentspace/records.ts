@@ -2,7 +2,20 @@ import type { DatabaseLayout } from "../../store/sqlite/layout.ts";
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 import type { Database } from "./database.ts";
-import { RegistryError } from "./registry-error.ts";
+
+/** What went wrong with a registry. `conflict`: there is a tool of that id that shall stay. */
+export type RegistryErrorCode = "conflict" | "not_found" | "full" | "too_large" | "closed";
+
+/** Thrown by a registry; match on `code`. A record that is wrong is a `ContractError` instead. */
+export class RegistryError extends Error {
+  override readonly name = "RegistryError";
+  readonly code: RegistryErrorCode;
+
+  constructor(code: RegistryErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** What an operator says of a tool beside its record. */
 export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;

@@ -11,7 +11,7 @@ import { Database } from "./database.ts";
 import { type Form, writeForm } from "./form.ts";
 import { writeManPage } from "./man-page.ts";
 import { type KeptRecord, type RecordGrants, Records, RECORDS_LAYOUT, type Replace } from "./records.ts";
-import { RegistryError } from "./registry-error.ts";
+import { RegistryError } from "./records.ts";
 import type { RecordIndex, SearchAnswer, SearchOptions } from "./search.ts";
 import { matches, type RecordFilter, shownRecord, type ShownRecord } from "./shown-record.ts";
 

@@ -7,7 +7,7 @@ import { type ErrorCode, toolError } from "../../base/errors.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
 /** When a call that another process runs is worth asking for again. */

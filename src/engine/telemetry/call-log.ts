@@ -1,4 +1,4 @@
-import { openTelemetry } from "../../base/open-telemetry.ts";
+import { openTelemetry } from "./tracing.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { Logger } from "./log.ts";
 

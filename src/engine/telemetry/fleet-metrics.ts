@@ -1,7 +1,7 @@
 import { Counter, type Registry } from "../../base/prometheus.ts";
 import type { Events } from "./events.ts";
 import type { FleetStats } from "../../executor/fleet-state.ts";
-import { gaugesOf } from "../../base/gauges.ts";
+import { gaugesOf } from "../../base/prometheus.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

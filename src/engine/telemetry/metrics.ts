@@ -4,7 +4,7 @@ import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
 import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
 import { registerFleetMetrics } from "./fleet-metrics.ts";
-import { gaugesOf } from "../../base/gauges.ts";
+import { gaugesOf } from "../../base/prometheus.ts";
 import type { SchedulerStats } from "../schedule/scheduler.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
 

@@ -1,10 +1,21 @@
+import { createRequire } from "node:module";
 import type * as Api from "@opentelemetry/api";
 import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
-import { openTelemetry } from "../../base/open-telemetry.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../../executor/executor.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
+
+/** Where OpenTelemetry's API keeps what is registered with it. */
+const REGISTERED = Symbol.for("opentelemetry.js.api.1");
+const require = createRequire(import.meta.url);
+let api: typeof Api | null = null;
+
+/** OpenTelemetry's API, loaded once this process has registered something with it; `null` until then. */
+export function openTelemetry(): typeof Api | null {
+  if (api === null && Reflect.has(globalThis, REGISTERED)) api = require("@opentelemetry/api") as typeof Api;
+  return api;
+}
 
 const SCOPE = "glovebox";
 /** Capability calls of one call that get a span; of the others their number is told. */

@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import type { EmitExecutorEvent } from "../../executor/executor.ts";
 import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
-import { gaugesOf } from "../../base/gauges.ts";
+import { gaugesOf } from "../../base/prometheus.ts";
 import type { MachineStats } from "./machine-stats.ts";
 
 /** Prometheus metrics of one worker machine. Those of its executor have the names that they have in an engine. */

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { readVersion } from "../version.ts";
+import { readVersion } from "../../base/check-node.ts";
 import { benchCommand } from "./bench.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand, versionCommand } from "./doctor.ts";

@@ -6,7 +6,7 @@ import { SERVICE_DEFAULTS } from "../config/effective.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../engine/options.ts";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withSamples } from "./open-engine.ts";

@@ -11,8 +11,7 @@ import type { Caller } from "../access/caller.ts";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
-import { readVersion } from "../version.ts";
-import { RPC, rpcError } from "./rpc-error.ts";
+import { readVersion } from "../../base/check-node.ts";
 import { createMcpServer } from "./server.ts";
 import { type Held, type SessionLimits, Sessions } from "./sessions.ts";
 import { createToolServer } from "./tool-server.ts";
@@ -146,4 +145,12 @@ class McpSession implements Held {
 
 function refuse(status: number, code: number, message: string): Response {
   return Response.json(rpcError(code, message), { status });
+}
+
+/** Errors of the protocol's transport, whose numbers its implementations agree on. */
+export const RPC = { PARSE: -32_700, INTERNAL: -32_603, REFUSED: -32_000, NO_SESSION: -32_001 } as const;
+
+/** An error that belongs to no request, as a message of the protocol. */
+export function rpcError(code: number, message: string): { readonly jsonrpc: "2.0"; readonly error: object; id: null } {
+  return { jsonrpc: "2.0", error: { code, message }, id: null };
 }

@@ -5,7 +5,7 @@ import type { ServerResponse } from "node:http";
 import { isObject } from "../../base/json.ts";
 import { MCP } from "../http/api/mcp-routes.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { RPC, rpcError } from "./rpc-error.ts";
+import { RPC, rpcError } from "./endpoint.ts";
 
 const PATH = "/mcp";
 const METHODS = ["GET", "POST", "DELETE"] as const;

@@ -1,7 +1,7 @@
 import type { RedisConnection } from "../redis/connection.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
 import { LateError, ScriptRunner, type Urgency } from "../redis/script.ts";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import type { ClaimResult, KeyedCall, LedgerCapacity } from "./ledger.ts";
 import { LEDGER_SCRIPTS } from "./redis-scripts.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RedisConnection } from "../redis/connection.ts";
 import { Seal, SealError } from "../redis/seal.ts";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
 import {
   type CallLedger,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { inTime } from "../../base/deadline.ts";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import type { RedisClient, RedisConnection } from "./connection.ts";
 import { isPassing, replyOf, wordsOfLoss, wordsOfReply } from "./reply.ts";
 

@@ -1,4 +1,4 @@
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import { ForeignStoreError } from "./layout.ts";
 
 /** Result codes of SQLite, of which the lowest byte says what kind they are. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import PQueue from "p-queue";
-import { StoreError } from "../../base/store-error.ts";
+import { StoreError } from "../../base/errors.ts";
 import { describeFailure, isBusy, isPassing } from "./failure.ts";
 import { createFile, type DatabaseLayout, layOut } from "./layout.ts";
 

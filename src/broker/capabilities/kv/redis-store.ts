@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { StoreError } from "../../../base/store-error.ts";
+import { StoreError } from "../../../base/errors.ts";
 import type { RedisConnection } from "../../../store/redis/connection.ts";
 import { type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {

@@ -9,7 +9,7 @@ import { missingPackage } from "../../../base/optional-package.ts";
 import { bundlePrelude } from "../prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
-import { findPyodide } from "./pyodide.ts";
+import { findPyodide } from "./place.ts";
 import { isWhole, sealImage, sweepImages } from "./whole.ts";
 
 const run = promisify(execFile);

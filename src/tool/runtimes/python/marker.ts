@@ -1,6 +1,6 @@
 import { PackageError, quoted } from "../../package/step.ts";
 import { ENVIRONMENT } from "./environment.ts";
-import { normalizedName } from "./project-name.ts";
+import { normalizedName } from "./wheel-name.ts";
 import { admits, isSpecifiers, isVersion } from "./versions.ts";
 
 /** When a requirement counts (PEP 508): `python_version >= "3.8" and extra == "socks"`. */

@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { createHash } from "node:crypto";
 import {
   accessSync,
@@ -14,7 +15,6 @@ import {
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { findPyodide } from "./pyodide.ts";
 
 /** Part of an image's name: to be changed where what is in it changes its form. */
 const FORMAT = 2;
@@ -89,4 +89,13 @@ export function makeOwn(folder: string): boolean {
 function cacheHome(): string {
   const named = process.env["XDG_CACHE_HOME"] ?? "";
   return path.isAbsolute(named) ? named : path.join(homedir(), ".cache");
+}
+
+/** Where Pyodide is installed: it is optional. `null` where it is not. */
+export function findPyodide(): string | null {
+  try {
+    return path.dirname(createRequire(import.meta.url).resolve("pyodide"));
+  } catch {
+    return null;
+  }
 }

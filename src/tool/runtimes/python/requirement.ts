@@ -1,6 +1,6 @@
 import { PackageError, quoted } from "../../package/step.ts";
 import { countComparisons, isMet, type Marker, readMarker } from "./marker.ts";
-import { isProjectName, normalizedName } from "./project-name.ts";
+import { isProjectName, normalizedName } from "./wheel-name.ts";
 import { isSpecifiers } from "./versions.ts";
 
 /** What a package needs of others (PEP 508): `requests[socks]>=2.8; python_version >= "3.8"`. */

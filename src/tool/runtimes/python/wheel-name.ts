@@ -1,5 +1,4 @@
 import { PYTHON_MINOR } from "./environment.ts";
-import { isProjectName, normalizedName } from "./project-name.ts";
 import { isVersion } from "./versions.ts";
 
 /** What the name of a wheel's file says of it (PEP 427): `name-1.2-py3-none-any.whl`. */
@@ -39,4 +38,17 @@ export function readWheelName(file: string): WheelName | null {
 function isForPython(tag: string): boolean {
   const minor = /^py3(\d{1,3})$/.exec(tag)?.[1];
   return tag === "py3" || tag === `cp3${PYTHON_MINOR}` || (minor !== undefined && Number(minor) <= PYTHON_MINOR);
+}
+
+const NAME_MAX = 128;
+const NAME = /^[a-z\d][\w.-]*$/i;
+
+/** Whether a text is the name of a project, or of an extra of one (PEP 508). */
+export function isProjectName(text: string): boolean {
+  return text.length <= NAME_MAX && NAME.test(text) && !/[^a-z\d]$/i.test(text);
+}
+
+/** A name as names are compared (PEP 503): `Foo.Bar` is `foo-bar`. */
+export function normalizedName(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 }

@@ -3,7 +3,7 @@ import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile } from "../../../base/protocol/script.ts";
 import { PYTHON_VERSION } from "./environment.ts";
 import { type Metadata, onlyField, readMetadata } from "./metadata.ts";
-import { normalizedName } from "./project-name.ts";
+import { normalizedName } from "./wheel-name.ts";
 import { pythonFile } from "./python-file.ts";
 import { checkRecord } from "./record.ts";
 import { readRequirement, type Requirement } from "./requirement.ts";

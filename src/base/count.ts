@@ -1,8 +1,0 @@
-/** A whole number that an option says, or what holds where it says none. Throws a `RangeError` that names the option. */
-export function count(name: string, value: number | undefined, fallback: number, least: number): number {
-  if (value === undefined) return fallback;
-  if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {
-    throw new RangeError(`${name} must be a whole number of at least ${least}`);
-  }
-  return value;
-}
