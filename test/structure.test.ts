@@ -2,10 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { DENIED } from "./docs/phrases.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SRC = join(ROOT, "src");
 const LINES_MAX = 400;
+const TINY_LINES = 15;
+/** Files that list the phrases. */
+const SAY_THEM = ["test/docs/phrases.ts"];
 
 /** The rooms of `src` in their one order: a room imports from itself and from the rooms before it. */
 const ROOMS = ["base", "guest", "store", "broker", "tool", "executor", "fleet", "engine", "ecosystems", "service"];
@@ -91,4 +95,25 @@ test("prose and code name no machine", () => {
   const texts = [...files.map((file) => join(SRC, file)), join(ROOT, "README.md"), join(ROOT, "package.json")];
   const wrong = texts.filter((file) => /\/(?:work|farm|home|root)\/[a-z]/.test(readFileSync(file, "utf8")));
   expect(wrong.map((file) => relative(ROOT, file))).toEqual([]);
+});
+
+test("no file is tiny, but an index and a face that loads or lists others", () => {
+  const faces = ["service/config/load.ts", "tool/contracts/modules.ts"];
+  const tiny = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length - 1 <= TINY_LINES);
+  expect(tiny.filter((file) => !file.endsWith("index.ts") && !faces.includes(file))).toEqual([]);
+});
+
+test("no text has a phrase that needs a second reading", () => {
+  const texts = ["src", "test", "bench", "fixtures", "examples"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+      .map((name) => join(folder, name))
+      .filter((name) => /\.(?:ts|js|py|c|md|ya?ml)$/.test(name) && !name.includes("node_modules")),
+  );
+  const found = texts
+    .filter((name) => !SAY_THEM.includes(name.split(sep).join("/")))
+    .flatMap((name) => {
+      const text = readFileSync(join(ROOT, name), "utf8");
+      return DENIED.flatMap((phrase) => (phrase.test(text) ? [`${name}: ${phrase}`] : []));
+    });
+  expect(found).toEqual([]);
 });

@@ -169,14 +169,15 @@ describe("the weather forecast of the guide", () => {
     expect(told).not.toContain(KEY);
   });
 
-  test("sends no request twice, but where the caller says that it may [C45 F12]", async () => {
+  // A request with an effect is not sent twice: test/engine/retries.engine.test.ts.
+  test("sends its request again as often as its retries say, because a GET has no effect [C45 F12]", async () => {
     const { run, weather } = await startForecast();
     weather.fails = 503;
-    expect((await run({ location: "Berlin" })).metadata.attempts).toBe(1);
-    expect(weather.asked).toHaveLength(1);
+    expect((await run({ location: "Berlin" })).metadata.attempts).toBe(3);
+    expect(weather.asked).toHaveLength(3);
     const again = await run({ location: "Berlin" }, undefined, { idempotencyKey: "k1" });
     expect(again.metadata.attempts).toBe(3);
-    expect(weather.asked).toHaveLength(4);
+    expect(weather.asked).toHaveLength(6);
   });
 
   test("reaches nothing that its operator does not allow [C55]", async () => {

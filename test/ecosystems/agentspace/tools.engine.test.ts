@@ -69,7 +69,7 @@ describe("the class", () => {
     const { toolId, call } = await tool(text);
     expect((await call()).error).toMatchObject({
       code: "load_error",
-      message: expect.stringContaining("is not written in the contract agentspace"),
+      message: expect.stringContaining("is not written for the contract agentspace"),
       details: { contract },
     });
     expect(engine.get(toolId)).toBeUndefined();

@@ -111,7 +111,7 @@ describe("a mount plan", () => {
     });
     const [mounted] = await mountPlan(engine, { tools: [{ module: "a", source: "./a.js" }] }, { folder });
     expect(mounted).toMatchObject({ state: "failed", error: { code: "load_error" } });
-    expect(mounted?.error?.message).toContain("none of the tools that it may hold");
+    expect(mounted?.error?.message).toContain("not one of the tool names that it may define");
   });
 
   test("leaves a tool alone that the engine has already, unless it is told to replace it [A22]", async () => {

@@ -311,7 +311,9 @@ describe("the endpoint by hand", () => {
   ])("refuses %s", async (_who, more) => {
     const answer = await send(list, more);
     expect(answer.status).toBe(403);
-    expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining("other sites") } });
+    expect(await answer.json()).toMatchObject({
+      error: { message: expect.stringContaining("requests from this origin are not allowed") },
+    });
   });
 
   test.each(["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]"])(

@@ -173,7 +173,7 @@ describe("tools at one place", () => {
     );
     expect([error.code, error.message]).toEqual([
       "load_error",
-      expect.stringContaining('more than one tool is called "get_it" there, and none is registered'),
+      expect.stringContaining('more than one tool is called "get_it", so none of them is registered'),
     ]);
     expect([engine.get("get_it"), engine.get("get_other")]).toEqual([undefined, undefined]);
   });

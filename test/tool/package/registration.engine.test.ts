@@ -261,8 +261,8 @@ describe("a package that is none", () => {
 
   test.each([
     ["nothing else", { "code/requirements.txt": "" }, "and no other file either"],
-    ["two others", { "code/main.js": GREETING, "code/other.js": GREETING }, "it has 2 entries"],
-    ["a folder", { "code/bin/increment": "\x7fELF" }, '"bin" is none'],
+    ["two others", { "code/main.js": GREETING, "code/other.js": GREETING }, "code/ has 2 entries"],
+    ["a folder", { "code/bin/increment": "\x7fELF" }, '"bin" is not a file'],
   ])(
     "with code/ that has no function.* but %s is refused by that file's name [C12 C63]",
     async (_what, tree, problem) => {
