@@ -21,7 +21,7 @@ async function compile(folder: string): Promise<void> {
   }
 }
 
-/** A Node on the `PATH` that is too old for the package; `undefined` where there is none. */
+/** A Node on the `PATH` that is too old for the package; `undefined` where it is missing. */
 const oldNode = (process.env["PATH"] ?? "")
   .split(delimiter)
   .map((folder) => join(folder, "node"))

@@ -81,7 +81,7 @@ describe("what is granted", () => {
   });
 });
 
-describe("what is asked for in vain", () => {
+describe("denied requests", () => {
   const find = (policy: Policy, requested: CapabilityRequest) =>
     findUncovered(new Grants(CAPABILITIES, policy), { tool: "tool", tags: [], tenant: null }, requested);
 

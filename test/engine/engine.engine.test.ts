@@ -62,7 +62,7 @@ describe("a call", () => {
     expect(result.metadata.heapBytes).toBeGreaterThan(0);
   });
 
-  test("keeps the caller's id, and makes one where there is none", async () => {
+  test("keeps the caller's id, and makes one where it is missing", async () => {
     const name = await tool("export default (i, { callId }) => callId;");
     expect(await engine.execute({ id: "mine", name, arguments: {} })).toMatchObject({
       output: "mine",
@@ -156,7 +156,7 @@ describe("a call", () => {
     ["tenant", { tenant: 7 }],
     ["onLog", { onLog: "loud" }],
     ["onProgress", { onProgress: 1 }],
-  ])("is refused where its %s is none, and costs no slot", async (option, options) => {
+  ])("is refused where its %s is invalid, and costs no slot", async (option, options) => {
     const name = await tool("export default () => 1;");
     const refused = await engine.execute({ name, arguments: {} }, options as never);
     expect(refused.error).toMatchObject({ code: "invalid_arguments", message: expect.stringContaining(option) });
@@ -194,7 +194,7 @@ describe("a call", () => {
 });
 
 describe("bad input", () => {
-  test("answers a call whose options are none", async () => {
+  test("answers a call whose options are invalid", async () => {
     const name = await tool("export default () => 1");
     expect(codeOf(await engine.execute({ name, arguments: {} }, null as never))).toBe("invalid_arguments");
   });
@@ -259,7 +259,7 @@ describe("bad input", () => {
     expect(engine.get("broken")).toBeUndefined();
   });
 
-  test("a schema that is none is not registered, and the error points into it", async () => {
+  test("a schema that is invalid is not registered, and the error points into it", async () => {
     const inputSchema = { type: "object", properties: { a: { type: "no such type" } } };
     const registering = engine.register({
       name: "broken",
@@ -379,7 +379,7 @@ test("what a called tool failed with carries nothing from one call to the next",
   }
 });
 
-describe("a policy that is none", () => {
+describe("a policy that is invalid", () => {
   test.each([
     ["rules that are no list", { rules: 5 }, "policy.rules"],
     ["names that are no list", { rules: [{ tools: 5, allow: { env: ["A"] } }] }, "policy.rules[0].tools"],
@@ -388,7 +388,7 @@ describe("a policy that is none", () => {
     ["a setting that is gone", { rules: [{ allow: {}, onMachines: ["kv"] }] }, "policy.rules[0].onMachines"],
     ["a rule that is nothing", { rules: [null] }, "policy.rules[0]"],
     ["something else beside its rules", { rules: [], rule: [] }, "policy.rule"],
-    ["a value that is none", { rules: [{ allow: { env: ["A", 5] } }] }, "policy.rules[0].allow.env/1"],
+    ["a value that is invalid", { rules: [{ allow: { env: ["A", 5] } }] }, "policy.rules[0].allow.env/1"],
   ])("keeps the engine from starting: %s", async (_what, policy, where) => {
     const starting = createEngine({ workers: 1, executor: "threads", policy: policy as unknown as Policy });
     await expect(starting).rejects.toThrow(where);

@@ -29,7 +29,7 @@ function ask(path: string): Promise<Response> {
   return fetch(server.url + path, { signal: AbortSignal.timeout(10_000) });
 }
 
-test("a tool's explanation says what it is granted for a tenant, within which limits, and what it asks for in vain", async () => {
+test("a tool's explanation says what it is granted for a tenant, within which limits, and its denied requests", async () => {
   const response = await ask("/v1/tools/reader/explanation?tenant=acme");
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual(engine.explain("reader", { tenant: "acme" }));
@@ -48,7 +48,7 @@ test("a caller that has a tenant gets no other's", () => {
   expect(new ScopedEngine(engine).explain(caller, "reader", "acme")).toMatchObject({ tenant: "other", grants: [] });
 });
 
-test("there is none of a tool that there is not, and none for what is no tenant", async () => {
+test("an unknown tool has no explanation, and an invalid tenant gets none", async () => {
   expect((await ask("/v1/tools/nobody/explanation")).status).toBe(404);
   expect((await ask("/v1/tools/reader/explanation?tenant=a&tenant=b")).status).toBe(400);
   expect((await ask(`/v1/tools/reader/explanation?tenant=${"a".repeat(257)}`)).status).toBe(400);

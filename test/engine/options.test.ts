@@ -86,7 +86,7 @@ test("a fleet is decided by the URL of its Redis alone", () => {
 });
 
 test.each([
-  ["a URL that is none", { kind: "queue", url: "redis://:hush-hush@" }],
+  ["a URL that is invalid", { kind: "queue", url: "redis://:hush-hush@" }],
   ["a URL in the place of a kind", "redis://:hush-hush@redis.example"],
   ["a secret that is too short", { kind: "queue", url: URL, secret: "hush" }],
   ["a secret where none belongs", { kind: "process", secret: "hush-hush-hush-hush" }],

@@ -26,7 +26,7 @@ export function runProgram(
   });
 }
 
-/** Process ids of executor processes whose parent is gone. Linux only; elsewhere there are none to see. */
+/** Process ids of executor processes whose parent is gone. Linux only; elsewhere none are visible. */
 export function orphans(): number[] {
   const found: number[] = [];
   for (const entry of listProcesses()) {

@@ -64,7 +64,7 @@ describe.each(["process", "threads"] as const)("how far a call has come, in the 
     expect((await run("progress(5); progress(1);")).told).toEqual([{ progress: 5 }]);
   });
 
-  test("is a number, and what else is none of it is left out", async () => {
+  test("is a number, and everything else is left out", async () => {
     const { result } = await run("progress('50%');");
     expect(result.error).toMatchObject({ type: "TypeError", message: "context.progress takes a number" });
     expect((await run("progress(NaN); progress(-1 / 0);")).told).toEqual([]);

@@ -8,7 +8,7 @@ test("a machine runs tools as isolated as they were registered, although it has 
     executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
     tools: [
       { name: "shared", description: "Counts its calls.", isolation: "shared", source },
-      { name: "apart", description: "Counts in vain.", isolation: "isolate", source },
+      { name: "apart", description: "Counts its calls.", isolation: "isolate", source },
     ],
   });
   try {

@@ -29,7 +29,7 @@ export interface Sentinels extends AsyncDisposable {
   masterPort(): Promise<number>;
 }
 
-/** A master, a replica, and three sentinels of whom two decide. They hold one that is silent for a second to be gone. */
+/** A master, a replica, and three sentinels, two of which decide. They hold one that is silent for a second to be gone. */
 export async function startSentinels(password = ""): Promise<Sentinels> {
   await using stack = new AsyncDisposableStack();
   const secret = password === "" ? [] : ["--requirepass", password, "--masterauth", password];

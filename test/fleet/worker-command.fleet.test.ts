@@ -135,7 +135,7 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
   });
 
   test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
-    ["an address of Redis that is none", ["--redis", `http://:${SECRET}@a`], {}, /executor\.url: the URL of Redis/],
+    ["an address of Redis that is invalid", ["--redis", `http://:${SECRET}@a`], {}, /executor\.url: the URL of Redis/],
     ["a fleet that cannot be called so", ["--redis", "redis://a", "--fleet", "{a}"], {}, /executor\.fleet: /],
     [
       "a secret that is too short",

@@ -75,7 +75,7 @@ describe("what a model is told of a result", () => {
     }
   });
 
-  test("is the text of a success, and nothing where there is none [B08]", async () => {
+  test("is the text of a success, and nothing where it is missing [B08]", async () => {
     expect(await textOf({ success: true, output: "done" })).toBe("done");
     expect(await textOf({ success: true })).toBe("");
   });

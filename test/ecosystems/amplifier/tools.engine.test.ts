@@ -76,7 +76,7 @@ describe("a mounted tool", () => {
     expect(output).toMatchObject({ config: { max_size: 3, allowed_paths: ["/srv"] } });
   });
 
-  test("has an empty config where there is none [A34 B03]", async () => {
+  test("has an empty config where it is missing [A34 B03]", async () => {
     expect((await call("greet", { path: "Ada" })).output).toBe("Hello, Ada (utf-8)");
   });
 
@@ -139,7 +139,7 @@ describe("the result of a call", () => {
     expect(amplifier.writeResult(result).error).toEqual({ message: "that was too much", type: "RangeError" });
   });
 
-  test("has the message and the class of one that it did not, and the next call is none the worse [A13 A26]", async () => {
+  test("has the message and the class of one that it did not, and the next call is not affected [A13 A26]", async () => {
     const result = await call("unlucky", {});
     expect(amplifier.writeResult(result)).toMatchObject({
       success: false,

@@ -322,7 +322,7 @@ describe("an artifact", () => {
     await expect(run(["done"], { force: true })).rejects.toThrow("there is a folder of that name");
   });
 
-  test("in a folder that is none is refused", async () => {
+  test("in a folder that is invalid is refused", async () => {
     folder.write("file", "");
     symlinkSync(folder.at("nowhere"), folder.at("link"));
     await expect(run(["done"], { changes: [at("link/result.txt")] })).rejects.toThrow("a folder on its path is none");

@@ -166,7 +166,7 @@ describe("a model behind chat completions", () => {
     expect(requests).toHaveLength(3);
   });
 
-  test("is not asked again more often than that, nor where that is in vain", async () => {
+  test("is not asked again more often than that, nor where that cannot help", async () => {
     answer = (response) => fail(response, 500, { error: "broken" });
     expect(await problem({ retries: 1 })).toBe("the model's server answered 500: broken");
     expect(requests).toHaveLength(2);

@@ -98,7 +98,7 @@ describe("a conformance run", () => {
   test.each<[string, ToolDefinition, ConformanceOptions, string, RegExp]>([
     ["cannot be loaded", tool("export default () => {"), {}, "registers", /make_thing/],
     [
-      "has a schema that is none",
+      "has a schema that is invalid",
       tool("export default () => 1", { inputSchema: { type: "objekt" } }),
       {},
       "registers",

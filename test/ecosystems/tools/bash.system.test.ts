@@ -162,7 +162,7 @@ describe("a command that is not run", () => {
     expect(made()).toEqual([]);
   });
 
-  test("is one whose arguments are none", async () => {
+  test("is one whose arguments are invalid", async () => {
     expect((await engine.execute({ name: "bash", arguments: {} })).error?.code).toBe("invalid_arguments");
     expect((await bash("true", { timeout: "1" })).error?.code).toBe("invalid_arguments");
   });

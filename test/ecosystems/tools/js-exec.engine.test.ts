@@ -48,7 +48,7 @@ describe("code that ends well", () => {
 });
 
 describe("code that fails", () => {
-  test("is not run where there is none [D39]", async () => {
+  test("is not run where it is missing [D39]", async () => {
     expect(await failure("")).toBe("No code provided");
   });
 

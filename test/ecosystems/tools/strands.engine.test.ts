@@ -34,7 +34,7 @@ describe("echo", () => {
     });
   });
 
-  test("says itself that an empty message is none, as its schema does not [D30 F3]", async () => {
+  test("says itself that an empty message is missing, as its schema does not [D30 F3]", async () => {
     const { toolUseId, status, content } = await use("echo", { message: "" }, "test-456");
     expect([toolUseId, status]).toEqual(["test-456", "error"]);
     expect(content).toEqual([{ text: expect.stringContaining("No message provided") }]);

@@ -74,7 +74,7 @@ describe("the lint of definitions", () => {
     ]);
   });
 
-  test("a type that is none is an error [E15]", () => {
+  test("a type that is invalid is an error [E15]", () => {
     expect(foundIn({ type: "date", description: "When", required: true })[0]).toMatch(
       /^error \/0\/parameters\/p\/type /,
     );

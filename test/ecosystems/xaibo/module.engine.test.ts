@@ -96,7 +96,7 @@ describe("a provider as a module", () => {
       /\/tools\/1\/name: is "get_it", as is another tool's/,
     ],
     [
-      "a type that is none",
+      "a type that is invalid",
       `[${tool("get_it", '{ when: { type: "date" } }')}]`,
       /\/tools\/0\/parameters\/when\/type: must be one of string/,
     ],

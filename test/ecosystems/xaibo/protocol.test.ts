@@ -76,7 +76,7 @@ describe("a guarded provider", () => {
     expect(given).toEqual({ name: "Ada" });
   });
 
-  test("tells which tools there are where there is none of the name, whatever the parameters [E25 E28]", async () => {
+  test("tells which tools exist where none has the name, whatever the parameters [E25 E28]", async () => {
     const { provider, reached } = providerThatNotes();
     expect(await provider.execute_tool("greet", { times: "many" })).toEqual({
       success: false,

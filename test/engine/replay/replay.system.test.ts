@@ -267,7 +267,7 @@ describe("a recording", () => {
   test.each<[string, (recording: Mutable<Recording>) => void]>([
     ["whose arguments are no JSON", (recording) => (recording.call = { ...recording.call, arguments: "]" })],
     ["with an answer that is no JSON", (recording) => edit(recording, 0, { payload: "{nope" })],
-    ["with a failure that is none", (recording) => edit(recording, 0, { ok: false, payload: "5" })],
+    ["with a failure that is invalid", (recording) => edit(recording, 0, { ok: false, payload: "5" })],
     [
       "with a failure that nobody knows",
       (recording) => edit(recording, 0, { ok: false, payload: '{"code":"x","message":"y"}' }),
@@ -302,7 +302,7 @@ describe("a recording", () => {
   test.each([
     ["is no JSON", "{"],
     ["is something else", '{"format":"glovebox-recording/2"}'],
-    ["has a seed that is none", "seed"],
+    ["has a seed that is invalid", "seed"],
   ])("that %s is refused", async (_what, given) => {
     const { recording } = await record("export default () => 1;");
     expect(() => readRecording(given === "seed" ? JSON.stringify({ ...recording, seed: "x" }) : given)).toThrow(

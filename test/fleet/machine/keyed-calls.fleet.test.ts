@@ -73,7 +73,7 @@ test("an end is left at once where its server is gone already", async () => {
   await expect.poll(async () => (await claim()).kind).toBe("left");
 });
 
-test("what another server loses is none of its own", async () => {
+test("what another server loses is not its own", async () => {
   const { keyed, ticket, claim } = await open();
   const { call, end } = left(ticket, keyed);
   keyed.end(call, end);

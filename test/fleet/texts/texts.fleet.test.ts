@@ -208,7 +208,7 @@ describe("a text in Redis", () => {
     { hash: "a".repeat(64), bytes: 2 ** 40, place: "redis" },
     { hash: "a".repeat(64), bytes: Number.NaN, place: "redis" },
     { hash: "a".repeat(64), bytes: 10, place: "elsewhere" as "redis" },
-  ])("is not looked for where its reference is none: %j", async (ref) => {
+  ])("is not looked for where its reference is invalid: %j", async (ref) => {
     await expectFailure(new TextReader(parts()).fetch(ref), "damaged", "invalid reference");
   });
 
@@ -344,7 +344,7 @@ describe("a folder as the store", () => {
     expect(await reader.fetch(ref)).toBe(LARGE);
   });
 
-  test("gives no text where there is none, and gets it again", async () => {
+  test("gives no text where it is missing, and gets it again", async () => {
     const publisher = new TextPublisher(withFolder());
     const reader = new TextReader(withFolder());
     const ref = await publisher.publish(LARGE);

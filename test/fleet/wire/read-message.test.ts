@@ -126,7 +126,7 @@ const info: MachineInfo = {
   beat: 1,
 };
 
-/** What stands in the place of any field, and is none of those that may. */
+/** What stands in the place of any field, and is not one of the permitted values. */
 const WRONG: readonly unknown[] = [
   undefined,
   null,
@@ -191,7 +191,7 @@ describe.each(READERS)("%s", (_name, honest, read) => {
     expect(read(honest)).toEqual(honest);
   });
 
-  test("is refused with any field that is none", () => {
+  test("is refused with any field that is invalid", () => {
     const taken = [...broken(honest)].filter((other) => {
       try {
         read(other);
@@ -240,7 +240,7 @@ test("a machine is what its key says, and nothing else", () => {
   }
 });
 
-test("a letter is none that has another sender than members have, another protocol, or no list", () => {
+test("an envelope is refused that has another sender than members have, another protocol, or no list", () => {
   const letter = { v: 1, from: SERVER, seq: 1, messages: [{}] };
   expect(readEnvelope(JSON.stringify(letter), [2, 1])).toEqual(letter);
   for (const other of [{ v: 3 }, { from: "somebody" }, { from: `${SERVER}:x` }, { seq: -1 }, { messages: {} }]) {

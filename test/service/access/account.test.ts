@@ -27,7 +27,7 @@ test("no more calls are taken in any window than there are, whenever they come",
         const refusal = await account.take();
         if (nowMs >= windowEndsMs) [windowEndsMs, taken] = [nowMs + perMs, 0];
         if (refusal === null) taken++;
-        // It says exactly when there is more, and says so only where there is none.
+        // It says exactly when there is more, and says so only where there is no more.
         else expect({ taken, again: nowMs + refusal.retryAfterMs }).toEqual({ taken: calls, again: windowEndsMs });
         expect(taken).toBeLessThanOrEqual(calls);
       }

@@ -7,7 +7,7 @@ test("one key in the environment is a lone administrator's, for everything", () 
   ]);
 });
 
-test("without it, or with nothing in it, there is none", () => {
+test("without it, or with nothing in it, there is no key", () => {
   for (const environment of [{}, { GLOVEBOX_KEY: "" }, { GLOVEBOX_KEY: " " }]) {
     expect(keyOfEnvironment(environment)).toEqual([]);
   }

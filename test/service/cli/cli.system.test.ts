@@ -145,8 +145,8 @@ describe("glovebox", () => {
     ["no command", []],
     ["a command that there is not", ["walk"]],
     ["an option that there is not", ["list", "--fast"]],
-    ["a port that is none", ["serve", "--port", "80800"]],
-    ["a number of workers that is none", ["serve", "--workers", "2.5"]],
+    ["a port that is invalid", ["serve", "--port", "80800"]],
+    ["a number of workers that is invalid", ["serve", "--workers", "2.5"]],
     ["an executor that there is not", ["serve", "--executor", "cloud"]],
     ["a run without input", ["run", "add"]],
   ])("ends with 2 and help on stderr for %s", async (_, args) => {

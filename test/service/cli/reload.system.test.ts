@@ -140,7 +140,7 @@ describe("another policy", () => {
     expect((await waiting).error?.code).toBe("capability_denied");
   });
 
-  test("that is none changes nothing", async () => {
+  test("that is invalid changes nothing", async () => {
     await using engine = await engineWith(ALLOWED);
     expect(() => engine.setPolicy({ rules: [{ allow: { env: 5 } }] } as never)).toThrow("policy.rules[0].allow.env");
     expect((await engine.execute({ name: "asks", arguments: {} })).success).toBe(true);

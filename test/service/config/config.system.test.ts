@@ -109,12 +109,12 @@ describe("a configuration", () => {
   test.each([
     ["that is no YAML", "a: [", "config.yaml:1:5: "],
     ["with an option that there is not", "tool: [x]", "tool"],
-    ["with a value that is none", "workers: many", "/workers"],
+    ["with a value that is invalid", "workers: many", "/workers"],
     ["with an option of fetch that there is not", "fetch: { lookup: x }", "/fetch/lookup"],
-    ["with a time that is none", "fetch: { connectMs: 0 }", "/fetch/connectMs"],
-    ["with a size that is none", "kv: { maxBytes: many }", "/kv/maxBytes"],
-    ["whose audit is none", "audit: [a.jsonl]", "/audit"],
-    ["whose policy is none", "tools: []\npolicy: { rules: [{ allow: { env: 5 } }] }", "policy.rules[0].allow.env"],
+    ["with a time that is invalid", "fetch: { connectMs: 0 }", "/fetch/connectMs"],
+    ["with a size that is invalid", "kv: { maxBytes: many }", "/kv/maxBytes"],
+    ["whose audit is invalid", "audit: [a.jsonl]", "/audit"],
+    ["whose policy is invalid", "tools: []\npolicy: { rules: [{ allow: { env: 5 } }] }", "policy.rules[0].allow.env"],
     [
       "that blows up",
       `a: &a [x,x]\n${"bcdefghijklm"
@@ -176,7 +176,7 @@ secrets:
 });
 
 describe("glovebox config", () => {
-  test("prints every value that is in force, and whose word it is", async () => {
+  test("prints every value that is in force, and the source of each", async () => {
     const { code, stdout } = await glovebox(["config", "print"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^workers +1 +glovebox\.config\.yaml:3$/m);
@@ -268,7 +268,7 @@ describe("glovebox explain", () => {
     ]);
   });
 
-  test("shows each limit with whose word it is", async () => {
+  test("shows each limit with its source", async () => {
     const { limits } = await explain();
     const from = Object.fromEntries(limits.map(({ limit, value, from: whose }) => [limit, [value, whose]]));
     expect(from).toMatchObject({

@@ -238,7 +238,7 @@ describe("the environment", () => {
     expect(() => readEnvironment({ GLOVEBOX_POLICY: "{" })).toThrow("GLOVEBOX_POLICY: it is not JSON");
   });
 
-  test("with a name that is none of ours is refused, with the one that may be meant and not with its value", () => {
+  test("with an unknown name is refused, with the one that may be meant and not with its value", () => {
     const read = () => readEnvironment({ GLOVEBOX_LOGLEVEL: "hush" });
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(/^GLOVEBOX_LOGLEVEL: there is no such setting; is GLOVEBOX_LOG_LEVEL meant\?$/);

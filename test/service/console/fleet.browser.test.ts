@@ -26,7 +26,7 @@ afterAll(async () => {
   await fleet[Symbol.asyncDispose]();
 });
 
-/** Puts a machine into Redis that is none, and speaks another protocol. */
+/** Puts a stand-in for a machine into Redis that speaks another protocol. */
 async function forge(): Promise<void> {
   const keys = new FleetKeys(fleet.name);
   const counts = { isolates: { active: 0, warm: 0, blank: 0 }, starts: {}, heapBytes: {}, rssBytes: 0 };

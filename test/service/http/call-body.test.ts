@@ -17,7 +17,7 @@ test("a body's call and options are read apart", () => {
   });
 });
 
-test("an id of null is none, and options may be left out", () => {
+test("an id of null counts as none given, and options may be left out", () => {
   const parsed = parseCall({ id: null, name: "add", arguments: {} });
   expect(parsed).toEqual({ call: { name: "add", arguments: {} }, options: {} });
 });

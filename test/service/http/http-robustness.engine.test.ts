@@ -259,7 +259,7 @@ describe("a server", () => {
   });
 
   test.each([
-    ["a line that is none", "\0\0\0\r\n\r\n"],
+    ["a line that is invalid", "\0\0\0\r\n\r\n"],
     ["another protocol", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
     ["a version that there is not", "GET / HTTP/9.9\r\n\r\n"],
     ["a method that there is not", "FETCH / HTTP/1.1\r\nHost: localhost\r\n\r\n"],

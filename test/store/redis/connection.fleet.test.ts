@@ -123,7 +123,7 @@ describe("a closed connection", { timeout: 60_000 }, () => {
     expect(connection.client.status).toBe("end");
   });
 
-  test("rejects what was under way when the server fell silent, also after it was reached again in vain", async () => {
+  test("rejects what was under way when the server fell silent, also after it was reached again without success", async () => {
     await using redis = await startRedis();
     const connection = await connectTo(redis.url);
     redis.signal("SIGSTOP");

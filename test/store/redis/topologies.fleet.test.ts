@@ -46,7 +46,7 @@ describe("a connection by sentinels", { timeout: 90_000 }, () => {
     expect(await connection.client.ping()).toBe("PONG");
   });
 
-  test("says why there is none where no sentinel is, and ends what waits when it is closed", async () => {
+  test("says why there is no connection where no sentinel is, and ends what waits when it is closed", async () => {
     const connection = RedisConnection.open(`redis+sentinel://127.0.0.1:${await freePort()}/main`, "test");
     await expect.poll(() => connection.failure, soon).toBe("UNREACHABLE");
     const asked = connection.client.get(KEY);

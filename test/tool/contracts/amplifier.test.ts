@@ -125,7 +125,7 @@ describe("the guard", () => {
     expect(isTool(new Declared())).toBe(true);
   });
 
-  test("one that lacks any of the three is none [A07]", () => {
+  test("one that lacks any of the three is not a tool [A07]", () => {
     for (const field of ["name", "description", "execute"]) expect(isTool({ ...tool, [field]: undefined })).toBe(false);
     for (const other of [null, undefined, "tool", 5, []]) expect(isTool(other)).toBe(false);
   });

@@ -49,7 +49,7 @@ describe("a TOOL_SPEC", () => {
     ["a name that is no string", { name: 5 }, "/name"],
     ["a description that is no string", { name: "a", description: 5 }, "/description"],
     ["a schema outside of json", { name: "a", inputSchema: { type: "object" } }, "/inputSchema/json"],
-    ["a schema that is none", { name: "a", inputSchema: { json: [] } }, "/inputSchema/json"],
+    ["a schema that is invalid", { name: "a", inputSchema: { json: [] } }, "/inputSchema/json"],
     ["an inputSchema that is no object", { name: "a", inputSchema: "json" }, "/inputSchema"],
   ])("with %s is refused, and the place is named", (_what, spec, pointer) => {
     const refused = expect(() => strands.readTool(spec));
@@ -158,10 +158,10 @@ describe("a result", () => {
     ["another status", message([], "ok")],
     ["no content", message(undefined)],
     ["content that is no list", message("text")],
-    ["a block that is none", message(["text"])],
+    ["a block that is invalid", message(["text"])],
     ["a block of two kinds", message([{ text: "a", json: 1 }])],
     ["a block of no kind", message([{ video: "a" }])],
-    ["a text that is none", message([{ text: 5 }])],
+    ["a text that is invalid", message([{ text: 5 }])],
     ["an image that is no base64", message([{ image: { base64: "*" } }])],
     ["an image of bytes that did not cross", message([{ image: { 0: 1 } }])],
   ])("with %s is a failure that says so [D23]", (_what, given) => {

@@ -256,7 +256,7 @@ describe("a call", () => {
     [{ name: "t", arguments: [] }, "/arguments"],
     [{ name: "t", arguments: {}, id: 5 }, "/id"],
     ["get_weather", ""],
-  ])("%j is none, and the error points to why", (message, pointer) => {
+  ])("%j is invalid, and the error points to why", (message, pointer) => {
     expect(() => xaibo.readCall(message)).toThrow(expect.objectContaining({ name: "ContractError", pointer }));
   });
 });

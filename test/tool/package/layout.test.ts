@@ -63,7 +63,7 @@ describe("a package", () => {
     expect(path.basename(found.folder)).toBe("tool");
   });
 
-  test("has the module that comes first of several, and Python only where there is none", async () => {
+  test("has the module that comes first of several, and Python only where it is missing", async () => {
     const folder = await newTree({ "code/function.py": "", "code/function.js": "" });
     expect((await openPackage(folder, newContext())).layout).toEqual({ kind: "module", entry: "code/function.js" });
     await writeFile(path.join(folder, "code/function.ts"), "");
@@ -148,7 +148,7 @@ describe("a package is refused", () => {
 describe("what a package says of itself", () => {
   const module = { "code/function.js": "" };
 
-  test("is what tool.json holds, and nothing where there is none", async () => {
+  test("is what tool.json holds, and nothing where it is missing", async () => {
     const said = await openPackage(await newTree({ ...module, "tool.json": '\ufeff{"tool_id": "a"}' }), newContext());
     expect(said.record).toEqual({ tool_id: "a" });
     expect((await openPackage(await newTree(module), newContext())).record).toBeUndefined();
@@ -172,7 +172,7 @@ describe("a package is found at its path, or refused with the forms that are rea
     expect(error.message).not.toContain(folder);
   });
 
-  test("where there is none", async () => {
+  test("where it is missing", async () => {
     const error = await refusalOf(openPackage("/no/such/tool.zip", newContext()));
     expect(error.message).toBe('package "tool.zip": fetch: it does not exist; check its path');
   });

@@ -21,7 +21,7 @@ test.each([
   ["packages.allow", { allow: ["lodash"] }],
   ["packages.maxBytes", { maxBytes: 0 }],
   ["packages.maxBytes", { maxBytes: "1" }],
-])("%s is refused by its name where it is none: %j", (name, options) => {
+])("%s is refused by its name where it is invalid: %j", (name, options) => {
   const resolving = () => resolvePackageOptions(options);
   expect(resolving).toThrow(expect.objectContaining({ name: expect.stringMatching(/^(?:TypeError|RangeError)$/) }));
   expect(resolving).toThrow(new RegExp(`^${name.replace(".", "\\.")} `));

@@ -232,7 +232,7 @@ describe("an engine that is closed", () => {
   });
 });
 
-describe("a package that is none", () => {
+describe("a package that is invalid", () => {
   test.each(["tool.rar", "tool.tar", "tool.gz", "tool"])(
     "as %s is refused with the forms that are read [C08]",
     async (name) => {
@@ -404,7 +404,7 @@ describe("what a package imports", () => {
     expect(await problemOf(tree)).toContain(problem);
   });
 
-  test("is not what lies above a package that is a folder, though a tool that is none may have it", async () => {
+  test("is not what lies above a package that is a folder, though a single module may have it", async () => {
     const folder = await newFolder();
     await cp(await newTree(MODULES), folder, { recursive: true });
     await cp(await newTree({ "code/function.js": importing }), path.join(folder, "tool"), { recursive: true });

@@ -119,7 +119,7 @@ describe("a body", () => {
     ["HEAD", 200],
     ["GET", 204],
     ["GET", 304],
-  ])("of a %s answered with %i is none, whatever its headers say", async (method, status) => {
+  ])("of a %s answered with %i is empty, whatever its headers say", async (method, status) => {
     await using server = await serve((_request, response) => {
       response.writeHead(status, { "content-encoding": "gzip" }).end();
     });

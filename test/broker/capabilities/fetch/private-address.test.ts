@@ -275,7 +275,7 @@ describe("an address", () => {
     "::1%lo",
     "2606:4700::1%eth0",
     "[::1]",
-  ])("that is none is not public: %j", (text) => {
+  ])("that is invalid is not public: %j", (text) => {
     expect(isPublicAddress(text)).toBe(false);
   });
 });

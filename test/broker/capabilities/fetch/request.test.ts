@@ -338,7 +338,7 @@ describe("a request that is given up", () => {
     expect(server.seen).toHaveLength(8);
   });
 
-  test("never fails to be given up, also where there is none", async () => {
+  test("never fails to be given up, also where it is missing", async () => {
     await using session = new Session({ rules: [{ origins: ["*"] }] });
     expect(await session.cancel(99)).toBeNull();
   });

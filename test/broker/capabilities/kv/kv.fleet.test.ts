@@ -74,7 +74,7 @@ describe.each(STORES)("%s", (_store, prepare) => {
       }
     });
 
-    test("is null where there is none, which an entry of null is not", async () => {
+    test("is null where it is missing, which an entry of null is not", async () => {
       expect(await ask("get", { key: "k" })).toBeNull();
       expect(await ask("getEntry", { key: "k" })).toBeNull();
       await ask("set", { key: "k", value: null });

@@ -100,7 +100,7 @@ describe("the files of binaries", () => {
     expect(await readFile(held.path, "utf8")).toBe("x");
   });
 
-  test("are none where the engine is closed", async () => {
+  test("are refused where the engine is closed", async () => {
     const binaries = newBinaries();
     await binaries.close();
     await expect(binaries.keep("1", "h", Buffer.from("x"))).rejects.toMatchObject({ code: "engine_closed" });

@@ -106,7 +106,7 @@ describe("names", () => {
     },
   );
 
-  test.each(["", "a b", "a/b", "ä", "a\n", "a".repeat(129)])("%j is none [F5]", async (name) => {
+  test.each(["", "a b", "a/b", "ä", "a\n", "a".repeat(129)])("%j is invalid [F5]", async (name) => {
     expect((await refusalOf(engine.register(own(name)))).message).toContain("/name must be string matching");
   });
 

@@ -110,7 +110,7 @@ describe("a tool in Python is refused", () => {
     expect(await problemOf(() => scriptOfFile(path.join(folder, "mine/__init__.py")))).toContain("is empty");
   });
 
-  test("where its text is none", async () => {
+  test("where its text is invalid", async () => {
     expect(await problemOf(() => scriptOfText("x = '\ud800'"))).toContain("a lone surrogate");
   });
 

@@ -63,7 +63,7 @@ describe("the name of a wheel", () => {
     "six-1.0-py3-none-a/b.whl",
     ".whl",
     `${"a".repeat(300)}-1.0-py3-none-any.whl`,
-  ])("is none: %s", (file) => {
+  ])("is not a wheel: %s", (file) => {
     expect(readWheelName(file)).toBeNull();
   });
 
@@ -78,7 +78,7 @@ describe("the name of a wheel", () => {
 });
 
 describe("a wheel", () => {
-  test("is its files, as site-packages hold them: texts, and bytes where they are none", async () => {
+  test("is its files, as site-packages hold them: texts, and bytes where they are not text", async () => {
     const bytes = Buffer.from([0, 255, 254]);
     const files = { "one/__init__.py": "x = 'é'\r\n", "one/a,b.txt": "1", "one/data.bin": bytes };
     expect(await filesOf({ files })).toMatchObject({
@@ -133,13 +133,13 @@ describe("a wheel", () => {
       "does not match the hash",
     ],
     ["with a file twice in its RECORD", { record: (rows) => [...rows, rows[0] ?? ""] }, "twice"],
-    ["with a RECORD that is none", { record: () => ["a,b"] }, "is missing"],
+    ["with a RECORD that is invalid", { record: () => ["a,b"] }, "is missing"],
     ["of another format", { wheel: "Wheel-Version: 2.0\n" }, "supported is 1.x"],
     ["without a format", { wheel: "Generator: x\n" }, "has no field Wheel-Version"],
     ["that says of itself another name", { said: "Name: other\nVersion: 1.0" }, "does not match its METADATA"],
     ["that says of itself another version", { said: "Name: one\nVersion: 1.1" }, "does not match its METADATA"],
     ["that says its name twice", { said: "Name: one\nName: one\nVersion: 1.0" }, "more than one field"],
-    ["whose METADATA is none", { said: "Name: one\nVersion: 1.0\nno field" }, "has the line"],
+    ["whose METADATA is invalid", { said: "Name: one\nVersion: 1.0\nno field" }, "has the line"],
     ["whose folder is another one's", { info: "other-1.0.dist-info" }, "its folder"],
     ["with two such folders", { files: { "two-1.0.dist-info/x": "" } }, "more than one"],
     ["for another Python", { metadata: ["Requires-Python: >=3.99"] }, "requires Python"],
@@ -316,7 +316,7 @@ describe("a requirement that cannot be met says why", () => {
     );
   });
 
-  test("where the folder is none", async () => {
+  test("where the folder is invalid", async () => {
     const folder = path.join(await newFolder(), "absent");
     const message = await problemOf(() => installed(folder, "one"));
     expect(message).toBe("the folder packages.wheels cannot be read (ENOENT)");

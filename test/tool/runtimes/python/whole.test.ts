@@ -41,7 +41,7 @@ test.each([
   expect(await isWhole(image)).toBe(false);
 });
 
-test("an image that others may write to, or to which a link leads, is none", async () => {
+test("an image that others may write to, or to which a link leads, is not used", async () => {
   symlinkSync(image, path.join(cache, "python-link"));
   expect(await isWhole(path.join(cache, "python-link"))).toBe(false);
   chmodSync(image, 0o722);
