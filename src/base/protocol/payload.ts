@@ -17,7 +17,7 @@ export function readFailure(payload: string): Failure {
   if (typeof failure === "object" && failure !== null && "code" in failure && "message" in failure) {
     if (isErrorCode(failure.code) && typeof failure.message === "string") return failure as Failure;
   }
-  throw new ProtocolError("a message with a failure that is none");
+  throw new ProtocolError("a message with an invalid failure");
 }
 
 /** Longest message with which a call says how far it has come, in characters. */
@@ -28,7 +28,7 @@ export function readProgress(payload: string): Progress {
   const [progress, total, message] = Array.isArray(said) ? (said as unknown[]) : [];
   const isMessage = typeof message === "string" && message.length <= PROGRESS_MESSAGE_MAX;
   if (!isFiniteNumber(progress) || !(total === null || isFiniteNumber(total)) || !(message === null || isMessage)) {
-    throw new ProtocolError("a message with progress that is none");
+    throw new ProtocolError("a message with invalid progress");
   }
   return { progress, ...(total === null ? {} : { total }), ...(message === null ? {} : { message }) };
 }
@@ -46,7 +46,7 @@ export function readStats(payload: string): WorkerStats {
   const areCounts = [active, warm, blank].every((count) => Number.isFinite(count));
   const isKnown = isCounted(starts) && Object.keys(starts).every((kind) => START_KINDS.has(kind));
   if (areCounts && isKnown && isCounted(heapBytes)) return stats as WorkerStats;
-  throw new ProtocolError("a message with statistics that are none");
+  throw new ProtocolError("a message with invalid statistics");
 }
 
 function isCounted(value: unknown): value is { readonly [name: string]: number } {

@@ -193,7 +193,7 @@ class Fields {
     const field = end < 0 ? this.rest() : this.#line.slice(this.#at, end);
     if (end >= 0) this.#at = end + 1;
     const value = field === "" ? Number.NaN : Number(field);
-    if (!Number.isFinite(value)) throw new ProtocolError("a message with a number that is none");
+    if (!Number.isFinite(value)) throw new ProtocolError("a message with an invalid number");
     return value;
   }
 
@@ -203,7 +203,7 @@ class Fields {
 
   string(): string {
     const value = parse(this.text());
-    if (typeof value !== "string") throw new ProtocolError("a message with a string that is none");
+    if (typeof value !== "string") throw new ProtocolError("a message with an invalid string");
     return value;
   }
 

@@ -59,7 +59,7 @@ function insidePath(given: string): string {
 /** A folder that is linked to may be anywhere. */
 async function requireInside(folder: string, root: string, given: string): Promise<void> {
   const found = await stat(folder).catch(() => null);
-  if (found?.isDirectory() !== true) throw refusal(given, "a folder on its path is none");
+  if (found?.isDirectory() !== true) throw refusal(given, "a folder on its path is not a folder");
   const [real, within] = [await realpath(folder), await rootOf(root)];
   if (real === within || real.startsWith(within.endsWith(path.sep) ? within : within + path.sep)) return;
   throw refusal(given, "its path leads out of the folder for artifacts");

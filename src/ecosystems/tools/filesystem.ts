@@ -103,7 +103,7 @@ class ReadFileTool extends FileTool {
 
 class WriteFileTool extends FileTool {
   readonly name = "write_file";
-  readonly description = "Write text to a file, which is made where there is none";
+  readonly description = "Write text to a file, and create the file if it is missing";
   readonly input_schema = {
     type: "object",
     properties: { path: PATH, content: { type: "string", description: "The whole text of the file" } },

@@ -73,7 +73,7 @@ function isThrown(details: unknown): boolean {
 
 function checkLogs({ success, metadata: { logs, attempts } }: ToolResult, advice: string): readonly Check[] {
   if (attempts === 0) return [];
-  if (logs.length === 0) return [warning("logs", `there are none; say with ${advice} what is done`)];
+  if (logs.length === 0) return [warning("logs", `the call logs nothing; describe its progress with ${advice}`)];
   const loud = success && logs.some(({ level }) => level === "error");
   return [loud ? warning("logs", "an error is logged though nothing failed") : pass("logs", "are written")];
 }

@@ -173,7 +173,7 @@ function discreet(violation: Violation): Violation {
   if (keyword === "additionalProperties") {
     // A text that is broken may have made a name of it.
     const around = pointer.slice(0, pointer.lastIndexOf("/"));
-    const message = `${around} has a property that is none of value, env, file and origins`;
+    const message = `${around} has a property that is not one of value, env, file and origins`;
     return { ...violation, pointer: around, keyword: "propertyNames", message };
   }
   if (keyword !== "minProperties" && keyword !== "maxProperties") return unseen(violation);
@@ -186,7 +186,7 @@ function discreetOfRedis(violation: Violation): Violation {
   if (keyword !== "additionalProperties") return unseen(violation);
   const around = pointer.slice(0, pointer.lastIndexOf("/"));
   const known = Object.keys(CONFIG_SCHEMA.properties?.["idempotency"]?.properties ?? {});
-  const message = `${around} has a property that is none of ${known.join(", ")}`;
+  const message = `${around} has a property that is not one of ${known.join(", ")}`;
   return { ...violation, pointer: around, keyword: "propertyNames", message };
 }
 
@@ -202,7 +202,7 @@ function helpful(violation: Violation): Violation {
   if (around.at(-1) !== "executor") return violation;
   return {
     ...violation,
-    message: `/${around.toReversed().join("/")} has a property that is none of ${known.join(", ")}`,
+    message: `/${around.toReversed().join("/")} has a property that is not one of ${known.join(", ")}`,
   };
 }
 

@@ -38,14 +38,14 @@ export async function readLocation(given: string): Promise<PackageLocation> {
   const base = path.basename(path.resolve(given));
   if (found?.isDirectory() === true) return { kind: "folder", name: shortName(base), path: path.resolve(given) };
   if (found === undefined) throw fetchError(base, "it does not exist; check its path");
-  if (!found.isFile() || !isArchiveName(base)) throw fetchError(base, `it is none: ${FORMS}`);
+  if (!found.isFile() || !isArchiveName(base)) throw fetchError(base, `it is not an archive: ${FORMS}`);
   return { kind: "file", name: nameOf(base), format: formatOf(base), path: path.resolve(given) };
 }
 
 function readUrl(given: string): PackageLocation {
   const url = given.length > URL_MAX ? null : URL.parse(given);
   const base = url?.pathname.split("/").at(-1) ?? "";
-  if (url === null || !isArchiveName(base)) throw fetchError(base === "" ? "URL" : base, `it is none: ${FORMS}`);
+  if (url === null || !isArchiveName(base)) throw fetchError(base === "" ? "URL" : base, `it is not an archive: ${FORMS}`);
   return { kind: "url", name: nameOf(base), format: formatOf(base), url };
 }
 

@@ -170,7 +170,7 @@ describe("a module of Amplifier's", () => {
     expect(await problems(made({ schema: "{}", execute: quiet, rest }))).toEqual([
       "warning events: are not registered; call register_contributor with observability.events",
       "warning schema: takes anything, so input is not checked before the tool has it; name its properties",
-      "warning logs: there are none; say with console.info or console.debug what is done",
+      "warning logs: the call logs nothing; describe its progress with console.info or console.debug",
     ]);
     const loud = `async execute(input) { console.error("working"); return { success: true, output: input.text }; }`;
     expect(await problems(made({ execute: loud }))).toEqual(["warning logs: an error is logged though nothing failed"]);
