@@ -29,6 +29,7 @@ export default defineConfig({
     projects: KIND_NAMES.map(project),
     reporters: ["default", new KindReporter(files)],
     pool: "forks",
+    setupFiles: [new URL("setup.ts", import.meta.url).pathname],
     maxWorkers: "100%",
     testTimeout: 30_000,
     hookTimeout: 30_000,
