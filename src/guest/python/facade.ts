@@ -1,7 +1,6 @@
 /**
- * Replaces a shell's globals for Pyodide. Pyodide supports browsers, Node and V8's own shell, and the last needs the
- * fewest functions; so the interpreter is made to believe that it runs there. Nothing of this is on the realm's own
- * global.
+ * Replaces a shell's globals for Pyodide. Pyodide supports browsers, Node and V8's own shell. This imitates the
+ * shell, which answers every feature test that Pyodide makes. Nothing of this is on the realm's own global.
  */
 export interface Facade {
   /** The global object of Pyodide's code. */
@@ -12,7 +11,7 @@ export interface Facade {
   readonly files: Map<string, ArrayBuffer | Uint8Array>;
   /** Sets the compiled interpreter, which is returned for the placeholder instead of compiling it. */
   use(module: WebAssembly.Module): void;
-  /** Forbids to compile, create or grow anything of WebAssembly from now on. */
+  /** From now on, nothing of WebAssembly can be compiled or created, and tables grow only up to a limit. */
   seal(): void;
 }
 
@@ -100,7 +99,7 @@ function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: objec
   const requireOpen = (): void => {
     if (isSealed) throw new TypeError("WebAssembly is not available");
   };
-  // A proxy instead of a subclass: no `this` of a tool's is ever used.
+  // Without a receiver, so that it never uses a `this` that a tool sets.
   const made = <Made extends object>(Class: new (...args: never[]) => Made): new (...args: never[]) => Made =>
     new Proxy(Class, {
       construct: (target, args, newTarget) => {

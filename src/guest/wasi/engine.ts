@@ -78,7 +78,7 @@ class WasiEngine {
     }
   }
 
-  /** Reason of a trap. WebAssembly makes no error objects of its own, but may throw an exception or exit by one. */
+  /** Reason of a failed run. WebAssembly creates no error objects itself, but it may throw an exception of its own. */
   #describe(error: unknown): string {
     if (error instanceof this.#wasm.RuntimeError) return `trapped: ${error.message}`;
     if (error instanceof RangeError && error.message.includes("call stack")) return "trapped: its stack is full";
