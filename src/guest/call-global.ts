@@ -31,7 +31,7 @@ export class CallGlobal {
   }
 
   /**
-   * The `CallGlobal` that an object is or inherits from; `undefined` for the class's prototype, which polyfills also
+   * The `CallGlobal` that an object is or inherits from; `undefined` for the prototype itself, which polyfills also
    * read.
    */
   static of(object: object): CallGlobal | undefined {

@@ -50,8 +50,7 @@ export class CapabilityError extends Error {
   }
 
   static issue(failure: Failure, capability: string, method: string): CapabilityError {
-    // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool knows only the method that it
-    // called.
+    // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool knows only the method itself.
     const called = method.replace(STEP, "");
     const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
     const error = new CapabilityError(failure.code, message, capability, called);
@@ -226,10 +225,7 @@ export class GuestCall {
     else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
   }
 
-  /**
-   * The outcome, if the call ends now: `+` and the output's JSON, or `-` and a failure's; empty if it is already
-   * settled.
-   */
+  /** The outcome: `+` and the output's JSON, or `-` and a failure's; empty if the call has already ended. */
   finish(value: unknown): string {
     if (this.settled) return "";
     this.end();

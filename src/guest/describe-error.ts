@@ -1,8 +1,6 @@
 import type { Failure } from "./host.ts";
 
-/**
- * A thrown value as data. Each property of the tool's object is read once, within the tool's own turn, and truncated.
- */
+/** A thrown value as data. Each property of the object is read once, within the tool's own turn, and truncated. */
 
 const MESSAGE_MAX = 2_000;
 const CAUSE_MAX = 1_000;

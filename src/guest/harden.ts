@@ -154,9 +154,7 @@ const OVERRIDDEN: readonly PropertyKey[] = [
   "propertyIsEnumerable",
 ];
 
-/**
- * Turns these data properties of a prototype into accessors; the setter defines the property on the assigned object.
- */
+/** Turns these data properties into accessors; the setter defines the property on the object that is assigned to. */
 function enableOverrides(prototype: object): void {
   for (const key of overriddenKeys(prototype)) {
     if (!hasOwn(prototype, key)) continue;

@@ -1,9 +1,6 @@
 import type { ToolContext, ToolFacts } from "../tool-context.ts";
 
-/**
- * A tool as the realm calls it. `command` names an operation beside the main one, in contracts that have such
- * operations.
- */
+/** A tool as the realm calls it. `command` names an operation beside the main one, if the contract has any. */
 export type ToolFunction = (input: unknown, context: ToolContext, command: string | undefined) => unknown;
 
 /** Exports of a module. */
@@ -18,7 +15,7 @@ export interface Adapter {
   /** The module's self-description as JSON for the host's reader of the contract, or a promise of it. */
   describe(exports: Exports, facts: ToolFacts): unknown;
   /**
-   * An instance of the tool that `facts` name. `lives`: it serves more than one call. Throws if it cannot be created.
+   * An instance of the tool that `facts` name; with `lives`, for more than one call. Throws if it cannot be created.
    */
   open(exports: Exports, facts: ToolFacts, lives: boolean): ToolFunction;
 }

@@ -2,10 +2,7 @@ import { bytesOf } from "../web/buffer-source.ts";
 import { encodeBase64 } from "../web/base64-bytes.ts";
 import { type Adapter, isObject, isThenable } from "./adapter.ts";
 
-/**
- * Strands: `TOOL_SPEC`, and a function of the name in it, which takes `{ toolUseId, input }` and returns content
- * blocks.
- */
+/** Strands: `TOOL_SPEC`, and a function of that name, which takes `{ toolUseId, input }` and returns content blocks. */
 export const strandsAdapter: Adapter = {
   name: "strands",
   matches: (exports) => exports["TOOL_SPEC"] !== undefined,

@@ -23,9 +23,7 @@ function create(exports: Exports, facts: Parameters<Adapter["open"]>[1]): unknow
   return new Class(configOf(facts));
 }
 
-/**
- * The provider class that no other provider extends. Throws if there are two, because the choice would be ambiguous.
- */
+/** The provider class that no other provider extends. Throws if there are two, as the choice would be ambiguous. */
 function providerIn(exports: Exports): Provider | undefined {
   let provider: Provider | undefined;
   let others: Provider[] | undefined;

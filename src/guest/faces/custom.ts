@@ -1,8 +1,6 @@
 import { type AskHost, openFace } from "./face.ts";
 
-/**
- * Called with each progress value of a handler. `missed` is the number of values dropped before it, for lack of room.
- */
+/** Called with each progress value of a handler. `missed`: number of values dropped before it, for lack of space. */
 type OnProgress = (value: unknown, more: { readonly missed: number }) => void;
 
 interface CallOptions {

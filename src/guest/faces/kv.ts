@@ -29,8 +29,7 @@ export const kvFace: FaceMaker = (ask) => {
 };
 
 /**
- * Refuses values that are not strings: `undefined` would become the key "undefined", shared by every caller without a
- * key.
+ * Refuses other values than strings: `undefined` would become the key "undefined", shared by all callers without one.
  */
 function textOf(what: string, given: unknown): string {
   if (typeof given === "string") return given;

@@ -15,7 +15,7 @@ export interface MemorySnapshot {
 type Modules = (facade: Facade) => PyodideModules;
 
 /**
- * `modules` evaluates Pyodide's code with the facade as its global, which uses globals that only the prelude defines.
+ * `modules` evaluates Pyodide's code with the facade as its global, and needs globals that only the prelude defines.
  */
 export function createEngine(modules: Modules): PythonEngine {
   let world: EngineWorld | null = null;

@@ -51,8 +51,7 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
       return file;
     },
     os: { system: (_command: string, [, script = ""]: string[]) => base64(randomBytes(surroundings, script)) },
-    // Pyodide schedules its event loop by this. It stays in the same turn, as a turn of its own would cost a
-    // millisecond.
+    // Pyodide's event loop. It continues in the same turn, because a turn of its own would cost a millisecond.
     setTimeout: (callback: () => void, delayMs = 0) =>
       delayMs >= 1 ? surroundings.setTimeout(callback, delayMs) : (soon(callback), 0),
     clearTimeout: (timer: number) => surroundings.clearTimeout(timer),

@@ -85,8 +85,7 @@ export class Interpreter {
     if (this.#loaded !== code) this.#read(this.#runner.load(code));
     this.#loaded = code;
     const { instantiate } = this.#runner;
-    // All calls use the same module, so its exports are described once. Later instances are created on their first
-    // call.
+    // All calls use the same module, so its exports are described once; later instances are created on first use.
     let described: Described | null = null;
     return () => {
       if (!this.#sweep() && described !== null) return moduleOf(described, () => this.#elsewhere());
@@ -168,9 +167,7 @@ export class Interpreter {
     return this.#failure(message.includes("stack size") ? "RecursionError" : "SystemError", told, "", null);
   }
 
-  /**
-   * Never settles for a call that is not to blame: the interpreter is discarded, and the call starts again in another.
-   */
+  /** Never settles: the interpreter is discarded, and a call that is not to blame starts again in another one. */
   #elsewhere(run = this.#world.turn.call?.run ?? 0): Promise<never> {
     this.#culprit ??= 0;
     this.#tell(run, FAILED);

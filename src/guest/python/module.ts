@@ -29,10 +29,7 @@ export type Target =
   | {
       readonly kind: "class";
       readonly name: string;
-      /**
-       * The object's number. It is created on its first call, so that its constructor may await capability calls as
-       * well.
-       */
+      /** The object's number. Created on first use, so that its constructor may await capability calls as well. */
       readonly key: number;
       readonly init: readonly unknown[];
       readonly method: string;

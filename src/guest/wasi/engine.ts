@@ -16,8 +16,8 @@ interface Command {
 }
 
 /**
- * Makes the engine of WebAssembly modules, before the prelude removes `WebAssembly`. Nothing else holds a reference to
- * it.
+ * Makes the engine of WebAssembly modules, before the prelude removes `WebAssembly`, of which it keeps the only
+ * reference.
  */
 export function createEngine(): RuntimeEngine {
   const engine = new WasiEngine(WebAssembly, ArrayBuffer);

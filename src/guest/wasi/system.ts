@@ -141,7 +141,7 @@ export class System {
   }
 
   /**
-   * Files are always ready. If all subscriptions are clocks, the earliest is due at once and the clocks are set to it.
+   * Files are always ready. If all subscriptions are clocks, the earliest is due at once, and the clocks move to it.
    */
   #poll(from: number, to: number, count: number, countTo: number): number {
     if (count === 0) return wasi.ERRNO_INVAL;

@@ -5,7 +5,7 @@ export class AbortState {
   /** Functions to run when the signal aborts, before its event. */
   readonly steps = new Set<() => void>();
   /**
-   * The signals that abort with this one, and the signals that this one follows. A source never follows another signal.
+   * The signals that abort with this one, and the signals that this one follows: never ones with sources of their own.
    */
   readonly #followers = new Set<AbortState>();
   readonly #sources = new Set<AbortState>();

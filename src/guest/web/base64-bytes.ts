@@ -25,9 +25,7 @@ function encodeByHand(bytes: Uint8Array): string {
   return stringFromUnits(output);
 }
 
-/**
- * Decodes Base64 by the web's forgiving rules (padding optional, spaces ignored); `undefined` if the text is invalid.
- */
+/** Decodes Base64 by the web's forgiving rules (padding optional, spaces ignored); `undefined` if it is invalid. */
 export function decodeForgivingly(base64: string): Uint8Array | undefined {
   let text = base64.replace(/[\t\n\f\r ]+/g, "");
   if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");

@@ -14,9 +14,7 @@ export function hexOf(bytes: Uint8Array, between = ""): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(between);
 }
 
-/**
- * Maximum number of characters made at once: `String.fromCharCode` takes them as arguments, which live on the stack.
- */
+/** Maximum number of characters made at once: `String.fromCharCode` takes them as arguments, thus on the stack. */
 const CHUNK = 8192;
 
 /** The string of the given bytes or UTF-16 code units. */

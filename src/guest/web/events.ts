@@ -85,10 +85,7 @@ interface Listener {
   removed: boolean;
 }
 
-/**
- * The listeners of one target. Lists are replaced, never changed, so that a dispatch iterates over the list it began
- * with.
- */
+/** The listeners of one target. Lists are replaced, never changed, so that a dispatch iterates over a fixed list. */
 class Listeners {
   readonly #byType = new Map<string, readonly Listener[]>();
 

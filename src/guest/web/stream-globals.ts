@@ -71,8 +71,7 @@ function hiddenObjects(): object[] {
   const strategies = [CountQueuingStrategy, ByteLengthQueuingStrategy];
   const sizes = strategies.map((Strategy) => new Strategy({ highWaterMark: 1 }).size);
   const prototypes = prototypesWithin(sampleStreams());
-  // With a full stack, a promise swallows the error of creating an internal object: throw, so that all is created again
-  // later.
+  // With a full stack, a promise swallows an error of creating an internal object. Throw, so that all is retried later.
   if (prototypes.length < PROTOTYPES) throw new RangeError("the streams could not be made whole");
   return [...sizes, ...prototypes];
 }

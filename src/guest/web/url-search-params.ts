@@ -15,8 +15,7 @@ class SearchParamsIterator<T> extends Iterator<T, undefined> {
 
   static {
     describeInterface(this, "URLSearchParams Iterator");
-    // No property of a global leads to this prototype, so `harden` does not freeze it. Tools must not construct an
-    // iterator.
+    // `harden` cannot reach this prototype, as no global leads to it. Tools must not construct an iterator.
     Reflect.deleteProperty(this.prototype, "constructor");
     for (const { value } of Object.values(Object.getOwnPropertyDescriptors(this.prototype))) Object.freeze(value);
     Object.freeze(this.prototype);

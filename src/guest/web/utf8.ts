@@ -124,10 +124,7 @@ export class Utf8Decoder {
     return count;
   }
 
-  /**
-   * Reads the first byte of a longer character. The ranges exclude overlong forms, surrogates, and code points that are
-   * too high.
-   */
+  /** Reads the first byte of a longer character. The ranges exclude overlong forms, surrogates and excessive points. */
   #begin(byte: number): boolean {
     this.#lower = byte === 0xe0 ? 0xa0 : byte === 0xf0 ? 0x90 : 0x80;
     this.#upper = byte === 0xed ? 0x9f : byte === 0xf4 ? 0x8f : 0xbf;
