@@ -4,7 +4,7 @@ import { overridable } from "./harden.ts";
 import { GLOBAL_NAMES, OWN_NAMES } from "./host.ts";
 import { shown } from "./shown.ts";
 
-/** Which call an instance works for: one for its whole life, except where the module is shared between calls. */
+/** The call that an instance works for: one for its whole life, except where the module is shared between calls. */
 export interface Holder {
   call: GuestCall | null;
   readonly realm: { report(call: GuestCall, error: unknown): void; nowMs(): number };
@@ -15,8 +15,8 @@ const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Obj
 type AnyFunction = (...args: unknown[]) => unknown;
 
 /**
- * The global of one instance: what belongs to the call is its own, the rest is inherited from the frozen realm, and
- * what the module writes on it dies with the instance.
+ * The global object of one instance: it owns the properties that belong to the call and inherits the rest from the
+ * frozen realm. Properties that the module writes on it die with the instance.
  */
 export class CallGlobal {
   readonly #holder: Holder;
@@ -30,7 +30,10 @@ export class CallGlobal {
     return #holder in object;
   }
 
-  /** The global that an object is or inherits from; none for the class's prototype, at which polyfills look as well. */
+  /**
+   * The `CallGlobal` that an object is or inherits from; `undefined` for the prototype itself, which polyfills also
+   * read.
+   */
   static of(object: object): CallGlobal | undefined {
     for (let at: object | null = object; at !== null; at = getPrototypeOf(at) as object | null) {
       if (CallGlobal.#is(at)) return at;
@@ -91,7 +94,7 @@ export class CallGlobal {
   }
 }
 
-/** Lays the class over the realm: everything inherited can be assigned over, which defines it on the instance. */
+/** Puts the class's prototype in front of the realm: assigning to an inherited property defines it on the instance. */
 export function prepareCallGlobal(realm: typeof globalThis): void {
   const prototype = CallGlobal.prototype;
   for (const key of OWN_NAMES) {

@@ -13,7 +13,7 @@ import {
 } from "./host.ts";
 import { Timers } from "./timers.ts";
 
-/** What every call of a realm has in common. */
+/** State and functions that all calls of a realm share. */
 export interface CallWorld {
   readonly emit: Emit;
   readonly pure: Pure;
@@ -22,7 +22,7 @@ export interface CallWorld {
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 
-/** The turn that runs now. The clock does not move within it. */
+/** The current turn. The clock does not move within it. */
 export interface TurnState {
   nowMs: number;
   call: GuestCall | null;
@@ -50,7 +50,7 @@ export class CapabilityError extends Error {
   }
 
   static issue(failure: Failure, capability: string, method: string): CapabilityError {
-    // A handler whose progress is followed is asked in steps, of which tools know nothing: they called the method.
+    // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool knows only the method itself.
     const called = method.replace(STEP, "");
     const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
     const error = new CapabilityError(failure.code, message, capability, called);
@@ -63,34 +63,34 @@ const STEP = /\$(?:begin|next|end)$/;
 
 const issued = new WeakMap<object, string>();
 
-/** Has an error end its call with this code, where nobody catches it. */
+/** Sets the code with which an uncaught error ends its call. */
 export function issue(error: object, code: string): void {
   issued.set(error, code);
 }
 
-/** The code of an error that the engine made: a tool cannot make its own error pass for one. */
+/** The code of an error that the engine made: a tool cannot forge it. */
 export function issuedCode(thrown: object): string | undefined {
   return issued.get(thrown);
 }
 
 const LOG_LINE_MAX = 16_384;
 const ASK_MAX = 64 * 1024 * 1024;
-/** Longest failure, in characters: its message, its type and its stack, all of it escaped. */
+/** Maximum length of a failure as escaped JSON, in characters: message, type and stack. */
 const FAILURE_MAX = 128 * 1024;
-/** Longest description of a module, in characters. */
+/** Maximum length of a module's description, in characters. */
 const FOUND_MAX = 8 * 1024 * 1024;
-/** Written here by hand: where the realm is open, a tool may have replaced what writes JSON. */
+/** A constant: in an open realm, a tool may have replaced `JSON.stringify`. */
 const TAMPERED = '-{"code":"invalid_output","message":"the tool changed what writes its output"}';
 
 /**
- * A text, unless it is none or longer than what may leave the isolate: its worker would copy a giant, and hold on to
- * that memory after the call.
+ * The text, or `TAMPERED` if it is not a string or exceeds `max`: the worker would copy an oversized text and keep that
+ * memory after the call.
  */
 function within(max: number, text: unknown): string {
   return typeof text === "string" && text.length <= max ? text : TAMPERED;
 }
 
-/** What an inspection found, as an outcome. */
+/** An inspection's findings as an outcome. */
 export function describeFound(found: {
   readonly contract: string;
   readonly described: string;
@@ -100,26 +100,26 @@ export function describeFound(found: {
   return within(FOUND_MAX, `+${JSON.stringify(found)}`);
 }
 
-/** One call inside a realm: what it has asked, its timers, its randomness. Dead once it is settled. */
+/** One call inside a realm: its pending capability calls, timers and randomness. Dead once it is settled. */
 export class GuestCall {
   readonly run: number;
   readonly id: string;
   readonly originMs: number;
   readonly outputMax: number;
-  /** Of what its randomness is made, where the worker does not know that by itself. */
+  /** Seed of the call's randomness, if it is not the one that the worker derives. */
   readonly #seed: string | undefined;
   /** The global of the instance that works for this call. */
   global: object | null = null;
   readonly #world: CallWorld;
   #seenMs: number;
-  // Most calls need none of these, and a call costs less than making them.
+  // Created on first use: most calls need none of these, and they cost more to make than a short call.
   #asks: Map<number, Ask> | null = null;
   #timers: Timers | null = null;
   #entropy: Entropy | null = null;
   #requests = 0;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
   #cancelled: (() => void)[] | null = null;
-  /** Whether nobody listens to how far it comes: it is not said any more then. */
+  /** Nobody listens to progress, so the call no longer emits it. */
   #isUnheard = false;
   settled = false;
 
@@ -147,17 +147,17 @@ export class GuestCall {
     return (this.#entropy ??= new Entropy(this.#world.pure, this.run, this.#seed));
   }
 
-  /** The function by which tools make requests. */
+  /** The `fetch` function of tools. */
   get fetch(): object {
     return this.#world.fetch();
   }
 
-  /** The number of the next request that is made for this call. */
+  /** Number of the call's next request, starting at 1. */
   nextRequest(): number {
     return ++this.#requests;
   }
 
-  /** The time of a further turn. Turns are timed by the host and by the worker, and a call's clock never goes back. */
+  /** The time of a later turn. Host and worker both time turns, so the maximum keeps a call's clock from going back. */
   advance(nowMs: number): number {
     this.#seenMs = Math.max(this.#seenMs, nowMs);
     return this.#seenMs;
@@ -174,7 +174,7 @@ export class GuestCall {
     this.#abort?.abort(reason);
   }
 
-  /** Tells a function of the realm's own when the call is cancelled. */
+  /** Registers a function of the realm to run when the call is cancelled. */
   onCancel(tell: () => void): void {
     (this.#cancelled ??= []).push(tell);
   }
@@ -185,7 +185,7 @@ export class GuestCall {
     this.#world.emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
   }
 
-  /** Says how far it has come. What is no number, or no text, is left out. */
+  /** Emits progress. A `progress` that is not finite is ignored; an invalid `total` or `message` is left out. */
   progress(progress: unknown, total: unknown, message: unknown): void {
     if (typeof progress !== "number") throw new TypeError("context.progress takes a number");
     if (this.settled || this.#isUnheard || !isFinite(progress)) return;
@@ -225,7 +225,7 @@ export class GuestCall {
     else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
   }
 
-  /** The outcome's text where the call ends now: `+` and the output's JSON, or `-` and a failure's. */
+  /** The outcome: `+` and the output's JSON, or `-` and a failure's; empty if the call has already ended. */
   finish(value: unknown): string {
     if (this.settled) return "";
     this.end();
@@ -247,7 +247,7 @@ export class GuestCall {
     return within(FAILURE_MAX, `-${JSON.stringify(failure)}`);
   }
 
-  /** For outcomes that come outside the synchronous part of the call's first turn. */
+  /** Emits an outcome that is reached after the synchronous part of the call's first turn. */
   emitOutcome(outcome: string): void {
     if (outcome === "") return;
     this.#world.emit(EMIT_DONE, this.run, within(this.outputMax + FAILURE_MAX, outcome), "", "", 0);

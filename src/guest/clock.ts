@@ -1,16 +1,16 @@
 /**
- * Time inside a realm: it stands still within a turn, so that a tool cannot measure its neighbours, and so that a
- * call run again sees the time it saw before. Everything that would read the real clock reads this one.
+ * Time inside a realm. It stands still within a turn, so that a tool cannot measure its neighbours, and a replayed call
+ * sees the same times again. Everything that would read the real clock reads this one.
  */
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   nowMs(): number;
-  /** When the call that runs now began. */
+  /** Start of the current call. */
   originMs(): number;
 }
 
-// As they are before a tool can change them: whoever is called with V8's own functions could keep them.
+// Captured before a tool can change them: a replaced function would receive V8's own functions and could keep them.
 const { apply, construct } = Reflect;
 const { defineProperties, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
 
@@ -20,7 +20,7 @@ export function installClock(realm: typeof globalThis, clock: Clock, dates: Date
   tameDateTimeFormat(realm.Intl.DateTimeFormat, clock);
 }
 
-/** `performance`, as far as a tool needs it. */
+/** The part of `performance` that tools need. */
 export function createPerformance(clock: Clock): object {
   class Performance {
     now(): number {
@@ -41,12 +41,12 @@ function tamedDate(RealDate: DateConstructor, clock: Clock, dates: Date): DateCo
   const tamed = function Date(...args: unknown[]): unknown {
     if (new.target === undefined) return new RealDate(clock.nowMs()).toString();
     const made: object = construct(RealDate, args.length === 0 ? [clock.nowMs()] : args, new.target);
-    // What V8 falls back to where `new.target` has no prototype that would do.
+    // V8 falls back to its hidden prototype if `new.target` has no usable one.
     if (hidden !== dates && getPrototypeOf(made) === hidden) setPrototypeOf(made, dates);
     return made;
   };
   defineProperties(tamed, {
-    // A bundler renames a function that is called like a global.
+    // Set explicitly, because a bundler renames a function that is named like a global.
     name: { value: "Date" },
     length: { value: 7 },
     prototype: { value: dates, writable: false },
@@ -58,7 +58,7 @@ function tamedDate(RealDate: DateConstructor, clock: Clock, dates: Date): DateCo
   return tamed as unknown as DateConstructor;
 }
 
-/** `format()` and `formatToParts()` without a date mean now. */
+/** Without a date, `format()` and `formatToParts()` use the current time. */
 function tameDateTimeFormat(DateTimeFormat: typeof Intl.DateTimeFormat, clock: Clock): void {
   const { prototype } = DateTimeFormat;
   const format: unknown = getOwnPropertyDescriptor(prototype, "format")?.get;

@@ -1,13 +1,13 @@
 import type { Failure } from "./host.ts";
 
-/** What a tool threw, as data. Everything of the tool's is read once, inside its own turn, and cut by length. */
+/** A thrown value as data. Each property of the object is read once, within the tool's own turn, and truncated. */
 
 const MESSAGE_MAX = 2_000;
 const CAUSE_MAX = 1_000;
 const TYPE_MAX = 100;
 const STACK_MAX = 8_000;
 
-/** What V8 says when an isolate's buffers would exceed its memory limit. */
+/** V8's message if an isolate's buffers would exceed its memory limit. */
 const BUFFER_REFUSED = "Array buffer allocation failed";
 
 export function describeError(thrown: unknown, codeOf: (thrown: object) => string | undefined): Failure {
@@ -28,13 +28,13 @@ export function describeError(thrown: unknown, codeOf: (thrown: object) => strin
   }
 }
 
-/** What an error says was its cause, such as why a fetch failed: without it nobody can tell what to do. */
+/** The message of an error's cause, such as the reason of a failed fetch: often the only actionable part. */
 function describeCause(cause: unknown): string {
   const message = typeof cause === "object" && cause !== null ? text(Reflect.get(cause, "message")) : text(cause);
   return message === undefined || message === "" ? "" : ` (cause: ${cut(message, CAUSE_MAX)})`;
 }
 
-/** The name of its own if the error has one, else of its class: `class MyError extends Error {}` is a `MyError`. */
+/** The error's own name if it has one, else its class's: `class MyError extends Error {}` is a `MyError`. */
 function errorType(thrown: object): string {
   const name = text(Reflect.get(thrown, "name"));
   const constructor: unknown = Reflect.get(thrown, "constructor");
@@ -51,7 +51,7 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Length first: slicing a rope of gigabytes would flatten it. */
+/** Checks the length first: slicing a rope string of gigabytes would flatten it. */
 function cut(value: string, max: number): string {
   if (value.length <= max) return value;
   if (value.length > 1_000_000) return `(${value.length} characters)`;

@@ -1,8 +1,8 @@
 import type { Pure } from "./host.ts";
 
 /**
- * Randomness of a call: a ChaCha20 key stream (RFC 8439) whose key the worker derives from the engine's secret and
- * the call's number. Unpredictable for the tool, and the same again when the call is run again.
+ * Randomness of a call: a ChaCha20 key stream (RFC 8439). The worker derives the key from the engine's secret and the
+ * call's number, so it is unpredictable for the tool and identical on a replay.
  */
 export class Entropy {
   readonly #pure: Pure;
@@ -13,7 +13,7 @@ export class Entropy {
   readonly #seed: string | undefined;
   #isSeeded = false;
 
-  /** `seed`: 256 bits in hexadecimal, where the call brings them. */
+  /** `seed`: 256 bits in hexadecimal, if the call provides its own. */
   constructor(pure: Pure, run: number, seed?: string) {
     this.#pure = pure;
     this.#seed = seed;
@@ -26,7 +26,7 @@ export class Entropy {
     return this.#block[this.#used++] ?? 0;
   }
 
-  /** A number from 0 up to 1 with 53 random bits, as `Math.random` gives. */
+  /** A number in [0, 1) with 53 random bits, as `Math.random` returns. */
   fraction(): number {
     return ((this.word() >>> 5) * 0x4000000 + (this.word() >>> 6)) / 0x20000000000000;
   }

@@ -1,16 +1,16 @@
 /**
- * The realm's hardening: first what escapes the isolate's limits or carries state between calls is taken away,
- * then every object that a tool could reach is frozen, the global last.
+ * The realm's hardening. It first removes whatever escapes the isolate's limits or carries state between calls, then
+ * freezes every object that a tool could reach, the global last.
  */
 
-// As they are before a tool can change them: whoever is called with V8's own class could keep it. They stand in
-// variables also because V8 looks a global up anew each time in code that runs only once.
+// Captured before a tool can change them: a replaced function would receive V8's own classes and could keep them.
+// Constants also because V8 looks a global up each time in code that runs only once.
 const { construct, deleteProperty, ownKeys } = Reflect;
 const { defineProperties, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
 
 /**
- * Memory that `memoryLimit` does not count, clocks by shared memory, what observes garbage collection, and what the
- * prelude has its own form of.
+ * Removed: memory that `memoryLimit` does not count, clocks by shared memory, observers of garbage collection, and
+ * globals that the prelude implements itself.
  */
 const REMOVED = [
   "WebAssembly",
@@ -22,7 +22,7 @@ const REMOVED = [
   "Temporal",
 ] as const;
 
-/** Statics in which `RegExp` remembers the last match of anybody. */
+/** Statics in which `RegExp` keeps the last match of any code in the realm. */
 const REGEXP_STATICS =
   "input lastMatch lastParen leftContext rightContext $_ $& $+ $` $' $1 $2 $3 $4 $5 $6 $7 $8 $9".split(" ");
 
@@ -34,7 +34,7 @@ export function removeEscapes(realm: typeof globalThis): void {
   removeResizableBuffers(realm);
 }
 
-/** Resizable buffers are reserved outside the heap's account, so only buffers of a fixed length stay. */
+/** Leaves only fixed-length buffers: V8 reserves resizable ones outside the heap's accounting. */
 function removeResizableBuffers(realm: typeof globalThis): void {
   const RealArrayBuffer = realm.ArrayBuffer;
   const { prototype } = RealArrayBuffer;
@@ -43,7 +43,7 @@ function removeResizableBuffers(realm: typeof globalThis): void {
     return construct(RealArrayBuffer, [length], new.target);
   };
   defineProperties(tamed, {
-    // A bundler renames a function that is called like a global.
+    // Set explicitly, because a bundler renames a function that is named like a global.
     name: { value: "ArrayBuffer" },
     prototype: { value: prototype, writable: false },
     isView: { value: RealArrayBuffer.isView, writable: true, configurable: true },
@@ -58,14 +58,14 @@ function removeResizableBuffers(realm: typeof globalThis): void {
 
 /** Freezes everything reachable from the global, from `more`, and from the prototypes that only syntax reaches. */
 export function harden(realm: typeof globalThis, more: readonly object[]): void {
-  // Every error has the same two functions behind its `stack`.
+  // All errors share the two accessor functions of `stack`.
   const error = new Error("a sample");
   freezeAll(reach([realm, ...more, ...syntaxPrototypes(), error], []), realm);
 }
 
-/** Freezes what a hardened realm has made since, before anybody sees it. */
+/** Freezes an object made after its realm was hardened, before a tool can see it. */
 export function hardenLater<T extends object>(made: T): T {
-  // The walk need not go through what was frozen with the realm.
+  // Stops the walk at objects that were frozen with the realm.
   freezeAll(reach([made], [Object.prototype, Function.prototype, Error, Iterator.prototype]), null);
   return made;
 }
@@ -102,14 +102,14 @@ function syntaxPrototypes(): object[] {
 const FUNCTION: object = Function.prototype;
 const TYPED_ARRAY: unknown = getPrototypeOf(Uint8Array.prototype);
 
-/** All objects that can be reached without going through `known`. */
+/** All objects reachable without going through `known`. */
 function reach(roots: readonly object[], known: readonly object[]): Set<object> {
   const found = new Set(roots);
   const add = (value: unknown): void => {
     if (value === null || (typeof value !== "object" && typeof value !== "function")) return;
     if (!known.includes(value)) found.add(value);
   };
-  // It comes to what is added on the way. A loop of our own would run so often that V8 stops to optimise it.
+  // `forEach` of a set also visits objects added during the walk. V8 stops optimising an explicit loop of this length.
   found.forEach((object) => {
     if (isPlainFunction(object)) return;
     add(getPrototypeOf(object));
@@ -127,18 +127,18 @@ function reach(roots: readonly object[], known: readonly object[]): Set<object> 
 }
 
 /**
- * Built-in functions that are no constructors have a name and a length and nothing else (ECMA-262, 18), and so have
- * the methods and arrows of this prelude. They are most of a realm, and to list their properties is most of the work.
+ * Built-in functions that are not constructors have only a name and a length (ECMA-262, 18), and so have the methods
+ * and arrows of this prelude. They are most of a realm, and listing their properties is most of the work.
  */
 function isPlainFunction(object: object): boolean {
-  // The prototype of async functions inherits from that of all functions, and is none.
+  // The prototype of async functions inherits from `Function.prototype`, but is not a function.
   if (typeof object !== "function" || getPrototypeOf(object) !== FUNCTION) return false;
   return !hasOwn(object, "prototype") && object !== Proxy;
 }
 
 /**
- * What npm packages assign on objects that inherit it. Short on purpose: an accessor in place of a method such as
- * `push`, `call` or `Symbol.iterator` of arrays would cost every tool V8's fast paths.
+ * Keys that npm packages assign on objects that inherit them. Short on purpose: an accessor in place of a method such
+ * as `push`, `call` or `Symbol.iterator` of arrays would cost every tool V8's fast paths.
  */
 const OVERRIDDEN: readonly PropertyKey[] = [
   "constructor",
@@ -154,7 +154,7 @@ const OVERRIDDEN: readonly PropertyKey[] = [
   "propertyIsEnumerable",
 ];
 
-/** Turns such data properties of a prototype into accessors whose setter defines the property on the object assigned to. */
+/** Turns these data properties into accessors; the setter defines the property on the object that is assigned to. */
 function enableOverrides(prototype: object): void {
   for (const key of overriddenKeys(prototype)) {
     if (!hasOwn(prototype, key)) continue;
@@ -177,14 +177,14 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
     case TYPED_ARRAY:
-      // What stands in for Node's `Buffer` inherits from `Uint8Array` and has its own form of these.
+      // Polyfills of Node's `Buffer` inherit from `Uint8Array` and override these.
       return [...OVERRIDDEN, "fill", "includes", "indexOf", "lastIndexOf", "slice"];
     default:
       return OVERRIDDEN;
   }
 }
 
-/** An accessor that reads as the value did, and that assigning to an heir turns into the heir's own property. */
+/** An accessor that reads as `value`; assigning to an inheriting object defines an own property on it. */
 export function overridable(holder: object, key: PropertyKey, property: PropertyDescriptor): PropertyDescriptor {
   const { value } = property;
   return {
@@ -195,7 +195,7 @@ export function overridable(holder: object, key: PropertyKey, property: Property
   };
 }
 
-/** A setter that defines the property on the heir that is assigned to. */
+/** A setter that defines the property on the inheriting object that is assigned to. */
 export function overrider(holder: object, key: PropertyKey): (this: unknown, replacement: unknown) => void {
   return {
     set(this: unknown, replacement: unknown) {

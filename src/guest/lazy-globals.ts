@@ -1,11 +1,11 @@
 import { overrider } from "./harden.ts";
 
-// As it is before a tool can change it.
+// Captured before a tool can change it.
 const { defineProperty } = Object;
 
-/** Defines a global that is made when it is first asked for. `isFrozen` says that the realm is going to be. */
+/** Defines a global that is created on first access. `isFrozen`: the realm is going to be frozen. */
 export function defineLazily(realm: object, name: string, make: () => unknown, isFrozen: boolean): void {
-  // A realm that is frozen cannot put the value in the accessor's place.
+  // A frozen realm cannot replace the accessor with the value.
   if (isFrozen) {
     defineProperty(realm, name, { get: make, set: overrider(realm, name), enumerable: false, configurable: true });
   } else {
@@ -28,7 +28,7 @@ function replace(realm: object, name: string, value: unknown): void {
   defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
 }
 
-/** Makes it when it is first asked for; again where an exception, such as a full stack, came in between. */
+/** Creates the value on first use; tries again if an exception, such as a full stack, interrupted it. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | null = null;
   return () => (made ??= { value: make() }).value;

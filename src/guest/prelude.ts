@@ -12,9 +12,9 @@ import { ToolContext } from "./tool-context.ts";
 import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
 /**
- * The first code that runs in a context. It takes away what escapes the isolate's limits, gives tools the globals
- * they may expect, freezes the realm where it will be used for many calls, and hands the worker its face. A realm
- * that is opened for a tool gets it at once.
+ * The first code that runs in a context. It removes what escapes the isolate's limits, defines the globals that tools
+ * may expect, freezes the realm if it serves many calls, and returns the worker's interface. A realm that is opened for
+ * a tool loads it at once.
  */
 export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   const realm = globalThis;
@@ -24,7 +24,7 @@ export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   realm.Math.random = function random() {
     return turn.call?.entropy.fraction() ?? 0;
   };
-  // An error that nobody catches ends the call, as it would end a process.
+  // An uncaught error ends the call, as it would end a process.
   const parts = createWebParts(pure, turn, hardened, (call, error) => guest.report(call, error));
   defineWebGlobals(realm, parts, hardened);
   // Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call.

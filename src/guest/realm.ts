@@ -7,7 +7,7 @@ import type { Factory, Failure, Guest } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 
 const NONE: readonly unknown[] = [];
-/** Characters of outcomes after which a batch answers with what it has. */
+/** Length of outcomes after which a batch returns, in characters. */
 const ANSWER_MAX = 256 * 1024;
 
 type QueuedCall = readonly [
@@ -41,7 +41,7 @@ export class Realm implements Guest {
   #lastAnswer = "";
   #queue: readonly QueuedCall[] = NO_CALLS;
   #next = 0;
-  /** Set when calls turned out to go on after their first turn. */
+  /** Set once calls continued after their first turn: each call then gets a turn of its own. */
   #isOnePerTurn = false;
 
   constructor(world: CallWorld, hardened: boolean) {
@@ -71,7 +71,7 @@ export class Realm implements Guest {
       if (queued === undefined) break;
       const outcome = this.#startOne(queued);
       if (outcome === "" && ended > 0) {
-        // What ended calls left in the microtask queue would run as this one: it starts again in a turn of its own.
+        // Microtasks that ended calls left would run as part of this call, so it starts again in a turn of its own.
         this.#takeBack(queued[0]);
         break;
       }
@@ -81,12 +81,12 @@ export class Realm implements Guest {
     }
     if (this.#next < queue.length) this.#lastAnswer += "\n";
     else this.#queue = NO_CALLS;
-    // What ended calls left in the microtask queue runs for nobody.
+    // Microtasks that ended calls left run without a call.
     if (this.#world.turn.call?.settled === true) this.#world.turn.call = null;
     return this.#lastAnswer;
   }
 
-  /** Forgets a call as if it had not been started, and shares no turn between calls any more. */
+  /** Discards a call as if it had not been started; calls no longer share a turn. */
   #takeBack(run: number): void {
     this.#isOnePerTurn = true;
     this.#calls.get(run)?.end();
@@ -140,7 +140,7 @@ export class Realm implements Guest {
     }
   }
 
-  /** What a module says of itself only once its promises are settled is asked for with `recover`. */
+  /** Stores the description of a module whose promises settle later; the worker reads it with `recover`. */
   #describeLater(call: GuestCall, described: object, found: (value: unknown) => string): void {
     this.#lastAnswer = "";
     const conclude = (answer: () => string): void => {
@@ -177,7 +177,7 @@ export class Realm implements Guest {
     }
     call.global = instance.global;
     try {
-      // Called without a receiver: `this` would be an object of the prelude's.
+      // Called without a receiver: `this` would be an object of the prelude.
       const { tool } = instance;
       const value = tool(input, new ToolContext(call, this.#facts), command);
       return isThenable(value) ? this.#follow(call, value) : call.finish(value);
@@ -195,7 +195,7 @@ export class Realm implements Guest {
     return "";
   }
 
-  /** Ends a call with an error that nobody in it caught. */
+  /** Ends a call with an uncaught error. */
   report(call: GuestCall, error: unknown): void {
     this.#conclude(call, () => call.failWith(describeError(error, issuedCode)));
   }
@@ -238,8 +238,7 @@ export class Realm implements Guest {
     const own = this.#hardened ? global : globalThis;
     const named =
       this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => Reflect.get(global, name) as unknown);
-    // In the order of `GLOBAL_NAMES`.
-    // Without a receiver: a direct `eval("this")` in the module would find the realm.
+    // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;
     const exported = factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");

@@ -1,14 +1,14 @@
-/** What an object shows of itself on a console; `undefined` where nobody knows more than its properties say. */
+/** Console representation of an object; `undefined` if its properties say all. */
 export type Show = (value: object) => object | undefined;
 
 const shows: Show[] = [];
 
-/** Adds what a part of the realm knows to show of its objects. */
+/** Registers how a part of the realm shows its objects. */
 export function addShow(show: Show): void {
   shows.push(show);
 }
 
-/** What an object shows, by all the parts that have been made. */
+/** Console representation of an object, from the first registered part that knows it. */
 export function shown(value: object): object | undefined {
   for (const show of shows) {
     const facts = show(value);

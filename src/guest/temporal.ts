@@ -3,9 +3,9 @@ import type { Clock } from "./clock.ts";
 const { defineProperty, getOwnPropertyDescriptor } = Object;
 
 /**
- * `Temporal`, put together from its classes, with a `Now` that knows no clock but the call's. V8's own namespace is
- * taken away unseen: looking at it would make V8 build all of it at once, and its `Now` reads the real clock. Every
- * class is found from the instant of a date.
+ * `Temporal`, assembled from its classes, with a `Now` that reads only the call's clock. V8's own namespace is removed
+ * unread: reading it would make V8 build all of it at once, and its `Now` reads the real clock. Every class is reached
+ * from a date's instant.
  */
 export function createTemporal(RealDate: DateConstructor, clock: Clock): object {
   const { toTemporalInstant } = RealDate.prototype;
@@ -39,7 +39,7 @@ function createNow(instant: () => Temporal.Instant): object {
   });
 }
 
-/** An object as the language makes its namespaces: what is in it can be changed, but is not enumerated. */
+/** An object like the language's namespaces: its properties are writable but not enumerable. */
 function namespace(tag: string, members: Readonly<Record<string, unknown>>): object {
   const made = {};
   for (const [name, value] of Object.entries(members)) {
@@ -51,7 +51,7 @@ function namespace(tag: string, members: Readonly<Record<string, unknown>>): obj
 
 /**
  * A prototype for the dates of a realm that is to be frozen. V8's own has the method that makes V8 build Temporal, so
- * it stays hidden, and this one's method calls it once Temporal has been `prepared`.
+ * it stays hidden; the method here calls it once Temporal is prepared.
  */
 export function separateDates(RealDate: DateConstructor, prepareTemporal: () => object): Date {
   const hidden = RealDate.prototype;

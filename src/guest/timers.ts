@@ -54,11 +54,11 @@ export class Timers {
     this.#byId.delete(timer.id);
   }
 
-  /** Runs what is due. An exception of a callback goes to `onError`; the others still run. */
+  /** Runs the due timers. An exception of a callback goes to `onError`; the others still run. */
   fire(onError: (error: unknown) => void): void {
     const nowMs = this.#nowMs();
     this.#armedMs = Number.POSITIVE_INFINITY;
-    // Timers set by these callbacks wait for the next turn, or an interval of 1 ms would never let go.
+    // Timers set by these callbacks wait for the next turn, or an interval of 1 ms would run forever.
     const due: Timer[] = [];
     for (let first = this.#heap[0]; first !== undefined && first.dueMs <= nowMs; first = this.#heap[0]) {
       this.#pop();

@@ -3,17 +3,17 @@ import { type AskHost, openFace } from "./faces/face.ts";
 import { customFace } from "./faces/custom.ts";
 import { FACES } from "./faces/index.ts";
 
-/** What a realm knows of the tool it holds. */
+/** Facts of a realm's tool. */
 export interface ToolFacts {
   readonly name: string;
   readonly version: string;
   /** The tool's config as JSON text. */
   readonly config: string;
-  /** The contract it is written in; `null` where that has to be found out. */
+  /** The tool's contract; `null` if it is still to be detected. */
   readonly contract: string | null;
 }
 
-/** The second argument of a tool. Its parts are made when they are first asked for. */
+/** The second argument of a tool. Its parts are created on first access. */
 export class ToolContext {
   readonly #call: GuestCall;
   readonly #facts: ToolFacts;
@@ -33,7 +33,7 @@ export class ToolContext {
     return { name: this.#facts.name, version: this.#facts.version };
   }
 
-  /** A copy of its own for each call. */
+  /** Each call gets its own copy. */
   get config(): unknown {
     return (this.#config ??= JSON.parse(this.#facts.config) as unknown);
   }
@@ -43,8 +43,8 @@ export class ToolContext {
   }
 
   /**
-   * Tells whoever waits for the call how far it has come, of how much where that is known, and what it is at. Costs
-   * next to nothing where nobody listens. Of what is told in quick succession only the last arrives.
+   * Reports the call's progress to its listeners, with the total, if known, and a message. Costs next to nothing if
+   * nobody listens. Of reports in quick succession, only the last is delivered.
    */
   get progress(): (progress: number, total?: number, message?: string) => void {
     const call = this.#call;
@@ -57,8 +57,8 @@ export class ToolContext {
 }
 
 /**
- * `host.<capability>.<method>(args)`: a tool may ask for whatever name it likes, the host decides what is granted. The
- * engine's own capabilities have faces of their own.
+ * `host.<capability>.<method>(args)`: a tool may use any name, the host decides what is granted. The engine's own
+ * capabilities have their own faces.
  */
 function createHost(call: GuestCall): object {
   const ask: AskHost = (capability, method, args) => call.ask(capability, method, args);

@@ -1,4 +1,4 @@
-/** What engines of runtimes use of it, in realms from which it is taken away before any tool runs. */
+/** The part of `WebAssembly` that engines of runtimes use, in realms that lose it before any tool runs. */
 declare namespace WebAssembly {
   function validate(bytes: ArrayBufferLike | ArrayBufferView): boolean;
 

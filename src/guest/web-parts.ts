@@ -10,14 +10,14 @@ import type { createWebPart, WebHost } from "./web/index.ts";
 import { FETCH_NAMES, STREAM_NAMES, WEB_NAMES } from "./web/names.ts";
 import type { StreamPart } from "./web/stream-globals.ts";
 
-/** The parts of a realm that hold the web's globals, each made when something of it is first used. */
+/** The parts of a realm that hold the web's globals, each created on first use. */
 export interface WebParts {
   readonly web: () => ReturnType<typeof createWebPart>;
   readonly streams: () => StreamPart;
   readonly fetch: () => FetchPart;
 }
 
-/** Makes something when it is first asked for, and leaves nothing of it open where calls share the realm. */
+/** Creates an object on first access and, if calls share the realm, freezes everything reachable from it. */
 export function prepared<T extends object>(hardened: boolean, make: () => T): () => T {
   return once(hardened ? () => hardenLater(make()) : make);
 }

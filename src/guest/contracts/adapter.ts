@@ -1,24 +1,26 @@
 import type { ToolContext, ToolFacts } from "../tool-context.ts";
 
-/** A tool as the realm calls it. `command` names an operation beside its main one, where its contract has such. */
+/** A tool as the realm calls it. `command` names an operation beside the main one, if the contract has any. */
 export type ToolFunction = (input: unknown, context: ToolContext, command: string | undefined) => unknown;
 
-/** What a module exports. */
+/** Exports of a module. */
 export type Exports = { readonly [name: string]: unknown };
 
-/** How a module that is written in a contract says what it is, and how its tools are called. */
+/** Reads a module written for one contract: how it describes itself, and how its tools are called. */
 export interface Adapter {
-  /** As the host names the contract. */
+  /** The host's name of the contract. */
   readonly name: string;
-  /** Whether a module is written in it. */
+  /** Whether a module is written for this contract. */
   matches(exports: Exports): boolean;
-  /** What the module says of itself, as JSON, for the host's reader of the contract; or a promise of it. */
+  /** The module's self-description as JSON for the host's reader of the contract, or a promise of it. */
   describe(exports: Exports, facts: ToolFacts): unknown;
-  /** An instance of the tool that `facts` name. `lives`: it serves more than one call. Throws where it cannot be made. */
+  /**
+   * An instance of the tool that `facts` name; with `lives`, for more than one call. Throws if it cannot be created.
+   */
   open(exports: Exports, facts: ToolFacts, lives: boolean): ToolFunction;
 }
 
-/** The tool's config, which its contract takes as an object. */
+/** The tool's config as an object, which the contract requires. */
 export function configOf(facts: ToolFacts): object {
   const config: unknown = JSON.parse(facts.config);
   return isObject(config) ? config : {};
@@ -32,7 +34,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return isObject(value) && typeof Reflect.get(value, "then") === "function";
 }
 
-/** A method of an object of the tool's, bound to it. */
+/** A method of one of the tool's objects, bound to it. */
 export function methodOf(value: unknown, name: string): ((...args: unknown[]) => unknown) | undefined {
   if (!isObject(value) && typeof value !== "function") return undefined;
   const method: unknown = Reflect.get(value, name);

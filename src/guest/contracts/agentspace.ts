@@ -2,7 +2,7 @@ import { type Adapter, configOf, type Exports, isObject, isThenable, methodOf } 
 
 const CLASS = "AgentSpaceV1Tool";
 
-/** AgentSpace: a class `AgentSpaceV1Tool` with `execute`, and perhaps `execute_command`. */
+/** AgentSpace: a class `AgentSpaceV1Tool` with `execute` and, optionally, `execute_command`. */
 export const agentspaceAdapter: Adapter = {
   name: "agentspace",
   matches: (exports) => classIn(exports) !== undefined,
@@ -16,7 +16,7 @@ export const agentspaceAdapter: Adapter = {
   open: (exports, facts) => {
     const tool = create(exports, facts);
     return (input, context, command) => {
-      // The context is beside the contract: it has `host`.
+      // The context is an extension of the contract: it gives access to `host`.
       if (command === undefined) return returned(methodOf(tool, "execute")?.(input, context));
       const run = methodOf(tool, "execute_command");
       if (run !== undefined) return run(command, input);
@@ -25,7 +25,7 @@ export const agentspaceAdapter: Adapter = {
   },
 };
 
-/** What Python's built-in of this name says: there is no such operation. */
+/** Named after Python's built-in exception: there is no such operation. */
 class NotImplementedError extends Error {
   override readonly name = "NotImplementedError";
 }
@@ -43,7 +43,7 @@ function classIn(exports: Exports): (new (...args: unknown[]) => unknown) | unde
   return found === named || found.name === CLASS ? (found as new (...args: unknown[]) => unknown) : undefined;
 }
 
-/** The contract has objects only. */
+/** The contract allows only objects as output. */
 function returned(output: unknown): unknown {
   return isThenable(output) ? Promise.resolve(output).then(requireObject) : requireObject(output);
 }

@@ -19,7 +19,7 @@ export const amplifierAdapter: Adapter = {
       contributors: coordination.contributors,
       ...signatureOf(exports["mount"]),
     };
-    // It is read before the module has its end, which may change what it was.
+    // Serialised before the cleanups run, which may change the described objects.
     const text = JSON.stringify(described);
     await endMounts(coordination);
     return JSON.parse(text) as unknown;
@@ -38,7 +38,7 @@ function openOnce(exports: Exports, facts: ToolFacts): ToolFunction {
   };
 }
 
-/** One that lives on ends with its isolate, of which nothing is left: outside of a call there is nothing to clean up. */
+/** A shared instance ends together with its isolate, so its cleanups never run. */
 function openShared(exports: Exports, facts: ToolFacts): ToolFunction {
   let mounting: Promise<Mounting> | null = null;
   return async (input, context) => {
@@ -73,7 +73,10 @@ function toolNamed(name: string, { mounted }: Coordination, returned: unknown): 
   throw new TypeError(`the module mounts no tool "${name}" any more`);
 }
 
-/** The result with what it leaves out, so that the host reads one form. The context is beside the contract: it has `host`. */
+/**
+ * The result with its omitted fields filled in, so that the host reads one form. The context is an extension of the
+ * contract: it gives access to `host`.
+ */
 async function execute(tool: unknown, input: unknown, context: ToolContext): Promise<unknown> {
   const run = methodOf(tool, "execute");
   if (run === undefined) throw new TypeError("the tool has no function execute");
@@ -105,7 +108,7 @@ function kindOf(returned: unknown): "tool" | "cleanup" | "null" | "other" {
   return methodOf(returned, "execute") === undefined ? "other" : "tool";
 }
 
-/** How `mount` is written. One that stands for a function of Python has its signature as a property. */
+/** Signature of `mount`. A stand-in for a Python function carries its signature as a property. */
 export interface MountSignature {
   readonly parameters: number;
   readonly is_async: boolean;
@@ -118,12 +121,12 @@ function signatureOf(mount: unknown): MountSignature {
   return { parameters: parametersOf(mount), is_async: /^async\b/.test(sourceOf(mount)) };
 }
 
-/** By V8, and not by a method that the module may have given it. */
+/** Uses V8's `toString`, not a method that the module may have put in its place. */
 function sourceOf(value: object): string {
   return Reflect.apply(Function.prototype.toString, value, []) as string;
 }
 
-/** Also those with a default, which a function's `length` leaves out. */
+/** Counts parameters with a default as well, which a function's `length` leaves out. */
 function parametersOf(value: { readonly length: number }): number {
   const text = sourceOf(value);
   const list = text.slice(text.indexOf("(") + 1);

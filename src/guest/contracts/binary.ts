@@ -1,26 +1,26 @@
-/** What a binary answered: how it ended, and all that it wrote. */
+/** Result of running a binary: exit status and all of its output. */
 export interface BinaryRun {
-  /** `null` where it was ended from outside, or trapped: `ended` then says why. */
+  /** `null` if the binary trapped or was ended from outside; `ended` then gives the reason. */
   readonly exitCode: number | null;
   readonly ended: string | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** The output file's text; `null` where it wrote none. */
+  /** Text of the output file; `null` if the binary wrote none. */
   readonly output: string | null;
 }
 
-/** What binaries answer to any command: nothing is run for it. */
+/** Response of every binary tool to any command: nothing is run for it. */
 const COMMAND_ANSWER = { status: "unsupported", message: "binary tools have no commands" };
 const SHOWN_MAX = 1_000;
 
-/** Why a binary's answer is none. */
+/** A binary that failed, or that gave no valid output. */
 class BinaryToolError extends Error {
   override readonly name = "BinaryToolError";
 }
 
 /**
- * A binary as the module that AgentSpace's documents describe: its first argument is JSON with `tool_id`, `tool_data`, `mode` and
- * `input`, its second the file into which it writes its answer. `run` starts it with the first.
+ * A binary as the module that AgentSpace's documents describe: its first argument is JSON with `tool_id`, `tool_data`,
+ * `mode` and `input`, its second the file to which it writes its output. `run` starts it with the first.
  */
 export function binaryExports(run: (argument: string) => BinaryRun | Promise<BinaryRun>): object {
   class AgentSpaceV1Tool {
@@ -45,7 +45,7 @@ export function binaryExports(run: (argument: string) => BinaryRun | Promise<Bin
   return { AgentSpaceV1Tool };
 }
 
-/** What it wrote into its file; errors may be there, in stdout and in stderr. */
+/** The value of the output file. Errors may be reported in that file, in stdout or in stderr. */
 function answerOf({ exitCode, ended, stdout, stderr, output }: BinaryRun): unknown {
   const said = [
     ["stderr", stderr],

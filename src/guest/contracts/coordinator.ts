@@ -1,41 +1,41 @@
 import { isObject } from "./adapter.ts";
 
-/** Something that a module has mounted. */
+/** An object that a module has mounted. */
 export interface Mounted {
   readonly mount_point: string;
   readonly name: string;
   readonly module: unknown;
 }
 
-/** What a coordinator was told. */
+/** Everything that a module registered with its coordinator. */
 export interface Coordination {
   readonly face: Coordinator;
   readonly mounted: Mounted[];
   readonly contributors: { readonly channel: string; readonly name: string; readonly values: unknown }[];
-  /** What modules want to be run at their end. */
+  /** Functions that modules want to be run at their end. */
   readonly cleanups: unknown[];
 }
 
 const MOUNTS_MAX = 1_000;
 
-/** Every call of a tool mounts its module, so what is made for it is little. */
+/** Creates a coordinator. Kept cheap, because every call of a tool mounts its module. */
 export function coordinate(config: object): Coordination {
   const told = { mounted: [], contributors: [], cleanups: [] };
   return { face: new Coordinator(config, told), ...told };
 }
 
-/** Runs what modules want to be run at their end, the last first. What throws keeps nothing from its end. */
+/** Runs the cleanups of modules, the last one first. A cleanup that throws does not stop the others. */
 export async function endMounts({ cleanups }: Coordination): Promise<void> {
   for (const cleanup of cleanups.splice(0).toReversed()) {
     try {
       if (typeof cleanup === "function") await Reflect.apply(cleanup, undefined, []);
     } catch {
-      // Its call, or its description, has come to its end already.
+      // The module's call or description has already ended.
     }
   }
 }
 
-/** Amplifier's coordinator, as a module finds it that is mounted inside an isolate: it remembers what it is told. */
+/** Amplifier's coordinator, as a module mounted inside an isolate sees it: it records what is registered. */
 export class Coordinator {
   readonly config: object;
   readonly session_id = "";
@@ -50,7 +50,7 @@ export class Coordinator {
   async mount(point: unknown, module: unknown, options?: unknown): Promise<void> {
     const { mounted } = this.#told;
     const mount = { mount_point: `${point as string}`, name: nameFrom(options, module), module };
-    // Whoever mounts under a name again replaces what was there.
+    // Mounting under the same name again replaces the earlier module.
     const known = mounted.findIndex((one) => one.mount_point === mount.mount_point && one.name === mount.name);
     if (known >= 0) mounted.splice(known, 1);
     if (mounted.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} things are mounted`);
@@ -90,7 +90,7 @@ export class Coordinator {
   }
 }
 
-/** `{ name }`, or the name itself; the module's own where none is given. */
+/** `{ name }`, or the name itself; the module's own name if none is given. */
 function nameFrom(options: unknown, module: unknown): string {
   const given: unknown = isObject(options) ? Reflect.get(options, "name") : options;
   if (typeof given === "string") return given;
@@ -98,7 +98,7 @@ function nameFrom(options: unknown, module: unknown): string {
   return typeof own === "string" ? own : "";
 }
 
-/** A contributor that throws has none, and is in nobody's way. */
+/** A contributor that throws contributes `null` and does not stop the others. */
 function valuesOf(contribute: unknown): unknown {
   try {
     return typeof contribute === "function" ? (Reflect.apply(contribute, undefined, []) as unknown) : null;

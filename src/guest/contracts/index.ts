@@ -4,7 +4,7 @@ import { amplifierAdapter } from "./amplifier.ts";
 import { strandsAdapter } from "./strands.ts";
 import { xaiboAdapter } from "./xaibo.ts";
 
-/** Our own: `export const spec`, and a default export that takes the arguments and the context. */
+/** Glovebox's own contract: `export const spec`, and a default export that takes the arguments and the context. */
 const gloveboxAdapter: Adapter = {
   name: "glovebox",
   matches: (exports) => typeof exports["default"] === "function",
@@ -16,7 +16,7 @@ const gloveboxAdapter: Adapter = {
   },
 };
 
-/** In the order in which a module is tried: what says by name what it is goes before what may be anybody's. */
+/** In matching order: contracts with distinctive export names come before those that match more modules. */
 const ADAPTERS: readonly Adapter[] = [
   strandsAdapter,
   agentspaceAdapter,
@@ -25,7 +25,7 @@ const ADAPTERS: readonly Adapter[] = [
   amplifierAdapter,
 ];
 
-/** The contract in which a module is written; our own, which then says what is missing, where it is none. */
+/** The contract that a module matches; by default Glovebox's own, which then reports what is missing. */
 export function findAdapter(exports: Exports): Adapter {
   return ADAPTERS.find((adapter) => adapter.matches(exports)) ?? gloveboxAdapter;
 }
@@ -34,7 +34,7 @@ export function adapterNamed(name: string): Adapter {
   return ADAPTERS.find((adapter) => adapter.name === name) ?? gloveboxAdapter;
 }
 
-/** What a module exports: a CommonJS module has it all in its default export. */
+/** Exports of a module: those of a CommonJS module are all properties of its default export. */
 export function exportsOf(module: object): Exports {
   const inner: unknown = Reflect.get(module, "default");
   return isObject(inner) && Object.keys(module).length === 1 ? (inner as Exports) : (module as Exports);

@@ -2,7 +2,7 @@ import { bytesOf } from "../web/buffer-source.ts";
 import { encodeBase64 } from "../web/base64-bytes.ts";
 import { type Adapter, isObject, isThenable } from "./adapter.ts";
 
-/** Strands: `TOOL_SPEC`, and a function of the name in it, which takes `{ toolUseId, input }` and answers in content blocks. */
+/** Strands: `TOOL_SPEC`, and a function of that name, which takes `{ toolUseId, input }` and returns content blocks. */
 export const strandsAdapter: Adapter = {
   name: "strands",
   matches: (exports) => exports["TOOL_SPEC"] !== undefined,
@@ -26,7 +26,7 @@ function nameIn(spec: unknown): string {
   return typeof name === "string" ? name : "";
 }
 
-/** Only text leaves the isolate, so the bytes of images go as Base64. */
+/** Encodes the bytes of images as Base64, because only text leaves the isolate. */
 function packed(result: unknown): unknown {
   if (!isObject(result)) return result ?? null;
   const content: unknown = Reflect.get(result, "content");

@@ -23,7 +23,7 @@ function create(exports: Exports, facts: Parameters<Adapter["open"]>[1]): unknow
   return new Class(configOf(facts));
 }
 
-/** The class that no other one extends. Throws where there are two: nobody could tell whose tools are meant. */
+/** The provider class that no other provider extends. Throws if there are two, as the choice would be ambiguous. */
 function providerIn(exports: Exports): Provider | undefined {
   let provider: Provider | undefined;
   let others: Provider[] | undefined;
@@ -33,7 +33,7 @@ function providerIn(exports: Exports): Provider | undefined {
     if (provider === undefined) provider = value;
     else (others ??= []).push(value);
   }
-  // Every call asks, and most modules have one.
+  // The fast path: every call comes here, and most modules have one provider.
   return provider === undefined || others === undefined ? provider : lastOf([provider, ...others]);
 }
 

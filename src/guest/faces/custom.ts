@@ -1,10 +1,10 @@
 import { type AskHost, openFace } from "./face.ts";
 
-/** Hears of a value that a handler tells, and how many before it were left out, because more came than could wait. */
+/** Called with each progress value of a handler. `missed`: number of values dropped before it, for lack of space. */
 type OnProgress = (value: unknown, more: { readonly missed: number }) => void;
 
 interface CallOptions {
-  /** Hears of what the handler tells while it works. */
+  /** Called with the handler's progress values. */
   readonly onProgress?: OnProgress;
 }
 
@@ -14,7 +14,7 @@ interface Told {
   readonly more: boolean;
 }
 
-/** `await host.<capability>.<method>(args, { onProgress })`: the methods of a capability of the embedder's own. */
+/** `await host.<capability>.<method>(args, { onProgress })`: the methods of an embedder's own capability. */
 export function customFace(capability: string, ask: AskHost): object {
   return openFace((method) => (args?: unknown, options?: CallOptions) => {
     const onProgress = options?.onProgress;
@@ -33,12 +33,12 @@ async function follow(
   try {
     for (let more = true; more;) {
       const next = (await ask(capability, `${method}$next`, begun)) as Told;
-      // The oldest go first, so all that are missing came before the first of these.
+      // The oldest values are dropped first, so all missing ones came before the first of these.
       next.values.forEach((value, at) => onProgress(value, { missed: at === 0 ? next.missed : 0 }));
       more = next.more;
     }
   } catch (error) {
-    // Nobody waits for the handler any more: its place is given back, and how it ends is not what went wrong.
+    // Frees the handler's slot. Its own end is ignored: the error to report is the one caught here.
     ask(capability, `${method}$end`, begun).catch(() => undefined);
     throw error;
   }

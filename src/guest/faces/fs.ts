@@ -3,13 +3,13 @@ import { bytesOf } from "../web/buffer-source.ts";
 import { encodeUtf8 } from "../web/utf8.ts";
 import { type AskHost, openFace } from "./face.ts";
 
-/** The content of a file as it crosses. */
+/** File content in a capability call. */
 type Content = { readonly text: string } | { readonly base64: string };
 type Kind = "file" | "folder" | "link" | "other";
 type Answer = { readonly value: unknown } | { readonly failure: SystemFailure };
 type Options = { readonly [name: string]: unknown };
 
-/** What the host's system refused, with the tool's own paths. */
+/** An error of the host's system, with the tool's own paths. */
 interface SystemFailure {
   readonly code: string;
   readonly message: string;
@@ -21,9 +21,9 @@ interface SystemFailure {
 const CONSTANTS = { F_OK: 0, X_OK: 1, W_OK: 2, R_OK: 4, COPYFILE_EXCL: 1 };
 
 /**
- * `host.fs`: shaped like `node:fs/promises`, as far as it goes, and with errors as Node's, with `code`, `path` and
- * `syscall`. Paths begin with a mount: `/data/x.txt`. In addition, `readFile` takes `position` and `length`, and `realpath`
- * takes `missing`: the last name may be nobody's yet. What is made here belongs to one call, so nothing of it has to be frozen.
+ * `host.fs`: a subset of `node:fs/promises`, with errors as Node's, with `code`, `path` and `syscall`. Paths begin with
+ * a mount: `/data/x.txt`. In addition, `readFile` takes `position` and `length`, and `realpath` takes `missing`: the
+ * last name need not exist. These objects belong to one call, so they need not be frozen.
  */
 export function fsFace(ask: AskHost): object {
   const call = async (method: string, args: Options): Promise<unknown> => {
@@ -91,7 +91,7 @@ function pathOf(path: unknown): string {
   );
 }
 
-/** Options as an object; where Node takes a single value in their place, that is the one called `short`. */
+/** Options as an object; a single value, where Node accepts one, becomes the option called `short`. */
 function optionsOf(options: unknown, short: string): Options {
   if (options === undefined || options === null) return {};
   return typeof options === "object" ? (options as Options) : { [short]: options };
@@ -138,7 +138,7 @@ function statsOf(facts: unknown): object {
   return { size, mtimeMs, mtime: new Date(mtimeMs), ...kindTests(kind) };
 }
 
-/** As Node's: of a recursive listing, each entry has its own name, and the path of the folder that it is in. */
+/** A `Dirent` as Node's: in a recursive listing, each entry has its own name and the path of its parent folder. */
 function direntOf(folder: string, path: string, kind: Kind): object {
   const slash = path.lastIndexOf("/");
   const base = folder.length > 1 && folder.endsWith("/") ? folder.slice(0, -1) : folder;

@@ -6,16 +6,16 @@ import { toolsFace } from "./tools.ts";
 /** `await host.fetch("https://example.org/")`: the same function as the global one. */
 const fetchFace: FaceMaker = (_ask, call) => call.fetch;
 
-/** `await host.env.get("REGION")`: a variable of the host's environment, or `null` where it is not set. */
+/** `await host.env.get("REGION")`: a variable of the host's environment, or `null` if it is not set. */
 const envFace: FaceMaker = (ask) => ({ get: (name: string) => ask("env", "get", { name: `${name}` }) });
 
 /**
- * `host.secrets.API_KEY`: a placeholder. The host puts the value in its place, in requests to the origins that the
- * secret belongs to; no tool ever sees it.
+ * `host.secrets.API_KEY`: a placeholder. The host replaces it with the value in requests to the secret's origins; no
+ * tool ever sees the value.
  */
 const secretsFace: FaceMaker = () => openFace((name) => `glovebox.secret.${name}.`);
 
-/** The capabilities that have a face of their own in `context.host`; all others are `host.<name>.<method>(args)`. */
+/** Capabilities with their own face in `context.host`; all others are `host.<name>.<method>(args)`. */
 export const FACES: ReadonlyMap<string, FaceMaker> = new Map<string, FaceMaker>([
   ["env", envFace],
   ["fetch", fetchFace],

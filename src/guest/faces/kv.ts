@@ -1,10 +1,10 @@
 import type { FaceMaker } from "./face.ts";
 
 /**
- * Values that outlive the call. `await host.kv.get(key)`: the value, or `null` where there is none; `entry(key)` tells
- * the two kinds of `null` apart, with its version. `set(key, value, options)`: the new version, or `null` where `ifVersion`
- * or `ifAbsent` did not hold. `delete(key, options)`: whether there was one to delete. `list(prefix)`: one page of keys;
- * `keys(prefix)`: all of them, for `for await`.
+ * Values that outlive the call. `await host.kv.get(key)`: the value, or `null` if the key does not exist; `entry(key)`
+ * tells a missing key from a stored `null` and gives the version. `set(key, value, options)`: the new version, or
+ * `null` if `ifVersion` or `ifAbsent` did not hold. `delete(key, options)`: whether the key existed. `list(prefix)`:
+ * one page of keys; `keys(prefix)`: all of them, for `for await`.
  */
 export const kvFace: FaceMaker = (ask) => {
   const list = async (asked: unknown = {}): Promise<Page> =>
@@ -28,7 +28,9 @@ export const kvFace: FaceMaker = (ask) => {
   };
 };
 
-/** What is no text is refused: `undefined` would become the key "undefined", which all who forget theirs have in common. */
+/**
+ * Refuses other values than strings: `undefined` would become the key "undefined", shared by all callers without one.
+ */
 function textOf(what: string, given: unknown): string {
   if (typeof given === "string") return given;
   throw new TypeError(

@@ -1,8 +1,8 @@
 import { type FaceMaker, openFace } from "./face.ts";
 
 /**
- * `await host.tools.call("add", { a: 1, b: 2 })`, or `host.tools.add({ a: 1, b: 2 })` where the name allows it: the other
- * tool's output. What it fails with is an exception whose `toolCode` is the error's code.
+ * `await host.tools.call("add", { a: 1, b: 2 })`, or `host.tools.add({ a: 1, b: 2 })` if the name allows it: the other
+ * tool's output. A failure is thrown as an exception with the error's code as `toolCode`.
  */
 export const toolsFace: FaceMaker = (ask) => {
   const call = async (name: string, args: unknown = {}): Promise<unknown> => {
@@ -17,7 +17,7 @@ type ToolAnswer =
   | { readonly ok: true; readonly output: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** What a tool gets that called one which failed. */
+/** Thrown to a tool if the tool that it called failed. */
 export class CalledToolError extends Error {
   override readonly name = "CalledToolError";
   readonly tool: string;

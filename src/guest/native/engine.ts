@@ -1,7 +1,7 @@
 import { type BinaryRun, binaryExports } from "../contracts/binary.ts";
 import type { EngineWorld, RuntimeEngine } from "../host.ts";
 
-/** Makes the engine of binaries that run outside of any isolate: they are the host's to start, which is asked as for a capability. */
+/** Makes the engine of binaries that run outside of any isolate: the host starts them, by a capability call. */
 export function createEngine(): RuntimeEngine {
   let world: EngineWorld | null = null;
   return {

@@ -5,16 +5,18 @@ import type { Pyodide, PyodideModules } from "./pyodide.ts";
 
 /** The memory without its empty pages. */
 export interface MemorySnapshot {
-  /** What Pyodide says of it, then the runs one after the other. */
+  /** Pyodide's header, then the runs one after the other. */
   readonly bytes: ArrayBuffer;
   readonly headerBytes: number;
-  /** Where each run begins, and how long it is, in bytes. */
+  /** Start address and length of each run, in bytes. */
   readonly runs: Int32Array;
 }
 
 type Modules = (facade: Facade) => PyodideModules;
 
-/** `modules` evaluates Pyodide's code with the facade as its global: it needs what only the prelude brings. */
+/**
+ * `modules` evaluates Pyodide's code with the facade as its global, and needs globals that only the prelude defines.
+ */
 export function createEngine(modules: Modules): PythonEngine {
   let world: EngineWorld | null = null;
   let interpreter: Interpreter | null = null;
@@ -73,7 +75,7 @@ function startPyodide(
     packageBaseUrl: "/",
     createPyodideModule,
     lockFileContents: JSON.parse(lock) as object,
-    // Python finds nothing of JavaScript's in its module `js`.
+    // Python's module `js` is empty, so that Python reaches no JavaScript object through it.
     jsglobals: Object.create(null) as object,
     env: { HOME: "/tmp", LANG: "C.UTF-8" },
     stdin: () => null,
@@ -83,10 +85,10 @@ function startPyodide(
   });
 }
 
-/** The name under which Pyodide's code, as it is bundled, finds what restores its memory. */
+/** Name under which Pyodide's bundled code finds the function that restores its memory. */
 export const RESTORE = "__restore";
 
-/** Fills the memory, of which only what is not empty is touched: the rest takes no room. */
+/** Fills the memory. Touches only pages that are not empty, so that the rest takes no room. */
 function restore(heap: Int8Array, { bytes, headerBytes, runs }: MemorySnapshot): void {
   let from = headerBytes;
   for (let run = 0; run < runs.length; run += 2) {

@@ -1,33 +1,33 @@
 /**
- * What Pyodide finds instead of a shell's globals. It is written for a browser, Node or V8's own shell, and poses no questions that
- * the last does not answer; so the interpreter is told that it runs there. Nothing of this is on the realm's own global.
+ * Replaces a shell's globals for Pyodide. Pyodide supports browsers, Node and V8's own shell. This imitates the
+ * shell, which answers every feature test that Pyodide makes. Nothing of this is on the realm's own global.
  */
 export interface Facade {
-  /** Stands for the global in Pyodide's code. */
+  /** The global object of Pyodide's code. */
   readonly global: object;
   /** The values of `FACADE_NAMES`. */
   readonly names: readonly unknown[];
-  /** The only files there are, by name. Gone once it has started. */
+  /** The only files that exist, by name. Removed once the interpreter has started. */
   readonly files: Map<string, ArrayBuffer | Uint8Array>;
-  /** Gives it the compiled interpreter, which it finds where it would compile the placeholder. */
+  /** Sets the compiled interpreter, which is returned for the placeholder instead of compiling it. */
   use(module: WebAssembly.Module): void;
-  /** From now on nothing is compiled, made or grown that was not there. */
+  /** From now on, nothing of WebAssembly can be compiled or created, and tables grow only up to a limit. */
   seal(): void;
 }
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/** Functions of JavaScript that Python may come to hold; a table's growth is outside of V8's account. */
+/** Maximum growth of tables, in entries: JavaScript functions that Python may hold. Outside of V8's accounting. */
 const TABLE_GROWTH_MAX = 10_000;
 
-/** What else Pyodide asks of its surroundings, which is the call's whose turn it is. */
+/** Functions of the environment that Pyodide uses; they act for the call of the current turn. */
 export interface Surroundings {
   setTimeout(callback: () => void, delayMs: number): number;
   clearTimeout(timer: number): void;
-  /** Fills it with randomness. */
+  /** Fills `bytes` with randomness. */
   random(bytes: Uint8Array): void;
 }
 
-/** Made before the prelude takes away what it holds. */
+/** Created before the prelude removes the globals that it holds. */
 export function createFacade(realm: typeof globalThis, surroundings: Surroundings): Facade {
   const files = new Map<string, ArrayBuffer | Uint8Array>();
   const assembly = createAssembly();
@@ -51,13 +51,13 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
       return file;
     },
     os: { system: (_command: string, [, script = ""]: string[]) => base64(randomBytes(surroundings, script)) },
-    // Pyodide has its loop turn so: in the same turn of the isolate, as a turn of its own would cost a millisecond.
+    // Pyodide's event loop. It continues in the same turn, because a turn of its own would cost a millisecond.
     setTimeout: (callback: () => void, delayMs = 0) =>
       delayMs >= 1 ? surroundings.setTimeout(callback, delayMs) : (soon(callback), 0),
     clearTimeout: (timer: number) => surroundings.clearTimeout(timer),
     setImmediate: soon,
     queueMicrotask: soon,
-    // What Pyodide itself has to say is for nobody's log.
+    // Pyodide's own messages go to no log.
     console: { log: silent, warn: silent, error: silent, info: silent, debug: silent, trace: silent, assert: silent },
   };
   const global = Object.assign(Object.create(realm) as object, own);
@@ -69,7 +69,7 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
   return { global, names, files, use: assembly.use, seal };
 }
 
-/** The names that Pyodide's code uses freely, and finds in the facade. */
+/** Free names in Pyodide's code that resolve to the facade. */
 export const FACADE_NAMES = [
   "WebAssembly",
   "SharedArrayBuffer",
@@ -89,7 +89,7 @@ export const FACADE_NAMES = [
 ] as const;
 type FacadeName = (typeof FACADE_NAMES)[number];
 
-/** WebAssembly with what works in an isolate: its promises would wait for a thread that nobody runs. */
+/** WebAssembly as far as it works in an isolate: its own promises would wait for a thread that never runs. */
 function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: object } {
   const { Memory, Module, Instance, Table } = WebAssembly;
   const own = ownOf(WebAssembly);
@@ -98,7 +98,7 @@ function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: objec
   const requireOpen = (): void => {
     if (isSealed) throw new TypeError("WebAssembly is not available");
   };
-  // Without a receiver, so that no `this` of a tool's is asked for anything.
+  // Without a receiver, so that it never uses a `this` that a tool sets.
   const made = <Made extends object>(Class: new (...args: never[]) => Made): new (...args: never[]) => Made =>
     new Proxy(Class, {
       construct: (target, args, newTarget) => {
@@ -141,10 +141,10 @@ function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: objec
   };
 }
 
-// As it is before a tool can change it: it is given what must not get into a tool's hands.
+// Captured before a tool can change it: it receives functions that a tool must not get.
 const { apply } = Reflect;
 
-/** As long as this is what stands for the interpreter's own module, which is compiled already. */
+/** Length of the placeholder for the interpreter's own module, which is already compiled. */
 export const PLACEHOLDER_BYTES = 4;
 
 function ownOf(holder: object): Record<string, unknown> {

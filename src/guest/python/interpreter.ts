@@ -2,7 +2,7 @@ import { EMIT_MEMORY, type EngineCall, type EngineWorld, type Factory } from "..
 import { type ContextPlace, type Described, moduleOf, type Target } from "./module.ts";
 import type { Pyodide, PyFunction } from "./pyodide.ts";
 
-/** What Python answers, as JSON. */
+/** A response of Python, as JSON. */
 type Answer =
   | { readonly ok: true; readonly value: unknown }
   | {
@@ -11,9 +11,9 @@ type Answer =
       readonly type: string;
       readonly message: string;
       readonly traceback: string;
-      /** Which of the errors that were given to it this is, where it is one. */
+      /** Number of the error in `#errors`, if Python re-raised one that it was given. */
       readonly error: number | null;
-      /** With what the call ends, where that is not for the tool to say. */
+      /** The code with which the call ends, if the tool does not decide it. */
       readonly code: string | null;
     };
 
@@ -26,7 +26,7 @@ interface Instance {
 type Runner = Readonly<Record<"connect" | "load" | "instantiate" | "invoke" | "release" | "cancel", PyFunction>>;
 
 const RUNNER = "glovebox._runner";
-/** Puts the modules that Python is to have into it. `SOURCES` are their texts by name. */
+/** Installs Python's modules. `SOURCES` maps module names to their source text. */
 const INSTALL = `
 import json, types, sys
 SOURCES = json.loads(SOURCES)
@@ -39,36 +39,36 @@ import ${RUNNER}
 `;
 const SEED_BYTES = 16;
 const FAILED = "the interpreter has failed";
-/** Errors that Python may still hold. */
+/** Maximum number of errors kept for Python. */
 const ERRORS_MAX = 1_000;
 
-/** An interpreter that runs, as the engine sees it: texts go in, and texts come out. */
+/** A running interpreter, as the engine sees it: texts go in, and texts come out. */
 export class Interpreter {
   readonly #pyodide: Pyodide;
   readonly #world: EngineWorld;
   readonly #runner: Runner;
-  /** What was told to Python as an exception, by number. */
+  /** Errors delivered to Python as exceptions, by number. */
   readonly #errors = new Map<number, Error>();
   #lastError = 0;
   #instances: Instance[] = [];
   #lastInstance = 0;
   #loaded: string | null = null;
   #bytes = 0;
-  /** The calls that Python works for, and what ends each of them where Python itself ends. */
+  /** Calls that run in Python, with the function that rejects each one if Python itself fails. */
   readonly #running = new Map<number, (error: Error) => void>();
-  /** How to tell what a call waits for that it waits in vain, by the call. */
+  /** Functions that end the pending waits of a call, by call number. */
   readonly #waits = new Map<number, Set<() => void>>();
   #begun = 0;
-  /** The call in whose turn Python ended: what else ran in it is to run again in another. */
+  /** The call in whose turn Python failed, or 0; the other calls run again in another interpreter. */
   #culprit: number | null = null;
 
-  /** `sources`: where a snapshot is to be made, the modules that are to be in it. */
+  /** `sources`: the modules to include in a snapshot, if one is to be made. */
   constructor(pyodide: Pyodide, world: EngineWorld, sources: string | null) {
     this.#pyodide = pyodide;
     this.#world = world;
     if (sources !== null) pyodide.runPython(INSTALL, { globals: pyodide.toPy({ SOURCES: sources }) });
     const runner = pyodide.pyimport(RUNNER) as Runner;
-    // Each of them is looked up once: to find a name in Python takes longer than to call what it leads to.
+    // Looked up once: finding a name in Python takes longer than calling its value.
     const { connect, load, instantiate, invoke, release, cancel } = runner;
     this.#runner = { connect, load, instantiate, invoke, release, cancel };
     if (sources === null) connect(this.#host());
@@ -79,13 +79,13 @@ export class Interpreter {
     return this.#pyodide.makeMemorySnapshot();
   }
 
-  /** Reads a tool's code. Throws where it is none of Python's. */
+  /** Loads a tool's code. Throws if it is not valid Python. */
   load(code: string): Factory {
     // The isolate of an inspection gets its tool's code again.
     if (this.#loaded !== code) this.#read(this.#runner.load(code));
     this.#loaded = code;
     const { instantiate } = this.#runner;
-    // Every call's module is the same one: what it exports is asked once. Later ones are made by what is first called in them.
+    // All calls use the same module, so its exports are described once; later instances are created on first use.
     let described: Described | null = null;
     return () => {
       if (!this.#sweep() && described !== null) return moduleOf(described, () => this.#elsewhere());
@@ -96,14 +96,14 @@ export class Interpreter {
     };
   }
 
-  /** Of what the call's randomness is made in Python: its own source would take longer than the call. */
+  /** Seed of the call's randomness in Python: Python's own source would take longer than the call. */
   #seed(): string {
     const bytes = new Uint8Array(SEED_BYTES);
     this.#world.turn.call?.entropy.fill(bytes);
     return bytes.join(" ");
   }
 
-  /** Lets go of what calls that have ended were made of. Says whether the interpreter is of any use. */
+  /** Releases the instances of ended calls. Returns whether the interpreter is usable. */
   #sweep(): boolean {
     if (this.#culprit !== null) return false;
     try {
@@ -135,10 +135,10 @@ export class Interpreter {
       answer = JSON.parse(String(await promise)) as Answer;
     } catch (error) {
       if (this.#culprit === run) throw error;
-      // Python's own modules are not what they were. Whoever changed them may have been another call.
+      // Python's own modules were changed, possibly by another call.
       if (this.#culprit !== null || !isFirst) return await this.#elsewhere(run);
       this.#tell(run, FAILED);
-      // Pyodide's errors say what Python raised: here it had no memory left to say so itself.
+      // Pyodide's errors carry Python's exception type: here Python had no memory left to report it itself.
       if (error instanceof Error && Reflect.get(error, "type") === "MemoryError") {
         throw this.#failure("MemoryError", "there is no memory left", "", "memory_limit");
       }
@@ -151,7 +151,7 @@ export class Interpreter {
     return this.#valueOf(answer);
   }
 
-  /** Python itself has ended, in the turn of whoever is to blame. */
+  /** Python itself has failed; the call of the current turn is to blame. */
   #crash(error: unknown): void {
     const { call } = this.#world.turn;
     const [any] = this.#running.keys();
@@ -167,14 +167,14 @@ export class Interpreter {
     return this.#failure(message.includes("stack size") ? "RecursionError" : "SystemError", told, "", null);
   }
 
-  /** A call that is not to blame is never answered here: the interpreter is given up, and it starts again in another. */
+  /** Never settles: the interpreter is discarded, and a call that is not to blame starts again in another one. */
   #elsewhere(run = this.#world.turn.call?.run ?? 0): Promise<never> {
     this.#culprit ??= 0;
     this.#tell(run, FAILED);
     return new Promise(() => undefined);
   }
 
-  /** Says how much memory there is, where that has changed, and whether the interpreter is of no more use. */
+  /** Emits the memory size if it has changed, and the reason if the interpreter is unusable. */
   #tell(run: number, spent: string): void {
     const bytes = this.#pyodide._module.HEAPU8.length;
     if (bytes === this.#bytes && spent === "") return;
@@ -182,7 +182,7 @@ export class Interpreter {
     this.#world.emit(EMIT_MEMORY, run, bytes, spent, "", 0);
   }
 
-  /** What was answered. Throws what Python did. */
+  /** The value of a response. Throws the error that Python raised. */
   #read(text: unknown): unknown {
     return this.#valueOf(JSON.parse(String(text)) as Answer);
   }
@@ -192,7 +192,7 @@ export class Interpreter {
     const { type, message, traceback, error, code } = answer;
     const issued = error === null ? undefined : this.#errors.get(error);
     if (issued !== undefined) {
-      // It was made where the host's answer came in, of which tools know nothing.
+      // Its own stack is that of the engine's reply handler, which means nothing to a tool.
       issued.stack = traceback;
       throw issued;
     }
@@ -207,7 +207,7 @@ export class Interpreter {
     return error;
   }
 
-  /** What Python can ask for. Everything is for the call whose turn it is. */
+  /** The functions that Python can call. Each acts for the call of the current turn. */
   #host(): object {
     const { turn } = this.#world;
     const call = (): EngineCall => {
@@ -229,14 +229,14 @@ export class Interpreter {
     });
   }
 
-  /** What still waits when its call has ended goes on, so that nothing is left of it. */
+  /** Ends the waits of a call that has ended, so that nothing of it remains pending. */
   #endWaits(run: number): void {
     const waits = this.#waits.get(run);
     this.#waits.delete(run);
     for (const end of waits ?? []) end();
   }
 
-  /** A promise of an `Answer`, also where the call has ended or is cancelled, or where there is none in time. */
+  /** A promise of an `Answer`, which also resolves if the call ends or is cancelled, or after `waitMs`. */
   #answer(call: EngineCall, asked: Promise<unknown>, waitMs: number | null = null): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const fail = (error: Error, type: string): void => {

@@ -1,35 +1,35 @@
-/** What a Python module exports, in the terms of JavaScript: the contracts' adapters take it for a module of theirs. */
+/** A Python module's exports as JavaScript: the contracts' adapters use it like a module of their own. */
 
 import type { MountSignature } from "../contracts/amplifier.ts";
 
-/** Names that mean something to a contract, as Python describes them. */
+/** Exports that mean something to a contract, as Python describes them. */
 export type Described = readonly Export[];
 
 export type Export =
   | { readonly kind: "value"; readonly name: string; readonly value: unknown }
   | { readonly kind: "function"; readonly name: string; readonly context: ContextPlace }
   | { readonly kind: "class"; readonly name: string; readonly methods: readonly Method[] }
-  /** Amplifier's: what it mounts is told to the coordinator. */
+  /** Amplifier's: objects that it mounts are registered with the coordinator. */
   | { readonly kind: "mount"; readonly name: string; readonly signature: MountSignature };
 
 export interface Method {
   readonly name: string;
-  /** How many it is given, whatever else an adapter has for it. */
+  /** Maximum number of arguments passed, even if an adapter provides more. */
   readonly arguments: number;
   readonly context: ContextPlace;
 }
 
-/** How a function is given the call's context: after all else, by its name, or not at all. */
+/** How a function takes the call's context: as its last positional argument, by name, or not at all. */
 export type ContextPlace = "positional" | "named" | null;
 
-/** What is called: what mounts, a function, a method of an object of a class, or of an object that was told of, or that itself. */
+/** The function to call: `mount`, a function, a method of a class's object, or a reported object or its method. */
 export type Target =
   | { readonly kind: "mount" }
   | { readonly kind: "function"; readonly name: string }
   | {
       readonly kind: "class";
       readonly name: string;
-      /** The object's number. It is made when it is first called, so that what makes it may wait for answers as well. */
+      /** The object's number. Created on first use, so that its constructor may await capability calls as well. */
       readonly key: number;
       readonly init: readonly unknown[];
       readonly method: string;
@@ -82,18 +82,18 @@ function classOf(name: string, methods: readonly Method[], invoke: Invoke): obje
   return Class;
 }
 
-/** What a module is given to mount its tools on. */
+/** Mounts a module's tools. */
 interface Coordinator {
   mount(point: string, module: unknown, options: { readonly name: string }): Promise<void>;
   register_contributor(channel: string, name: string, contribute: () => unknown): void;
   register_cleanup(cleanup: () => unknown): void;
 }
 
-/** What Python's `mount` did. */
+/** The effects of Python's `mount`. */
 interface MountReport {
   readonly mounted: readonly { readonly point: string; readonly name: string; readonly tool: MountedTool }[];
   readonly contributors: readonly { readonly channel: string; readonly name: string; readonly values: unknown }[];
-  /** Functions for the end. */
+  /** Numbers of the cleanup functions. */
   readonly cleanups: readonly number[];
   readonly returned: MountedTool | { readonly cleanup: number } | { readonly other: string } | null;
 }

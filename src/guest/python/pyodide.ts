@@ -1,4 +1,4 @@
-/** The part of Pyodide that an interpreter is made of. Its options with an underscore are its own, and go with its version. */
+/** The part of Pyodide that an interpreter uses. Options with an underscore are internal and depend on its version. */
 export interface PyodideModules {
   readonly loadPyodide: (options: PyodideOptions) => Promise<Pyodide>;
   readonly createPyodideModule: unknown;
@@ -24,15 +24,15 @@ export interface Pyodide {
   makeMemorySnapshot(): Uint8Array;
   toPy(value: unknown): object;
   readonly _api: {
-    /** Called when Python has ended for good. */
+    /** Called on a fatal error of Python. */
     on_fatal?: (error: unknown) => void;
   };
   readonly _module: { readonly HEAPU8: Uint8Array };
 }
 
-/** A function of Python's. */
+/** A Python function. */
 export interface PyFunction {
   (...args: readonly unknown[]): unknown;
-  /** Calls it so that it may wait for promises. */
+  /** Calls the function so that it may wait for promises. */
   callPromising(...args: readonly unknown[]): Promise<unknown>;
 }

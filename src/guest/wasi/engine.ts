@@ -4,21 +4,24 @@ import { CallFiles } from "./files.ts";
 import { Printed } from "./printed.ts";
 import { System } from "./system.ts";
 
-/** What memories of ended calls may come to before they are collected, in bytes: V8's heap does not know of them. */
+/** Maximum memory of ended calls before a collection, in bytes: V8's heap does not count it. */
 const LEFT_MAX_BYTES = 16 * 1024 * 1024;
-/** More than any isolate may have: asked for it, isolated-vm has V8 collect its garbage before it refuses. */
+/** More than any isolate may have: isolated-vm collects garbage before it refuses such an allocation. */
 const TOO_MUCH_BYTES = 2 ** 34;
 
-/** A module that was started, as far as its exports have been checked before it came here. */
+/** A started module; its exports were checked before it came here. */
 interface Command {
   readonly memory: WebAssembly.Memory;
   readonly _start: () => unknown;
 }
 
-/** Makes the engine of WebAssembly modules: before the prelude takes `WebAssembly` away, which nothing else gets hold of. */
+/**
+ * Makes the engine of WebAssembly modules, before the prelude removes `WebAssembly`, of which it keeps the only
+ * reference.
+ */
 export function createEngine(): RuntimeEngine {
   const engine = new WasiEngine(WebAssembly, ArrayBuffer);
-  // Whoever got hold of one of their objects would have the class by its constructor.
+  // Without this, any object of these classes would lead to its class by `constructor`.
   const { Module, Instance, Memory, Table, Global, Tag, Exception } = WebAssembly;
   for (const each of [Module, Instance, Memory, Table, Global, Tag, Exception, SharedArrayBuffer]) {
     Reflect.deleteProperty(each.prototype, "constructor");
@@ -47,7 +50,7 @@ class WasiEngine {
     return () => binaryExports((argument) => this.#run(module, argument));
   }
 
-  /** Runs a command in an instance of its own: nothing of an earlier one is left in its memory or its files. */
+  /** Runs a command in an instance of its own: its memory and files hold nothing of an earlier one. */
   #run(module: WebAssembly.Module, argument: string): BinaryRun {
     const call = this.#world?.turn.call;
     if (!this.#world || !call) throw new TypeError("a command runs for a call");
@@ -56,7 +59,7 @@ class WasiEngine {
     const stderr = new Printed((line) => call.log("error", line));
     const system = new System(this.#world, { argument, files, stdout, stderr });
     const end = this.#start(module, system);
-    // At once, not before the next one: an isolate may wait for long, and its memory be of use elsewhere.
+    // At once, not before the next call: an isolate may wait for long, and its memory be of use elsewhere.
     if (this.#leftBytes >= LEFT_MAX_BYTES) this.#collect();
     return { ...end, stdout: stdout.end(), stderr: stderr.end(), output: files.output() };
   }
@@ -70,12 +73,12 @@ class WasiEngine {
     } catch (error) {
       return { exitCode: null, ended: this.#describe(error) };
     } finally {
-      // One that did not even start has left a memory that nobody can ask for its size.
+      // The memory of an instance that did not start cannot be measured.
       this.#leftBytes += command?.memory.buffer.byteLength ?? LEFT_MAX_BYTES;
     }
   }
 
-  /** No error here is the command's own: WebAssembly makes none, but it may throw what is none. */
+  /** Reason of a failed run. WebAssembly creates no error objects itself, but it may throw an exception of its own. */
   #describe(error: unknown): string {
     if (error instanceof this.#wasm.RuntimeError) return `trapped: ${error.message}`;
     if (error instanceof RangeError && error.message.includes("call stack")) return "trapped: its stack is full";
@@ -84,13 +87,13 @@ class WasiEngine {
     return "trapped: it asked WASI for what there is not";
   }
 
-  /** Has what ended calls left be collected, as V8 would let it grow to gigabytes: it sees small objects only. */
+  /** Forces a garbage collection: V8 sees only small objects and would let the memory grow to gigabytes. */
   #collect(): void {
     this.#leftBytes = 0;
     try {
       void new this.#Buffer(TOO_MUCH_BYTES);
     } catch {
-      // It was refused, as it had to be.
+      // Always refused: the request only triggers the collection.
     }
   }
 }

@@ -1,17 +1,17 @@
 import { Directory, File, Inode, OpenFile, PreopenDirectory, wasi } from "@bjorn3/browser_wasi_shim";
 import { Utf8Decoder } from "../web/utf8.ts";
 
-/** Room for files beside the output, in bytes. */
+/** Space for files beside the output, in bytes. */
 const SPARE_BYTES = 1024 * 1024;
-/** A program has a few: each of them takes memory. */
+/** Maximum number of files and folders that a call creates: each one takes memory. */
 const ENTRIES_MAX = 1_000;
 const OUT = "out";
 const OUTPUT = "output.json";
 
-/** Where a command writes its answer. */
+/** The file to which a command writes its output. */
 export const OUTPUT_PATH = `/${OUT}/${OUTPUT}`;
 
-/** How much the files of a call may hold together. What is removed does not come back, what is truncated does. */
+/** Quota of all files of a call. Removing a file frees nothing, truncating it does. */
 class Quota {
   #bytes: number;
   #entries = ENTRIES_MAX;
@@ -20,7 +20,7 @@ class Quota {
     this.#bytes = bytes;
   }
 
-  /** Takes bytes, or gives them back; says whether there were as many. */
+  /** Takes bytes, or returns them if negative. Returns whether the quota was sufficient. */
   take(bytes: number): boolean {
     if (bytes > this.#bytes) return false;
     this.#bytes -= bytes;
@@ -42,7 +42,7 @@ class BoundedFile extends File {
     this.#quota = quota;
   }
 
-  /** Makes it as long as that; says whether it could. What is new is zero. */
+  /** Sets the length; added bytes are zero. Returns whether the quota allowed it. */
   resize(length: number): boolean {
     const old = this.data.length;
     if (!this.#quota.take(length - old)) return false;
@@ -76,7 +76,7 @@ class BoundedOpenFile extends OpenFile {
   }
 
   override fd_filestat_set_size(size: bigint): number {
-    // A length without a sign reaches this as a number with one.
+    // The shim passes an unsigned length as a signed number.
     if (size < 0n) return wasi.ERRNO_INVAL;
     if (size >= this.#file.size) return this.#grow(size);
     this.#file.resize(Number(size));
@@ -97,18 +97,18 @@ class BoundedOpenFile extends OpenFile {
     return { ret, nwritten: data.length };
   }
 
-  /** Makes the file at least as long as that. */
+  /** Extends the file to at least `end` bytes. */
   #grow(end: bigint): number {
     if (end < 0n) return wasi.ERRNO_INVAL;
     if (end <= this.#file.size) return wasi.ERRNO_SUCCESS;
-    // What is too large to be a number exactly is larger than any quota.
+    // A value too large to be an exact number exceeds any quota.
     return this.#file.resize(Number(end)) ? wasi.ERRNO_SUCCESS : wasi.ERRNO_NOSPC;
   }
 }
 
 class BoundedDirectory extends Directory {
   readonly #quota: Quota;
-  /** Where the shim looked last: there it puts what it makes. */
+  /** Result of the shim's last lookup: the folder in which it creates an entry. */
   #looked: Looked | null = null;
 
   constructor(quota: Quota, contents: Map<string, Inode>) {
@@ -120,7 +120,7 @@ class BoundedDirectory extends Directory {
     return (this.#looked = super.get_parent_dir_and_entry_for_path(...place));
   }
 
-  /** The one place where the shim makes files and folders: they are made bounded instead. */
+  /** The only place where the shim creates files and folders; bounded ones replace them. */
   override create_entry_for_path(path: string, isFolder: boolean): { ret: number; entry: Inode | null } {
     if (!this.#quota.takeEntry()) return { ret: wasi.ERRNO_NOSPC, entry: null };
     const { ret, entry: made } = super.create_entry_for_path(path, isFolder);
@@ -135,15 +135,15 @@ class BoundedDirectory extends Directory {
 type Place = Parameters<Directory["get_parent_dir_and_entry_for_path"]>;
 type Looked = ReturnType<Directory["get_parent_dir_and_entry_for_path"]>;
 
-/** The files of one call: a root with `/out` and `/tmp`, of which nothing is there before and after. */
+/** The files of one call: a root with `/out` and `/tmp`, which are empty at first and discarded afterwards. */
 export class CallFiles {
   readonly root = new PreopenDirectory("/", new Map());
   readonly #out: Directory;
 
-  /** `outputMax` is what the answer may have, in bytes. */
+  /** `outputMax`: maximum size of the output, in bytes. */
   constructor(outputMax: number) {
     const quota = new Quota(outputMax + SPARE_BYTES);
-    // The shim numbers files through; a call's begin where every call's do.
+    // The shim numbers files globally; resetting the counter gives every call the same numbers.
     Reflect.set(Inode, "next_ino", 1n);
     this.#out = new BoundedDirectory(quota, new Map());
     const folders = new Map([
@@ -153,14 +153,14 @@ export class CallFiles {
     this.root.dir = new BoundedDirectory(quota, folders);
   }
 
-  /** What the command wrote as its answer; `null` where it wrote none. */
+  /** The command's output; `null` if it wrote none. */
   output(): string | null {
     const file = this.#out.contents.get(OUTPUT);
     return file instanceof File ? new Utf8Decoder(false).decode(file.data, true) : null;
   }
 }
 
-/** What a command is told of its input: there is none. */
+/** Standard input of a command, which is empty. */
 export function emptyInput(): OpenFile {
   return new OpenFile(new File([], { readonly: true }));
 }

@@ -1,24 +1,24 @@
 import { ConsoleStdout } from "@bjorn3/browser_wasi_shim";
 import { Utf8Decoder } from "../web/utf8.ts";
 
-/** What is kept of what a command prints on one stream, in bytes: the rest is dropped. */
+/** Maximum size of a command's output kept per stream, in bytes: the rest is dropped. */
 const KEPT_MAX = 64 * 1024;
 
-/** A stream of what a command prints: it is kept, and each line is told as soon as it is whole. */
+/** An output stream of a command: it keeps the text, and emits each line once it is complete. */
 export class Printed {
   readonly stream = new ConsoleStdout((bytes) => this.#take(bytes));
   readonly #tell: (line: string) => void;
   readonly #decoder = new Utf8Decoder(false);
   #left = KEPT_MAX;
   #text = "";
-  /** How much of the text has been told. */
+  /** Length of the text emitted so far. */
   #told = 0;
 
   constructor(tell: (line: string) => void) {
     this.#tell = tell;
   }
 
-  /** All that was kept. The last line is told even where nothing ends it. */
+  /** All text that was kept. Emits the last line even if no line feed ends it. */
   end(): string {
     this.#text += this.#decoder.decode(new Uint8Array(0), true);
     if (this.#told < this.#text.length) this.#tell(this.#text.slice(this.#told));

@@ -13,11 +13,11 @@ const CLOCKS: readonly number[] = [
   wasi.CLOCKID_PROCESS_CPUTIME_ID,
   wasi.CLOCKID_THREAD_CPUTIME_ID,
 ];
-/** The parts of a subscription and of an event that `poll_oneoff` reads and writes, by their places in bytes. */
+/** Byte offsets of the fields of a subscription and of an event that `poll_oneoff` reads and writes. */
 const SUBSCRIPTION = { bytes: 48, kind: 8, clock: 16, timeout: 24, flags: 40 };
 const EVENT = { bytes: 32, kind: 10 };
 
-/** What a command is started with, and what it leaves. */
+/** Input and outputs of a command. */
 export interface SystemParts {
   readonly argument: string;
   readonly files: CallFiles;
@@ -25,24 +25,24 @@ export interface SystemParts {
   readonly stderr: Printed;
 }
 
-/** A subscription as the command wrote it down. */
+/** A subscription as the command passes it. */
 interface Subscription {
   readonly userdata: bigint;
   readonly kind: number;
-  /** When it is due by its clock; `null` for a file, which always is. */
+  /** Due time by its clock; `null` for a file, which is always ready. */
   readonly dueNs: bigint | null;
   readonly clock: number;
 }
 
 /**
- * The functions of WASI's first preview for one call. Files and folders are the shim's; time and randomness are the call's own, so
- * that a call that is run again is the same again.
+ * The functions of WASI preview 1 for one call. Files and folders are the shim's; time and randomness are the call's
+ * own, so that a replayed call sees the same values.
  */
 export class System {
   readonly #shim: WASI;
   readonly #arguments: readonly Uint8Array[];
   readonly #world: EngineWorld;
-  /** For how long it has slept: no time passes within a turn, so a sleep sets its clocks forward instead, and ends at once. */
+  /** Total time slept: no time passes within a turn, so a sleep returns at once and sets its clocks forward instead. */
   #sleptNs = 0n;
 
   constructor(world: EngineWorld, { argument, files, stdout, stderr }: SystemParts) {
@@ -52,7 +52,7 @@ export class System {
     this.#shim = new WASI([], [], descriptors, { debug: false });
   }
 
-  /** What a module may import. */
+  /** Functions that a module may import. */
   get imports(): WebAssembly.Imports {
     const unsupported = (): number => wasi.ERRNO_NOSYS;
     const own = {
@@ -63,7 +63,7 @@ export class System {
       poll_oneoff: (from: number, to: number, count: number, countTo: number) => this.#poll(from, to, count, countTo),
       random_get: (buffer: number, length: number) => this.#random(buffer, length),
       sched_yield: () => wasi.ERRNO_SUCCESS,
-      // The shim throws where these are called.
+      // The shim throws if these are called.
       proc_raise: unsupported,
       sock_accept: unsupported,
       sock_recv: unsupported,
@@ -73,7 +73,7 @@ export class System {
     return { wasi_snapshot_preview1: { ...this.#shim.wasiImport, ...own } };
   }
 
-  /** Runs the command to its end. Answers its exit code; throws what it was ended by. */
+  /** Runs the command to its end. Returns its exit code; throws the error that ended it. */
   start(exports: { readonly memory: WebAssembly.Memory; readonly _start: () => unknown }): number {
     this.#shim.inst = { exports };
     try {
@@ -89,7 +89,7 @@ export class System {
     return new DataView(this.#shim.inst.exports.memory.buffer);
   }
 
-  // The shim's own count characters where bytes are meant.
+  // The shim's own version counts characters instead of bytes.
   #argumentSizes(countTo: number, sizeTo: number): number {
     const view = this.#view;
     view.setUint32(countTo, this.#arguments.length, true);
@@ -126,11 +126,11 @@ export class System {
     return wasi.ERRNO_SUCCESS;
   }
 
-  /** Since the epoch, or since the call began. */
+  /** Nanoseconds since the epoch, or since the call began. */
   #nowNs(clock: number): bigint {
     const { nowMs, call } = this.#world.turn;
     const sinceMs = clock === wasi.CLOCKID_REALTIME ? 0 : (call?.originMs ?? nowMs);
-    // A number holds the microseconds since the epoch exactly, and their thousandths no more.
+    // A number holds the microseconds since the epoch exactly, but not their thousandths.
     return BigInt(Math.round((nowMs - sinceMs) * US_PER_MS)) * NS_PER_US + this.#sleptNs;
   }
 
@@ -140,7 +140,9 @@ export class System {
     return wasi.ERRNO_SUCCESS;
   }
 
-  /** Files are always ready. Where only time is waited for, the earliest is due at once, by clocks that are set to it. */
+  /**
+   * Files are always ready. If all subscriptions are clocks, the earliest is due at once, and the clocks move to it.
+   */
   #poll(from: number, to: number, count: number, countTo: number): number {
     if (count === 0) return wasi.ERRNO_INVAL;
     const view = this.#view;

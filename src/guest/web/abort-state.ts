@@ -1,10 +1,12 @@
-/** What a signal knows about its abort; the signal itself only shows it. */
+/** The abort state of a signal; the signal itself only exposes it. */
 export class AbortState {
   aborted = false;
   reason: unknown = undefined;
-  /** What is to be done when the signal aborts, before its event. */
+  /** Functions to run when the signal aborts, before its event. */
   readonly steps = new Set<() => void>();
-  /** The signals that abort when this one does, and the signals that this one follows: never ones that follow. */
+  /**
+   * The signals that abort with this one, and the signals that this one follows: never ones with sources of their own.
+   */
   readonly #followers = new Set<AbortState>();
   readonly #sources = new Set<AbortState>();
   readonly #fire: () => void;
@@ -13,7 +15,7 @@ export class AbortState {
     this.#fire = fire;
   }
 
-  /** Aborts when another signal does; or when the signals do that the other one follows. */
+  /** Aborts when another signal does, or when that signal's own sources do. */
   follow(other: AbortState): void {
     for (const source of other.#sources.size > 0 ? other.#sources : [other]) {
       source.#followers.add(this);
@@ -21,7 +23,7 @@ export class AbortState {
     }
   }
 
-  /** Aborts the signal and those that follow it: all of them count as aborted before the first listener runs. */
+  /** Aborts the signal and its followers: all of them count as aborted before the first listener runs. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     const all = [this, ...this.#followers];

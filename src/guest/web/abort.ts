@@ -5,7 +5,6 @@ import { describeInterface } from "./web-interface.ts";
 
 type AbortHandler = ((event: WebEvent) => unknown) | null;
 
-/** An abort signal. */
 export interface WebAbortSignal extends WebEventTarget {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -27,16 +26,16 @@ export interface AbortClasses {
   readonly AbortSignal: AbortSignalClass;
 }
 
-/** What the abort classes are made from. */
+/** Dependencies of the abort classes. */
 export interface AbortParts extends Pick<EventClasses, "Event" | "EventTarget" | "abortStates"> {
   readonly DOMException: new (message: string, name: string) => Error;
   readonly setTimeout: (callback: () => void, milliseconds: number) => unknown;
 }
 
-/** Makes AbortController and AbortSignal. */
+/** Creates AbortController and AbortSignal. */
 export function createAbortClasses(parts: AbortParts): AbortClasses {
   const { Event, EventTarget, DOMException, abortStates } = parts;
-  /** Shown to the constructor by the code in here, which alone may make signals. */
+  /** Passed to the constructor by the code in this file, the only code that may create signals. */
   const key = Symbol("AbortSignal");
   const stateOf = (signal: object): AbortState => {
     const state = abortStates.get(signal);

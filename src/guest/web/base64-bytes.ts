@@ -3,9 +3,9 @@ import { bytesFromString, stringFromUnits } from "./bytes.ts";
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const PAD = 0x3d;
 
-/** The Base64 form of bytes. */
+/** Encodes bytes as Base64. */
 export function encodeBase64(bytes: Uint8Array): string {
-  // V8 has its own from Node 25 on, which is many times as fast.
+  // V8's own method, from Node 25 on, is many times as fast.
   return typeof bytes.toBase64 === "function" ? bytes.toBase64() : encodeByHand(bytes);
 }
 
@@ -25,7 +25,7 @@ function encodeByHand(bytes: Uint8Array): string {
   return stringFromUnits(output);
 }
 
-/** The bytes of a Base64 text by the forgiving rules of the web: without padding, with spaces; `undefined` for others. */
+/** Decodes Base64 by the web's forgiving rules (padding optional, spaces ignored); `undefined` if it is invalid. */
 export function decodeForgivingly(base64: string): Uint8Array | undefined {
   let text = base64.replace(/[\t\n\f\r ]+/g, "");
   if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");
@@ -33,7 +33,7 @@ export function decodeForgivingly(base64: string): Uint8Array | undefined {
   return decodeBase64(text);
 }
 
-/** The bytes of a Base64 text, whose characters are of its alphabet; padding is not needed. */
+/** Decodes Base64 of valid characters; padding is optional. */
 export function decodeBase64(base64: string): Uint8Array {
   return typeof Uint8Array.fromBase64 === "function" ? Uint8Array.fromBase64(base64) : decodeByHand(base64);
 }
@@ -47,10 +47,10 @@ function decodeByHand(base64: string): Uint8Array {
   for (let index = 0; index < text.length; index += 4) {
     let group = 0;
     for (let offset = 0; offset < 4; offset += 1) {
-      // Past the end `charCodeAt` gives NaN, for which the table has no value.
+      // Past the end, `charCodeAt` returns NaN, which the table does not have.
       group = (group << 6) | (values[text.charCodeAt(index + offset)] ?? 0);
     }
-    // Bytes that do not fit the output are the ones that only the missing characters would have filled.
+    // Bytes past the output's end come from missing characters; the array ignores them.
     output[at] = group >> 16;
     output[at + 1] = group >> 8;
     output[at + 2] = group;

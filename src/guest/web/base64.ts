@@ -2,7 +2,7 @@ import { decodeForgivingly, encodeBase64 } from "./base64-bytes.ts";
 import { bytesFromString, stringFromUnits } from "./bytes.ts";
 import { DOMException } from "./dom-exception.ts";
 
-/** The Base64 form of a string whose characters are bytes. */
+/** Encodes a string of byte characters as Base64. */
 export function btoa(data: string): string {
   if (arguments.length === 0) throw new TypeError("btoa needs 1 argument, but got none");
   const bytes = bytesFromString(`${data}`);
@@ -12,7 +12,7 @@ export function btoa(data: string): string {
   return encodeBase64(bytes);
 }
 
-/** The bytes of a Base64 text as characters, read by the forgiving rules of the web: without padding, with spaces. */
+/** Decodes Base64 to a string of byte characters, by the web's forgiving rules: padding optional, spaces ignored. */
 export function atob(data: string): string {
   if (arguments.length === 0) throw new TypeError("atob needs 1 argument, but got none");
   const bytes = decodeForgivingly(`${data}`);

@@ -5,16 +5,16 @@ import { Utf8Decoder, encodeUtf8 } from "./utf8.ts";
 import { describeInterface } from "./web-interface.ts";
 import type { ReadableStream } from "web-streams-polyfill";
 
-/** What a blob can be made from. */
+/** Values that a blob can be made from. */
 export type BlobPart = string | Blob | ArrayBuffer | ArrayBufferView;
 
-/** How a blob is made. */
+/** Options of a blob. */
 export interface BlobOptions {
   readonly type?: string;
   readonly endings?: "transparent" | "native";
 }
 
-/** Bytes that were copied already, and the blob's type: what code in this folder makes blobs from. */
+/** Already copied bytes with the blob's type: from this, the code in this folder creates blobs. */
 class BlobContent {
   readonly bytes: Uint8Array;
   readonly type: string;
@@ -27,7 +27,7 @@ class BlobContent {
 
 let readContent = (_blob: object): BlobContent | undefined => undefined;
 
-/** Bytes that do not change, with a type. */
+/** Immutable bytes with a type. */
 export class Blob {
   readonly #content: BlobContent;
 
@@ -114,7 +114,7 @@ export class File extends Blob {
   }
 }
 
-/** The bytes of a blob, which nobody may change; `undefined` for every other value. */
+/** The bytes of a blob, which must not be changed; `undefined` for any other value. */
 export function blobBytes(value: unknown): Uint8Array | undefined {
   return typeof value === "object" && value !== null ? readContent(value)?.bytes : undefined;
 }
@@ -164,7 +164,7 @@ function readType(type: unknown): string {
   return /[^\x20-\x7e]/.test(text) ? "" : text.toLowerCase();
 }
 
-/** An index as `slice` takes it: negative ones count from the end. */
+/** An index of `slice`: negative ones count from the end. */
 function readIndex(index: unknown, length: number, absent: number): number {
   if (index === undefined) return absent;
   const number = Number(index);

@@ -8,7 +8,7 @@ import { extractMimeType, serializeMimeType } from "./mime-type.ts";
 import { decodeMultipart } from "./multipart.ts";
 import { parseQuery } from "./query-list.ts";
 
-/** The members that requests and responses have for their bodies. */
+/** The body members of requests and responses. */
 export interface BodyMembers {
   readonly body: ReadableStream | null;
   readonly bodyUsed: boolean;
@@ -20,7 +20,7 @@ export interface BodyMembers {
   readonly formData: () => Promise<FormData>;
 }
 
-/** What these members show. */
+/** The state that these members read. */
 export interface BodyOwner {
   readonly body: Body | null;
   readonly headers: HeaderList;
@@ -28,9 +28,9 @@ export interface BodyOwner {
 
 const EMPTY: ChunkSource = { next: async () => undefined, cancel: () => undefined };
 
-/** Defines the members on a prototype; `read` finds what they show, and throws for objects of another kind. */
+/** Defines the members on a prototype; `read` returns their state, and throws for objects of another class. */
 export function defineBodyMembers(target: { readonly prototype: object }, read: (self: object) => BodyOwner): void {
-  // An exception in here, also the one about the object, is a promise that rejects.
+  // Async methods: an exception, also that of `read`, rejects the promise.
   const members = {
     get body(): ReadableStream | null {
       return read(this).body?.stream ?? null;

@@ -8,7 +8,7 @@ import { encodeMultipart } from "./multipart.ts";
 import { realmParts } from "./realm-parts.ts";
 import type { URLSearchParams } from "./url-search-params.ts";
 
-/** What a body can be made from. */
+/** Values that a body can be made from. */
 export type BodyInit = string | Blob | ArrayBuffer | ArrayBufferView | FormData | URLSearchParams | ReadableStream;
 
 type Source =
@@ -16,7 +16,7 @@ type Source =
   | { readonly kind: "chunks"; readonly chunks: ChunkSource }
   | { readonly kind: "stream"; readonly stream: ReadableStream };
 
-/** The body of a request or a response. A stream is made of it only where somebody asks for one. */
+/** The body of a request or a response. Its stream is created only on demand. */
 export class Body {
   #source: Source;
   #isTaken = false;
@@ -29,24 +29,24 @@ export class Body {
     const source = this.#source;
     if (source.kind === "stream") return source.stream;
     const stream = openByteStream(this.#isTaken ? chunksOf("") : this.#chunks());
-    // A stream of a body that was read counts as read.
+    // The stream of a body that was read counts as read.
     if (this.#isTaken) void stream.cancel();
     this.#source = { kind: "stream", stream };
     return stream;
   }
 
-  /** Whether somebody has read from it. */
+  /** Whether the body has been read from. */
   get isUsed(): boolean {
     const source = this.#source;
     return this.#isTaken || (source.kind === "stream" && isDisturbed(source.stream));
   }
 
-  /** Whether it can no longer be read. */
+  /** Whether the body can no longer be read. */
   get isUnusable(): boolean {
     return this.isUsed || (this.#source.kind === "stream" && this.#source.stream.locked);
   }
 
-  /** The whole text, for the one who reads it now, where the body is a text that is there already. */
+  /** The whole text, which counts as read from now on; `undefined` if the body is not a text in memory. */
   takeText(): string | undefined {
     const source = this.#source;
     if (source.kind !== "whole" || typeof source.chunk !== "string") return undefined;
@@ -54,7 +54,7 @@ export class Body {
     return source.chunk;
   }
 
-  /** All of it, for the one who reads it now. */
+  /** The whole content, which counts as read from now on. */
   take(): ChunkSource {
     this.#require();
     const chunks = this.#chunks();
@@ -62,7 +62,7 @@ export class Body {
     return chunks;
   }
 
-  /** Another body with the content of this one, which counts as read from now on. */
+  /** A new body with the content of this one, which counts as read from now on. */
   move(): Body {
     this.#require();
     const moved = new Body(this.#source);
@@ -71,7 +71,7 @@ export class Body {
     return moved;
   }
 
-  /** Another body with the same content. */
+  /** A new body with the same content. */
   clone(): Body {
     this.#require();
     if (this.#source.kind === "whole") return new Body(this.#source);
@@ -97,13 +97,13 @@ export class Body {
   }
 }
 
-/** A body as it is extracted from what a tool gives, and the type that it has by nature. */
+/** A body extracted from a tool's value, and its default content type. */
 export interface ExtractedBody {
   readonly body: Body;
   readonly type: string | null;
 }
 
-/** Makes a body of what the standard lets be one. */
+/** Makes a body of any value that the standard allows. */
 export function extractBody(init: unknown): ExtractedBody {
   const parts = realmParts();
   const whole = (chunk: Chunk, type: string | null) => ({ body: new Body({ kind: "whole", chunk }), type });
@@ -136,12 +136,12 @@ function chunksOf(chunk: Chunk): ChunkSource {
   };
 }
 
-/** The streams do not say it, but they remember it under the standard's name. */
+/** The streams have no public property for this, but keep it in the standard's internal slot. */
 function isDisturbed(stream: ReadableStream): boolean {
   return Reflect.get(stream, "_disturbed") === true;
 }
 
-/** What no content is likely to contain. */
+/** Random, so that no content is likely to contain it. */
 function makeBoundary(): string {
   const bytes = new Uint8Array(16);
   realmParts().fillRandom(bytes);

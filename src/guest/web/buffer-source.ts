@@ -1,6 +1,6 @@
 /**
- * The bytes behind an `ArrayBuffer` or a view of one, as an array of the plain kind, so that nothing a subclass
- * overrides is called; `undefined` for every other value. A detached buffer has no bytes.
+ * The bytes of an `ArrayBuffer` or a view of one, as a plain `Uint8Array`, so that no override of a subclass is called;
+ * `undefined` for any other value. A detached buffer has no bytes.
  */
 export function bytesOf(source: unknown): Uint8Array | undefined {
   if (ArrayBuffer.isView(source)) {
@@ -21,7 +21,7 @@ function isBuffer(value: unknown): value is ArrayBuffer | SharedArrayBuffer {
   return typeof SharedArrayBuffer === "function" && hasByteLength(SharedArrayBuffer.prototype, value);
 }
 
-/** The getter of `byteLength` throws for every object that is not of the prototype's own kind. */
+/** The getter of `byteLength` throws for any object that is not of the prototype's class. */
 function hasByteLength(prototype: object, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   try {

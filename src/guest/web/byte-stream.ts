@@ -3,24 +3,24 @@ import { joinBytes } from "./bytes.ts";
 import { realmParts } from "./realm-parts.ts";
 import { Utf8Decoder, encodeUtf8 } from "./utf8.ts";
 
-/** A piece of a body: text where the bytes are known to be that text in UTF-8. */
+/** A chunk of a body: text if its bytes are known to be that text in UTF-8. */
 export type Chunk = string | Uint8Array;
 
-/** Where bytes come from, piece by piece. Who reads asks for the next one when it has got the last. */
+/** A source of chunks. The reader requests the next chunk after it has received the last. */
 export interface ChunkSource {
   next(): Promise<Chunk | undefined>;
-  /** Nobody wants the rest. */
+  /** Discards the rest. */
   cancel(): void;
 }
 
 const NONE = new Uint8Array();
 
-/** The bytes of a piece. */
+/** The bytes of a chunk. */
 export function bytesOfChunk(chunk: Chunk): Uint8Array {
   return typeof chunk === "string" ? encodeUtf8(chunk) : chunk;
 }
 
-/** A stream of bytes that asks its source for more whenever somebody reads. */
+/** A stream of bytes that pulls from its source on every read. */
 export function openByteStream(source: ChunkSource): ReadableStream<Uint8Array> {
   const { ReadableStream } = realmParts().streams();
   return new ReadableStream({
@@ -32,7 +32,7 @@ export function openByteStream(source: ChunkSource): ReadableStream<Uint8Array> 
         controller.close();
         controller.byobRequest?.respond(0);
       } else {
-        // What a reader does with its piece must not change anybody else's.
+        // A copy: the reader may change its chunk, and the source's bytes may be shared.
         controller.enqueue(bytesOfChunk(chunk).slice());
       }
     },
@@ -40,7 +40,7 @@ export function openByteStream(source: ChunkSource): ReadableStream<Uint8Array> 
   });
 }
 
-/** The pieces of a stream, which is locked from now on. */
+/** The chunks of a stream, which is locked from now on. */
 export function chunksOfStream(stream: ReadableStream): ChunkSource {
   const reader = stream.getReader();
   return {
@@ -54,7 +54,7 @@ export function chunksOfStream(stream: ReadableStream): ChunkSource {
   };
 }
 
-/** The whole text; a byte order mark at its start is not part of it. */
+/** The whole text, without a byte order mark at its start. */
 export async function readText(source: ChunkSource): Promise<string> {
   const decoder = new Utf8Decoder(false);
   let text = "";
@@ -65,7 +65,7 @@ export async function readText(source: ChunkSource): Promise<string> {
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }
 
-/** All the bytes; throws where they are more than `maxBytes`. */
+/** All bytes. Throws if they are more than `maxBytes`. */
 export async function readBytes(source: ChunkSource, maxBytes = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -1,4 +1,4 @@
-/** All the bytes, one after the other, in an array of its own. */
+/** Concatenates the chunks into a new array. */
 export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
@@ -9,15 +9,15 @@ export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer
   return bytes;
 }
 
-/** Two hexadecimal digits for each byte. */
+/** Hexadecimal digits of the bytes, two for each. */
 export function hexOf(bytes: Uint8Array, between = ""): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(between);
 }
 
-/** How many characters are made at once: `String.fromCharCode` takes them as arguments, which live on the stack. */
+/** Maximum number of characters made at once: `String.fromCharCode` takes them as arguments, thus on the stack. */
 const CHUNK = 8192;
 
-/** The string whose characters have the given bytes or UTF-16 code units. */
+/** The string of the given bytes or UTF-16 code units. */
 export function stringFromUnits(units: Uint8Array | Uint16Array): string {
   if (units.length <= CHUNK) return Reflect.apply(String.fromCharCode, undefined, units);
   let text = "";
@@ -27,7 +27,7 @@ export function stringFromUnits(units: Uint8Array | Uint16Array): string {
   return text;
 }
 
-/** One byte for each character of the string; `undefined` where a character does not fit a byte. */
+/** One byte for each character of the string; `undefined` if a character does not fit a byte. */
 export function bytesFromString(text: string): Uint8Array<ArrayBuffer> | undefined {
   const bytes = new Uint8Array(text.length);
   for (let index = 0; index < text.length; index += 1) {

@@ -1,15 +1,15 @@
 import { inspect } from "./inspect.ts";
 
-/** More rows and columns than this are not printed. */
+/** Maximum number of rows and columns printed. */
 const ROWS_MAX = 1_000;
 const COLUMNS_MAX = 100;
 
-/** The column of rows that are no objects. */
+/** The column for rows that are not objects. */
 const VALUES = Symbol("Values");
 
 type Column = string | typeof VALUES;
 
-/** Draws rows as `console.table` does; `undefined` where the data is no object. */
+/** Draws rows as `console.table` does; `undefined` if the data is not an object. */
 export function drawTable(data: unknown, wanted: readonly string[] | undefined): string | undefined {
   if (typeof data !== "object" || data === null) return undefined;
   if (data instanceof Map) {
@@ -28,7 +28,7 @@ export function drawTable(data: unknown, wanted: readonly string[] | undefined):
       for (const name of Object.keys(row)) if (columns.size < COLUMNS_MAX) columns.add(name);
     return row;
   });
-  // The values come last, wherever the first of them stood.
+  // The values column comes last, wherever its first row was.
   const ordered: Column[] = [...columns].filter((column) => column !== VALUES);
   if (columns.has(VALUES)) ordered.push(VALUES);
   const head = ["(index)", ...ordered.map((column) => (column === VALUES ? "Values" : column))];
@@ -48,7 +48,7 @@ function cellText(row: unknown, column: Column): string {
   return isObject(row) && Object.hasOwn(row, column) ? printCell(readOwn(row, column)) : "";
 }
 
-/** Getters are not called for a table, just as they are not for any other output. */
+/** Getters are not called, as in all other console output. */
 function readOwn(object: object, key: string): unknown {
   return Object.getOwnPropertyDescriptor(object, key)?.value;
 }
@@ -57,7 +57,7 @@ function isObject(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
-/** A cell shows small objects, and only the class of large ones. */
+/** Prints small objects with their content, and large ones by their class only. */
 function printCell(value: unknown): string {
   const isLarge = isObject(value) && !Array.isArray(value) && Object.keys(value).length > 2;
   const text = inspect(value, { depth: isLarge ? -1 : 0, maxArrayLength: 3, maxStringLength: 1_000, maxChars: 2_000 });

@@ -2,10 +2,10 @@ import { drawTable } from "./console-table.ts";
 import { formatWith, inspect } from "./inspect.ts";
 import type { InspectOptions } from "./printer.ts";
 
-/** How important a message is. */
+/** Level of a message. */
 export type ConsoleLevel = "debug" | "log" | "info" | "warn" | "error";
 
-/** The console that tools know. Its functions work without their object. */
+/** The console of tools. Its functions work without a receiver. */
 export interface WebConsole {
   readonly log: (...args: readonly unknown[]) => void;
   readonly info: (...args: readonly unknown[]) => void;
@@ -27,14 +27,14 @@ export interface WebConsole {
   readonly timeEnd: (label?: string) => void;
 }
 
-/** Labels of counters and of timers: so many of each are remembered. */
+/** Maximum number of labels of counters, and of timers. */
 const LABELS_MAX = 1_000;
 const LABEL_LENGTH_MAX = 1_000;
-/** Groups further in than this are not indented more. */
+/** Maximum depth of groups that is indented. */
 const INDENTED_GROUPS_MAX = 32;
 const MESSAGE_MAX = 16_384;
 
-/** Makes a console, with counters, timers and groups of its own. `now` gives milliseconds. */
+/** Creates a console with its own counters, timers and groups. `now` returns milliseconds. */
 export function createConsole(
   write: (level: ConsoleLevel, message: string) => void,
   now: () => number,
@@ -82,7 +82,7 @@ export function createConsole(
   };
 }
 
-/** Where the console's output goes, and how far it is indented. */
+/** The console's output and its indentation. */
 class ConsoleState {
   readonly #write: (level: ConsoleLevel, message: string) => void;
   readonly #show: NonNullable<InspectOptions["show"]>;
@@ -137,7 +137,7 @@ class Timers {
       return;
     }
     const text = `${label}: ${formatDuration(this.#now() - start)}`;
-    // The label is no format: only what comes after it is printed by the rules of values.
+    // The label is not a format string: only the values after it are formatted.
     this.#state.write("log", args.length === 0 ? text : `${text} ${formatWith({}, "", ...args).trimStart()}`);
   }
 
@@ -159,7 +159,7 @@ function formatDuration(milliseconds: number): string {
   return `${minutes}:${(seconds - minutes * 60).toFixed(3).padStart(6, "0")} (m:ss.mmm)`;
 }
 
-/** The message with the stack from which `trace` was called; the first two lines are the error and `trace` itself. */
+/** The message with the stack of the caller of `trace`. The first lines of the stack are internal and removed. */
 function traceText(message: string): string {
   const frames = `${new Error().stack ?? ""}`.split("\n").slice(3);
   return [message === "" ? "Trace" : `Trace: ${message}`, ...frames].join("\n");
@@ -172,7 +172,7 @@ function readOptions(options: unknown): InspectOptions {
   return typeof depth === "number" ? { depth } : {};
 }
 
-/** A table shows what a proxy says about itself, which may be an exception. */
+/** A table reads proxies, which may throw. */
 function tableText(data: unknown, columns: unknown): string | undefined {
   try {
     const names = Array.isArray(columns) ? columns.map((column) => `${column as string}`) : undefined;

@@ -5,28 +5,27 @@ import { describeInterface } from "./web-interface.ts";
 /** The hash functions of the web's `crypto.subtle.digest`. */
 export type DigestAlgorithm = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
 
-/** What the host does for `crypto`. */
+/** Functions of the host for `crypto`. */
 export interface CryptoParts {
   /** Fills an array with random bytes. */
   readonly fill: (bytes: Uint8Array) => void;
-  /** Hashes bytes; they go and come as strings with one character for each byte. */
+  /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
   readonly DOMException: new (message: string, name: string) => Error;
 }
 
-/** The `SubtleCrypto` of this engine: it hashes, and refuses everything else. */
+/** `SubtleCrypto` of this engine: it hashes, and refuses everything else. */
 export interface WebSubtleCrypto {
   digest(algorithm: string | { readonly name: string }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
 }
 
-/** The global `crypto`. */
 export interface WebCrypto {
   readonly subtle: WebSubtleCrypto;
   getRandomValues<T extends ArrayBufferView>(array: T): T;
   randomUUID(): string;
 }
 
-/** What `createCrypto` gives. */
+/** Result of `createCrypto`. */
 export interface CryptoGlobals {
   readonly crypto: WebCrypto;
   readonly Crypto: new () => WebCrypto;
@@ -49,7 +48,7 @@ const INTEGER_ARRAYS: readonly unknown[] = [
   "BigUint64Array",
 ];
 
-/** The methods of `SubtleCrypto` that this engine does not have, with the number of arguments of each. */
+/** Unsupported methods of `SubtleCrypto`, with the number of arguments of each. */
 const UNSUPPORTED: readonly (readonly [name: string, length: number])[] = [
   ["encrypt", 3],
   ["decrypt", 3],
@@ -64,7 +63,7 @@ const UNSUPPORTED: readonly (readonly [name: string, length: number])[] = [
   ["unwrapKey", 7],
 ];
 
-/** Makes `crypto` and its classes, which nobody else can construct. */
+/** Creates `crypto` and its classes, which tools cannot construct. */
 export function createCrypto({ fill, digest, DOMException }: CryptoParts): CryptoGlobals {
   const key = Symbol("Crypto");
 
@@ -79,7 +78,7 @@ export function createCrypto({ fill, digest, DOMException }: CryptoParts): Crypt
       if (shown !== key) throw new TypeError("Illegal constructor");
     }
 
-    // Everything up to the end is done at once, so that changing the data after the call changes nothing.
+    // Hashes synchronously, so that changing the data after the call has no effect.
     async digest(
       algorithm: string | { readonly name: string },
       data: ArrayBuffer | ArrayBufferView,
@@ -98,7 +97,7 @@ export function createCrypto({ fill, digest, DOMException }: CryptoParts): Crypt
   }
 
   class Crypto implements WebCrypto {
-    // One object for all callers: frozen, so that none of them leaves anything on it.
+    // One object for all callers: frozen, so that none of them can leave data on it.
     readonly #subtle = Object.freeze(new SubtleCrypto(key));
 
     static {
@@ -153,7 +152,7 @@ function integerBytes(array: unknown): Uint8Array | undefined {
   return INTEGER_ARRAYS.includes(name) ? bytesOf(array) : undefined;
 }
 
-/** Writes 16 random bytes as a UUID of version 4. */
+/** Formats 16 random bytes as a UUID of version 4. Changes the bytes. */
 function formatUuid(bytes: Uint8Array): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -4,7 +4,7 @@ import { parseMimeType, serializeMimeType } from "./mime-type.ts";
 import { percentDecode } from "./percent-decode.ts";
 import { encodeUtf8 } from "./utf8.ts";
 
-/** What a `data:` URL holds. */
+/** Content of a `data:` URL. */
 export interface DataUrl {
   readonly type: string;
   readonly bytes: Uint8Array;
@@ -12,12 +12,12 @@ export interface DataUrl {
 
 const SCHEME = "data:";
 
-/** Whether a URL holds its own content, so that nobody has to be asked for it. */
+/** Whether a URL holds its own content, so that no request is needed. */
 export function isDataUrl(href: string): boolean {
   return href.startsWith(SCHEME);
 }
 
-/** Reads a `data:` URL as the Fetch Standard does; `undefined` where it is malformed. */
+/** Reads a `data:` URL as the Fetch Standard does; `undefined` if it is malformed. */
 export function readDataUrl(href: string): DataUrl | undefined {
   const hash = href.indexOf("#");
   const text = href.slice(SCHEME.length, hash < 0 ? undefined : hash);

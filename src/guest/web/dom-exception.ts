@@ -1,6 +1,6 @@
 import { defineConstants, describeInterface } from "./web-interface.ts";
 
-/** Every legacy constant with its code, and the error name that has the code where the standard still knows one. */
+/** Legacy constants with their codes, and the error name of each code that the standard still defines. */
 const LEGACY_CODES: readonly (readonly [constant: string, code: number, name: string])[] = [
   ["INDEX_SIZE_ERR", 1, "IndexSizeError"],
   ["DOMSTRING_SIZE_ERR", 2, ""],
@@ -29,7 +29,7 @@ const LEGACY_CODES: readonly (readonly [constant: string, code: number, name: st
   ["DATA_CLONE_ERR", 25, "DataCloneError"],
 ];
 
-/** The error of the web platform's own APIs: an `Error` that is told apart by its `name`. */
+/** The error of the web platform's APIs: an `Error` distinguished by its `name`. */
 export class DOMException extends Error {
   readonly #name: string;
 
@@ -54,12 +54,12 @@ export class DOMException extends Error {
     }
   }
 
-  /** What went wrong; `Error` until the constructor has set it, because V8 may ask while it captures the stack. */
+  /** The error's name; `Error` until the constructor has set it, because V8 may read it while it captures the stack. */
   override get name(): string {
     return #name in this ? this.#name : "Error";
   }
 
-  /** The number that old code compares with the constants; 0 for a name without one. */
+  /** The legacy code, compared with the constants; 0 for a name without one. */
   get code(): number {
     const { name } = this;
     return LEGACY_CODES.find((legacy) => legacy[2] === name && name !== "")?.[1] ?? 0;

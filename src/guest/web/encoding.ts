@@ -6,7 +6,7 @@ import { describeInterface } from "./web-interface.ts";
 
 type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
-/** Each encoding with the labels that the Encoding Standard gives it. */
+/** Each encoding with its labels of the Encoding Standard. */
 const LABELS: readonly (readonly [encoding: Encoding, labels: string])[] = [
   ["utf-8", "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8"],
   ["utf-16le", "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le"],
@@ -25,7 +25,7 @@ interface Decoder {
   decode(bytes: Uint8Array, last: boolean): string;
 }
 
-/** Turns strings into UTF-8. */
+/** Encodes strings as UTF-8. */
 export class TextEncoder {
   static {
     describeInterface(this, "TextEncoder");
@@ -35,12 +35,12 @@ export class TextEncoder {
     return "utf-8";
   }
 
-  /** The UTF-8 form of a string, in a new array. */
+  /** The UTF-8 bytes of a string, in a new array. */
   encode(input: string = ""): Uint8Array<ArrayBuffer> {
     return encodeUtf8(`${input}`);
   }
 
-  /** Writes as many whole characters as fit; says how many code units were read and bytes written. */
+  /** Writes as many whole characters as fit. Returns the number of code units read and of bytes written. */
   encodeInto(source: string, destination: Uint8Array): { read: number; written: number } {
     const tag: unknown = Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, destination);
     const bytes = tag === "Uint8Array" ? bytesOf(destination) : undefined;
@@ -49,7 +49,7 @@ export class TextEncoder {
   }
 }
 
-/** Turns bytes into strings. */
+/** Decodes bytes to strings. */
 export class TextDecoder {
   readonly #encoding: Encoding;
   readonly #fatal: boolean;
@@ -83,7 +83,7 @@ export class TextDecoder {
     return this.#ignoreBom;
   }
 
-  /** The text of the bytes; with `stream`, a character at the end that is cut off waits for the next call. */
+  /** The text of the bytes. With `stream`, an incomplete character at the end is kept for the next call. */
   decode(
     ...[input, options]: [input?: ArrayBuffer | ArrayBufferView, options?: { readonly stream?: boolean }]
   ): string {
@@ -91,7 +91,7 @@ export class TextDecoder {
     if (bytes === undefined) throw new TypeError("The input of decode has to be an ArrayBuffer or a view of one");
     const last = !options?.stream;
     const decoder = this.#decoder ?? createDecoder(this.#encoding, this.#fatal);
-    // Where decoding fails, the next call has to begin anew.
+    // Reset first, so that the call after a failed one starts afresh.
     this.#decoder = undefined;
     const wasAtStart = this.#atStart;
     this.#atStart = true;

@@ -1,13 +1,13 @@
 import { defineConstants, describeInterface } from "./web-interface.ts";
 
-/** What the constructor of an event takes. */
+/** Options of an event's constructor. */
 export interface WebEventInit {
   readonly bubbles?: boolean;
   readonly cancelable?: boolean;
   readonly composed?: boolean;
 }
 
-/** An event, as far as the other classes here need to know it. */
+/** The part of an event that the other classes use. */
 export interface WebEvent {
   readonly type: string;
   readonly target: WebEventTarget | null;
@@ -18,11 +18,11 @@ export interface WebEvent {
   stopImmediatePropagation(): void;
 }
 
-/** A function or an object that hears about events. */
+/** A function or an object that receives events. */
 export type WebEventListener =
   ((this: WebEventTarget, event: WebEvent) => unknown) | { handleEvent(event: WebEvent): unknown };
 
-/** How a listener is added. */
+/** Options of a listener. */
 export interface ListenerOptions {
   readonly capture?: boolean;
   readonly once?: boolean;
@@ -37,7 +37,7 @@ export interface WebEventTarget {
   dispatchEvent(event: WebEvent): boolean;
 }
 
-/** The state of an event, which the target changes while it dispatches the event. */
+/** The state of an event, which its target changes during the dispatch. */
 export interface EventState {
   type: string;
   bubbles: boolean;
@@ -62,7 +62,6 @@ const PHASES = [
 
 let readState = (_event: object): EventState | undefined => undefined;
 
-/** Something that has happened, on its way to the listeners. */
 export class Event implements WebEvent {
   readonly #state: EventState;
 
@@ -156,7 +155,7 @@ export class Event implements WebEvent {
   }
 }
 
-/** An event that carries a value of its own. */
+/** An event with a custom value. */
 export class CustomEvent extends Event {
   readonly #detail: unknown;
 
@@ -175,7 +174,7 @@ export class CustomEvent extends Event {
   }
 }
 
-/** The state of an event; `undefined` where the object is no event. */
+/** The state of an event; `undefined` if the object is not an event. */
 export function eventState(event: object): EventState | undefined {
   return readState(event);
 }

@@ -12,7 +12,7 @@ import {
 } from "./event.ts";
 import { describeInterface } from "./web-interface.ts";
 
-/** The state of every abort signal, by the signal: a listener can thus be removed when its signal aborts. */
+/** States of abort signals, by signal; with them, a listener is removed when its signal aborts. */
 export type AbortStates = WeakMap<object, AbortState>;
 
 /** The classes of `createEventClasses`. */
@@ -20,15 +20,15 @@ export interface EventClasses {
   readonly Event: typeof Event;
   readonly CustomEvent: typeof CustomEvent;
   readonly EventTarget: new () => WebEventTarget;
-  /** Empty at first: the class of abort signals enters each signal. */
+  /** Empty at first: the class of abort signals adds each signal. */
   readonly abortStates: AbortStates;
 }
 
 type Options = ListenerOptions | boolean | null;
 
 /**
- * Makes the event classes. An exception in a listener stops neither the other listeners nor the code that dispatches:
- * it is given to `report` once nothing of the dispatch is left on the stack.
+ * Creates the event classes. An exception in a listener stops neither the other listeners nor the dispatching code: a
+ * microtask passes it to `report`, after the dispatch.
  */
 export function createEventClasses(report: (error: unknown) => void): EventClasses {
   const abortStates: AbortStates = new WeakMap();
@@ -85,11 +85,11 @@ interface Listener {
   removed: boolean;
 }
 
-/** The listeners of one target. Their lists are replaced, never changed, so that a dispatch walks the one it began. */
+/** The listeners of one target. Lists are replaced, never changed, so that a dispatch iterates over a fixed list. */
 class Listeners {
   readonly #byType = new Map<string, readonly Listener[]>();
 
-  /** Adds a listener that is not there yet; gives what removes it. */
+  /** Adds a listener unless it exists. Returns a function that removes it. */
   add(type: string, callback: WebEventListener, options: ListenerOptions): () => void {
     const capture = Boolean(options.capture);
     if (this.#find(type, callback, capture) === undefined) {
@@ -108,7 +108,7 @@ class Listeners {
     else this.#byType.set(type, left);
   }
 
-  /** Calls the listeners of an event that are there now, the capturing ones or the others. */
+  /** Calls the current listeners of an event: either the capturing ones or the others. */
   call(
     target: WebEventTarget,
     event: WebEvent,

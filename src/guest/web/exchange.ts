@@ -3,22 +3,22 @@ import { decodeBase64 } from "./base64-bytes.ts";
 import type { Chunk, ChunkSource } from "./byte-stream.ts";
 import type { FetchCall } from "./realm-parts.ts";
 
-/** A piece of a body on its way between guest and host: text where its bytes are valid UTF-8 at both ends. */
+/** A chunk of a body between guest and host: text if its bytes are valid UTF-8. */
 export type Part = { readonly text: string } | { readonly base64: string };
 
-/** What the host answers for a body's next pieces, and whether there is more. */
+/** The host's response with a body's next chunk, and whether more follows. */
 export interface Arrived {
   readonly part: Part | null;
   readonly more: boolean;
 }
 
-/** One request of a call, until its response has come whole or somebody gives it up. */
+/** One request of a call, until its response is complete or cancelled. */
 export class Exchange {
   readonly #call: FetchCall;
   readonly #id: number;
   readonly #signal: AbortState;
   readonly #abort: () => void;
-  /** Rejects with the reason of the signal. */
+  /** Rejects with the signal's reason. */
   readonly #aborted: Promise<never>;
   #isOver = false;
 
@@ -36,10 +36,10 @@ export class Exchange {
     signal.steps.add(this.#abort);
   }
 
-  /** Asks the host something about this request. Rejects at once where the signal aborts. */
+  /** Makes a capability call for this request. Rejects at once if the signal aborts. */
   async ask(method: "request" | "read", args: object, failure: string): Promise<unknown> {
     if (this.#call.settled) {
-      // At the `shared` level a later call may have kept the response.
+      // At the `shared` level, a later call may still hold this response.
       throw new TypeError(failure, { cause: new TypeError("the call that made the request has ended") });
     }
     const answer = this.#call.ask("fetch", method, { id: this.#id, ...args });
@@ -51,13 +51,13 @@ export class Exchange {
     }
   }
 
-  /** Nothing more is to come. */
+  /** Ends the exchange: nothing more arrives. */
   end(): void {
     this.#isOver = true;
     this.#signal.steps.delete(this.#abort);
   }
 
-  /** Tells the host that nobody wants what is still to come. */
+  /** Cancels the exchange: the host discards the rest of the response. */
   cancel(): void {
     if (this.#isOver) return;
     this.end();
@@ -65,7 +65,7 @@ export class Exchange {
   }
 }
 
-/** The body of a response, which comes from the host as fast as somebody reads it. */
+/** The body of a response, read from the host only as fast as the tool reads it. */
 export class ArrivingBody implements ChunkSource {
   readonly #exchange: Exchange;
   readonly #signal: AbortState;
@@ -104,7 +104,7 @@ function chunkOf(part: Part): Chunk {
   return "text" in part ? part.text.toWellFormed() : decodeBase64(part.base64);
 }
 
-/** Whether the request itself failed, rather than that the call may not make it. */
+/** Whether the request itself failed, as opposed to being denied. */
 function isFailure(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "capability_failed";
 }

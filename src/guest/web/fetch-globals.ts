@@ -7,24 +7,24 @@ import { Request } from "./request.ts";
 import { Response } from "./response.ts";
 import { showFetchObject } from "./show-fetch.ts";
 
-/** The globals of the fetch standard and what comes with them, by name. */
+/** The globals of the Fetch Standard and related classes, by name. */
 export type FetchGlobals = ReturnType<typeof createGlobals>;
 
-/** The part of a realm with `fetch` and the classes around it. */
+/** The part of a realm with `fetch` and its classes. */
 export interface FetchPart {
   readonly globals: FetchGlobals;
-  /** Prototypes that tools can get hold of, though no property of a global leads to them. */
+  /** Prototypes that tools can reach, though no property of a global leads to them. */
   readonly hidden: readonly object[];
-  /** What an object of these classes shows on a console; `undefined` for every other. */
+  /** Console representation of an object of these classes; `undefined` for any other. */
   readonly show: (value: object) => object | undefined;
 }
 
-/** Makes `fetch` and the classes around it for a realm. */
+/** Creates `fetch` and its classes for a realm. */
 export function createFetchPart(parts: RealmParts): FetchPart {
   provideParts(parts);
   const globals = createGlobals();
   for (const [name, value] of Object.entries(globals)) {
-    // A bundler may have renamed a class that stands beside others of its name.
+    // A bundler may have renamed a class because of others with its name.
     Object.defineProperty(value, "name", { value: name, configurable: true });
   }
   parts.cloneRules.refuse(Headers, Request, Response, FormData);

@@ -10,22 +10,22 @@ import type { RequestInit, RequestState } from "./request-state.ts";
 import { isBodiless, type Response, responseOf } from "./response.ts";
 import { Utf8Decoder } from "./utf8.ts";
 
-/** What a request's body may have at most: it is gathered before it is sent. */
+/** Maximum size of a request's body, in bytes: it is buffered before it is sent. */
 const BODY_MAX_BYTES = 32 * 1024 * 1024;
 
-/** What the host answers as soon as it knows a response's headers. */
+/** The host's response, sent once the headers are known. */
 interface Answer {
   readonly url: string;
   readonly status: number;
   readonly statusText: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly redirected: boolean;
-  /** Whether it is a redirect that was not to be followed. */
+  /** Whether it is a redirect that must not be followed. */
   readonly opaque: boolean;
   readonly body: Arrived | null;
 }
 
-/** Sends a request by way of the host, which decides whether the call may. */
+/** Sends a request through the host, which decides whether the call is allowed to. */
 export async function fetch(input: string | Request, ...[init]: [init?: RequestInit | null]): Promise<Response> {
   const request = requestState(new Request(input, init));
   request.signal.throwIfAborted();
@@ -33,7 +33,7 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   const { abortStates, currentCall } = realmParts();
   const call = currentCall();
   const signal = abortStates.get(request.signal);
-  // What an ended call has left behind gets no answer.
+  // A request by code that an ended call left behind never settles.
   if (call === null || call.settled || signal === undefined) return new Promise(() => undefined);
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   aborted.catch(() => undefined);
@@ -49,7 +49,7 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   }
 }
 
-/** The content of a URL is the tool's own: no host is asked for it. */
+/** The response to a `data:` URL, which needs no host. */
 function responseOfData(url: string): Response {
   const data = readDataUrl(url);
   if (data === undefined) throw new TypeError("fetch failed", { cause: new TypeError("the data: URL is malformed") });
@@ -63,7 +63,7 @@ function messageOf({ url, method, headers, redirect }: RequestState, body: Part 
   return { url: hash < 0 ? url : url.slice(0, hash), method, headers: headers.entries, body, redirect };
 }
 
-/** A request's body as it is sent: as text where it is text, which the host can put secrets into. */
+/** A request's body as it is sent: as text if possible, because the host replaces secrets only in text. */
 async function partOf({ body }: RequestState): Promise<Part | null> {
   if (body === null) return null;
   const text = body.takeText();

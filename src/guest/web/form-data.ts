@@ -64,7 +64,7 @@ export class FormData {
 /** The prototype of the iterators of forms. */
 export const formDataIterator = definePairs(FormData, "FormData", (form) => readEntries(form));
 
-/** The fields of a `FormData`; throws for what is none. */
+/** The fields of a `FormData`; throws for any other object. */
 export function formEntries(form: object): readonly FormEntry[] {
   return readEntries(form);
 }

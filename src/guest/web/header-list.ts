@@ -1,9 +1,9 @@
-/** A header: its name in lower case, and its value. */
+/** A header: its lower-case name, and its value. */
 export type HeaderEntry = readonly [name: string, value: string];
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** The headers that a `Headers` object shows. A request or response keeps it and shares it with its `Headers`. */
+/** The headers behind a `Headers` object. A request or response shares its list with its `Headers`. */
 export class HeaderList {
   readonly isImmutable: boolean;
   #entries: HeaderEntry[];
@@ -14,17 +14,17 @@ export class HeaderList {
     this.isImmutable = isImmutable;
   }
 
-  /** Whether a value is a list made here, whatever it pretends. */
+  /** Whether a value is a real `HeaderList`: checks a private field, which cannot be forged. */
   static isList(value: unknown): value is HeaderList {
     return typeof value === "object" && value !== null && #entries in value;
   }
 
-  /** The headers as they were added. */
+  /** The headers in the order in which they were added. */
   get entries(): readonly HeaderEntry[] {
     return this.#entries;
   }
 
-  /** The headers as they are iterated: by name, values of the same name combined, except cookies. */
+  /** The headers in iteration order: by name, with values of the same name combined, except cookies. */
   get sorted(): readonly HeaderEntry[] {
     return (this.#sorted ??= this.#sort());
   }
@@ -73,26 +73,26 @@ export class HeaderList {
   }
 }
 
-/** A header's name in lower case; throws where it is none. */
+/** A header name in lower case; throws if it is invalid. */
 export function headerName(name: unknown): string {
   const text = `${name as string}`;
   if (!TOKEN.test(text)) throw new TypeError(`${quote(text)} is an invalid header name`);
   return text.toLowerCase();
 }
 
-/** A header's value without the spaces around it; throws where it cannot be one. */
+/** A header value without surrounding whitespace; throws if it is invalid. */
 export function headerValue(value: unknown): string {
   const text = byteString(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
   if (/[\0\n\r]/.test(text)) throw new TypeError(`${quote(text)} is an invalid header value`);
   return text;
 }
 
-/** Whether a text is what HTTP calls a token: a method, or a header's name. */
+/** Whether a text is an HTTP token: a method or a header name. */
 export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** The text of a value whose characters are bytes; throws where one is not. */
+/** A value as text of byte characters; throws if a character exceeds a byte. */
 export function byteString(value: unknown): string {
   const text = `${value as string}`;
   // oxlint-disable-next-line no-control-regex

@@ -2,7 +2,7 @@ import { byteString, HeaderList, headerName, headerValue } from "./header-list.t
 import { definePairs, type Pairs } from "./pair-iterator.ts";
 import { describeInterface } from "./web-interface.ts";
 
-/** What headers can be made from. */
+/** Values that headers can be made from. */
 export type HeadersInit = Iterable<Iterable<string>> | Readonly<Record<string, string>>;
 
 let readList = (_headers: object): HeaderList => new HeaderList();
@@ -68,12 +68,12 @@ export class Headers {
 /** The prototype of the iterators of headers. */
 export const headersIterator = definePairs(Headers, "Headers", (headers) => readList(headers).sorted);
 
-/** The list behind a `Headers` object; throws for what is none. */
+/** The list behind a `Headers` object; throws for any other object. */
 export function headerListOf(headers: object): HeaderList {
   return readList(headers);
 }
 
-/** Adds what an initializer of headers has: pairs, or the properties of an object. */
+/** Adds the headers of an initializer: pairs, or the properties of an object. */
 export function fillHeaders(list: HeaderList, init: unknown): void {
   for (const [name, value] of readPairs(init)) list.append(headerName(name), headerValue(value));
 }
@@ -87,7 +87,7 @@ function readPairs(init: unknown): (readonly [string, string])[] {
   const record = new Map<string, string>();
   for (const key of Reflect.ownKeys(init)) {
     if (!Object.getOwnPropertyDescriptor(init, key)?.enumerable) continue;
-    // A symbol is no name: making text of it throws, as the standard wants.
+    // A symbol is not a name: converting it to text throws, as the standard requires.
     record.set(byteString(key), byteString(Reflect.get(init, key)));
   }
   return [...record];

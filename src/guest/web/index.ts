@@ -7,27 +7,27 @@ import { createEventClasses } from "./events.ts";
 import { CloneRules, createStructuredClone } from "./structured-clone.ts";
 import { createUrlClasses, type ParseUrl, type UpdateUrl } from "./url.ts";
 
-/** What the web's classes leave to the host. */
+/** Functions of the host that the web's classes use. */
 export interface WebHost {
   readonly parseUrl: ParseUrl;
   readonly updateUrl: UpdateUrl;
-  /** Hashes bytes; they go and come as strings with one character for each byte. */
+  /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
   readonly fillRandom: (bytes: Uint8Array) => void;
   readonly setTimeout: (callback: () => void, milliseconds: number) => unknown;
-  /** Hears of exceptions in event listeners, each in a microtask of its own. */
+  /** Called with exceptions of event listeners, each in its own microtask. */
   readonly reportError: (error: unknown) => void;
 }
 
-/** The globals that tools know from the web, by name. */
+/** The web's globals for tools, by name. */
 export type WebGlobals = ReturnType<typeof createWebPart>["globals"];
 
-/** Makes the web's globals for a realm, and what only its other parts know of them. */
+/** Creates the web's globals for a realm, with the internals that its other parts use. */
 export function createWebPart(host: WebHost) {
   const part = buildPart(host);
   const { globals } = part;
   for (const [name, value] of Object.entries(globals)) {
-    // A bundler may have renamed a class that stands beside others of its name.
+    // A bundler may have renamed a class because of others with its name.
     if (typeof value === "function") Object.defineProperty(value, "name", { value: name, configurable: true });
   }
   return part;

@@ -1,7 +1,7 @@
 import { prefixOf, readQuietly } from "./inspect-names.ts";
 import type { Body, Printer } from "./printer.ts";
 
-/** How an error is printed: its stack, then its cause and whatever other properties it has. */
+/** Formats an error: its stack, then its cause and any other properties. */
 export function describeError(
   error: Error,
   className: string | null,
@@ -19,7 +19,7 @@ export function describeError(
   return keys.length === 0 ? indented : { base: indented, open: "{", close: "}", keys };
 }
 
-/** V8 makes the stack when it is first read, by an accessor that is the same function for every error. */
+/** V8 creates the stack on first read, by an accessor function shared by all errors. */
 function readStack(error: Error, run: Printer): string {
   const own = Object.getOwnPropertyDescriptor(error, "stack");
   const isBuiltIn = own?.get !== undefined && own.get === Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
@@ -30,7 +30,7 @@ function readStack(error: Error, run: Printer): string {
   return message === "" ? name : `${name}: ${message}`;
 }
 
-/** Tells the class where the first line of the stack does not: `class MyError extends Error {}` is a `MyError`. */
+/** Adds the class if the stack's first line lacks it: `class MyError extends Error {}` is a `MyError`. */
 function improveStack(stack: string, error: Error, className: string | null, tag: string): string {
   const name = readText(error, "name") ?? "Error";
   const isNamed = name.endsWith("Error") && stack.startsWith(name) && /^(?:$|[:\n])/.test(stack.slice(name.length));
@@ -41,7 +41,7 @@ function improveStack(stack: string, error: Error, className: string | null, tag
   return title.includes(name) ? `${title}${rest}` : `${title} [${name}]${rest}`;
 }
 
-/** Whether the stack already says what a property says. */
+/** Whether the stack already contains a property's value. */
 function isInStack(error: Error, key: string | symbol, stack: string): boolean {
   if (key !== "name" && key !== "message" && key !== "stack") return false;
   const value: unknown = Object.getOwnPropertyDescriptor(error, key)?.value;

@@ -1,25 +1,25 @@
 import { more } from "./inspect-text.ts";
 
-/** Lines are broken so that they have about this many characters at most. */
+/** Approximate maximum length of a line, in characters. */
 export const LINE_WIDTH = 80;
-/** How many levels of objects may share a line. */
+/** Maximum number of object levels on one line. */
 const COMPACT_LEVELS = 3;
 
 /** A value's printed entries, before they are laid out. */
 export interface Parts {
-  /** What comes before the opening bracket. */
+  /** Text before the opening bracket. */
   readonly base: string;
   readonly open: string;
   readonly close: string;
   readonly entries: readonly string[];
 }
 
-/** Where the value stands. */
+/** Position of the value. */
 export interface Place {
   readonly indentation: number;
-  /** How many levels of objects the value contains. */
+  /** Number of object levels that the value contains. */
   readonly levels: number;
-  /** Given for lists, whose items may share lines: whether all of them are numbers, and how many were left out. */
+  /** For lists, whose items may share lines: whether all of them are numbers, and the number of omitted ones. */
   readonly list?: { readonly numeric: boolean; readonly left: number };
 }
 
@@ -51,21 +51,21 @@ function fits(entries: readonly string[], start: number, base: string): boolean 
   return !base.includes("\n");
 }
 
-/** Puts the items of a long list in columns, where they are short enough. */
+/** Arranges the items of a long list in columns if they are short enough. */
 function groupItems(
   items: readonly string[],
   indentation: number,
   { numeric, left }: { readonly numeric: boolean; readonly left: number },
 ): readonly string[] {
   const gap = 2;
-  // What tells how many items were left out stands on a line of its own.
+  // The count of omitted items has a line of its own.
   const count = left > 0 ? items.length - 1 : items.length;
   const lengths = items.slice(0, count).map((item) => item.length);
   const total = lengths.reduce((sum, length) => sum + length + gap, 0);
   const longest = Math.max(...lengths);
   const width = longest + gap;
   if (width * 3 + indentation >= LINE_WIDTH || (total / width <= 5 && longest > 6)) return items;
-  // Characters are about two and a half times as high as they are wide: the columns make about a square.
+  // Characters are about two and a half times as high as they are wide: the columns form roughly a square.
   const bias = Math.sqrt(width - total / items.length);
   const biasedWidth = Math.max(width - 3 - bias, 1);
   const columns = Math.min(

@@ -1,13 +1,13 @@
 import { formatNumber, more } from "./inspect-text.ts";
 import type { Printer } from "./printer.ts";
 
-/** Adds the entries of a list; gives how many were left out. */
+/** Adds the entries of a list. Returns the number of omitted ones. */
 type Lister = (entries: string[], level: number) => number;
 
-/** A hole is followed for this many steps: the keys of a long list with holes would take too much memory. */
+/** Maximum number of steps through holes. Listing the keys of a long sparse array would take too much memory. */
 const HOLE_STEPS_MAX = 10_000;
 
-/** Prints the items of an array; holes that follow each other are one entry. */
+/** Prints the items of an array; consecutive holes are one entry. */
 export function listArray(array: readonly unknown[], run: Printer): Lister {
   return (entries, level) => {
     const { maxArrayLength } = run.options;
@@ -34,7 +34,6 @@ function endOfHole(array: readonly unknown[], start: number, steps: number): num
   return index;
 }
 
-/** Prints the numbers of a typed array. */
 export function listTypedArray(array: Uint8Array | BigInt64Array, run: Printer): Lister {
   return (entries) => {
     const shown = Math.min(array.length, run.options.maxArrayLength);
@@ -46,7 +45,6 @@ export function listTypedArray(array: Uint8Array | BigInt64Array, run: Printer):
   };
 }
 
-/** Prints the values of a set. */
 export function listSet(set: object, size: number, run: Printer): Lister {
   return (entries, level) => {
     for (const item of Set.prototype.values.call(set as Set<unknown>) as Iterable<unknown>) {
@@ -57,7 +55,6 @@ export function listSet(set: object, size: number, run: Printer): Lister {
   };
 }
 
-/** Prints the entries of a map. */
 export function listMap(map: object, size: number, run: Printer): Lister {
   return (entries, level) => {
     for (const [key, item] of Map.prototype.entries.call(map as Map<unknown, unknown>) as Iterable<

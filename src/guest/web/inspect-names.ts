@@ -1,9 +1,9 @@
-/** What a value is called: found in its prototypes without running any code of the value's own. */
+/** Names of values, found in their prototypes without running any code of the values. */
 
-/** A chain of prototypes that is longer was made by a proxy. */
+/** A longer prototype chain was made by a proxy. */
 const CHAIN_MAX = 1_000;
 
-/** What a property has, wherever in the chain it stands; `undefined` also for one that only a getter could tell. */
+/** A property's value, own or inherited; `undefined` also if it would need a getter. */
 export function readQuietly(object: object, key: PropertyKey): unknown {
   let holder: object | null = object;
   for (let step = 0; holder !== null && step < CHAIN_MAX; step += 1) {
@@ -15,21 +15,21 @@ export function readQuietly(object: object, key: PropertyKey): unknown {
 }
 
 /**
- * In a hardened realm some properties of built-in prototypes are accessors, so that objects can override what they
- * inherit. They are told from the getters of other code by being on a prototype and unchangeable.
+ * In a hardened realm, some properties of built-in prototypes are accessors, so that objects can override what they
+ * inherit. Unlike getters of other code, they are on a prototype and not configurable.
  */
 function readProperty(object: object, holder: object, key: PropertyKey, property: PropertyDescriptor): unknown {
   if (property.get === undefined) return property.value;
   return holder !== object && property.configurable === false ? Reflect.get(holder, key, object) : undefined;
 }
 
-/** A function's own name, as far as it is a string. */
+/** A function's own name if it is a string, else empty. */
 function functionName(callee: object): string {
   const name: unknown = Object.getOwnPropertyDescriptor(callee, "name")?.value;
   return typeof name === "string" ? name : "";
 }
 
-/** The name of the class that an object is an instance of; `null` where no prototype leads to one. */
+/** The name of an object's class; `null` if its prototype is `null`. */
 export function constructorName(value: object): string | null {
   let holder: object | null = value;
   for (let step = 0; holder !== null && step < CHAIN_MAX; step += 1) {
@@ -50,7 +50,7 @@ function isInstance(value: object, constructor: object): boolean {
   return Object.prototype.isPrototypeOf.call(prototype, value);
 }
 
-/** The `Symbol.toStringTag` of an object where it tells more than the name of the class. */
+/** The `Symbol.toStringTag` of an object if it differs from its class's name, else empty. */
 export function tagOf(value: object, className: string | null): string {
   const tag = readQuietly(value, Symbol.toStringTag);
   return typeof tag === "string" &&
@@ -60,7 +60,7 @@ export function tagOf(value: object, className: string | null): string {
     : "";
 }
 
-/** What stands before the bracket: the class, the size, and the tag. */
+/** Text before the bracket: class, size and tag. */
 export function prefixOf(className: string | null, tag: string, fallback: string, size: string): string {
   if (className === null) {
     const nullPrototype = `[${fallback}${size}: null prototype]`;

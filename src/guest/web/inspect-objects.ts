@@ -5,10 +5,10 @@ import { describeFunction, prefixOf, readQuietly } from "./inspect-names.ts";
 import { more } from "./inspect-text.ts";
 import type { Body, Printer } from "./printer.ts";
 
-/** Above this length the properties of a list that are no items are not looked for: each index would become a key. */
+/** Maximum length of a list whose non-index properties are printed: collecting them makes a key of each index. */
 const SMALL_LIST = 10_000;
 
-/** How an object is printed; text where it has nothing between brackets. */
+/** Formats an object; as plain text if nothing goes between brackets. */
 export function describeObject(value: object, className: string | null, tag: string, run: Printer): Body | string {
   if (Array.isArray(value)) return describeArray(value, className, tag, run);
   if (ArrayBuffer.isView(value)) return describeView(value, className, tag, run);
@@ -57,7 +57,7 @@ function describeView(value: ArrayBufferView, className: string | null, tag: str
   return { base: "", open, close: "]", keys, numeric: true, special: listTypedArray(array, run) };
 }
 
-/** Objects of the web's classes keep their state where no property leads to it. */
+/** Objects of the web's classes keep their state in private fields. */
 function describeShown(value: object, className: string | null, tag: string, run: Printer): Body | string | undefined {
   const facts = run.options.show(value);
   if (facts === undefined) return undefined;
@@ -73,7 +73,7 @@ function describeShown(value: object, className: string | null, tag: string, run
   return { base: "", open, close: "}", keys: [], special };
 }
 
-/** The getters of `size` and `byteLength` throw for what is no real `Map`, `Set`, or `ArrayBuffer`. */
+/** The getters of `size` and `byteLength` throw for objects that are not a real `Map`, `Set` or `ArrayBuffer`. */
 function describeCollection(
   value: object,
   className: string | null,
@@ -111,7 +111,7 @@ function hexDump(buffer: ArrayBuffer, size: number, shown: number): string {
   return size > shown ? `${text} ${more(size - shown, "byte")}` : text;
 }
 
-/** What is printed as text of its own, and as a bracket only if it has properties besides. */
+/** Values printed as text, with brackets only for additional properties. */
 function describeBase(value: object, className: string | null, tag: string, run: Printer): Body | string | undefined {
   if (Error.isError(value)) return describeError(value, className, tag, ownKeys(value), run);
   const text =
@@ -166,7 +166,7 @@ function describePlain(value: object, className: string | null, tag: string): Bo
   return keys.length === 0 ? `${open}}` : { base: "", open, close: "}", keys };
 }
 
-/** Asks for the built-in tag, but only where no getter could answer instead. */
+/** Uses the built-in tag, but only if no getter could interfere. */
 function isArgumentsObject(value: object): boolean {
   if (!Object.hasOwn(value, "length") || Symbol.toStringTag in value) return false;
   return (
@@ -174,7 +174,7 @@ function isArgumentsObject(value: object): boolean {
   );
 }
 
-/** The properties that count: own and enumerable. */
+/** Own enumerable properties. */
 function ownKeys(value: object): (string | symbol)[] {
   const symbols = Object.getOwnPropertySymbols(value).filter((key) =>
     Object.prototype.propertyIsEnumerable.call(value, key),
@@ -186,7 +186,7 @@ function isIndex(key: string | symbol): boolean {
   return typeof key === "string" && /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) < 2 ** 32 - 1;
 }
 
-/** What a getter of a built-in prototype gives for an object; `undefined` where the object is not of that kind. */
+/** The value of a built-in prototype's getter for an object; `undefined` if the object is not of that class. */
 function tryGet<T extends object, K extends keyof T>(prototype: T, key: K, value: object): T[K] | undefined {
   return attempt(() => Reflect.get(prototype, key, value) as T[K]);
 }

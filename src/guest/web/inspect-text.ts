@@ -1,4 +1,4 @@
-/** How numbers, strings, and keys are written in inspected values. */
+/** Formatting of numbers, strings and keys in inspected values. */
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["\b", "\\b"],
@@ -9,10 +9,10 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["\\", "\\\\"],
 ]);
 
-/** Control characters, quotes and backslashes, and the halves of surrogate pairs that stand alone. */
+/** Control characters, quotes, backslashes, and lone surrogates. */
 const TO_ESCAPE = /[\p{Cc}\p{Cs}'\\]/gu;
 
-/** A string in quotes: single ones, or others that need no escape where it has single ones inside. */
+/** A quoted string: with single quotes, or with others that need no escaping if it contains single ones. */
 export function quote(text: string): string {
   let mark = "'";
   if (text.includes("'")) {
@@ -30,12 +30,12 @@ function escapeChar(char: string, mark: string): string {
   return code > 0xff ? `\\u${code.toString(16)}` : `\\x${code.toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
-/** A number as source text, which tells a negative zero from zero. */
+/** A number as source text, which distinguishes -0 from 0. */
 export function formatNumber(value: number): string {
   return Object.is(value, -0) ? "-0" : `${value}`;
 }
 
-/** A property's key, with quotes or brackets where it needs them. */
+/** A property's key, with quotes or brackets if it needs them. */
 export function formatKey(key: string | symbol, isEnumerable: boolean, maxLength: number): string {
   if (key === "__proto__") return "['__proto__']";
   const text = String(key).slice(0, maxLength);
@@ -44,7 +44,7 @@ export function formatKey(key: string | symbol, isEnumerable: boolean, maxLength
   return /^[a-zA-Z_][a-zA-Z_0-9]*$/.test(text) ? text : quote(text);
 }
 
-/** `1 more item`, `2 more items`. */
+/** `... 1 more item`, `... 2 more items`. */
 export function more(count: number, noun: string): string {
   return `... ${count} more ${noun}${count > 1 ? "s" : ""}`;
 }

@@ -11,21 +11,21 @@ const DEFAULTS: Required<InspectOptions> = {
   show: () => undefined,
 };
 
-/** What ends an output that was cut. */
+/** Suffix of truncated output. */
 const CUT = "... (cut)";
 
-/** Prints a value as Node's `util.inspect` does, with a bound on the work and the output. No getter is ever called. */
+/** Prints a value as Node's `util.inspect` does, but with bounded work and output. Never calls a getter. */
 export function inspect(value: unknown, options: InspectOptions = {}): string {
   const all = { ...DEFAULTS, ...options };
   return cut(new Inspection(all).value(value, 0), all.maxChars);
 }
 
-/** Puts values into a text as Node's `util.format` does: `%s %d %i %f %j %o %O %c %%`, then what is left over. */
+/** Formats text as Node's `util.format` does: `%s %d %i %f %j %o %O %c %%`, then the remaining values. */
 export function format(...args: readonly unknown[]): string {
   return formatWith({}, ...args);
 }
 
-/** `format` with other options for the values. */
+/** `format` with options for the values. */
 export function formatWith(options: InspectOptions, ...args: readonly unknown[]): string {
   const all = { ...DEFAULTS, ...options };
   const [first, ...rest] = args;
@@ -105,7 +105,7 @@ function convertToJson(value: unknown): string {
   return attempt(() => `${JSON.stringify(value)}`, "[Circular]");
 }
 
-/** Conversions call code of the value's own, which may throw. */
+/** Conversions call the value's own code, which may throw. */
 function attempt(compute: () => string, otherwise = "[object that cannot be inspected]"): string {
   try {
     return compute();

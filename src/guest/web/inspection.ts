@@ -4,24 +4,24 @@ import { describeObject } from "./inspect-objects.ts";
 import { formatKey, formatNumber, more, quote } from "./inspect-text.ts";
 import type { Body, InspectOptions, Printer } from "./printer.ts";
 
-/** More values than this are not looked at, whatever they print. */
+/** Maximum number of values visited, whatever they print. */
 const VISITS_MAX = 10_000;
 
-/** Strings longer than this are broken at their line ends, if they do not fit the line. */
+/** Strings longer than this are broken at their line ends if they do not fit the line. */
 const UNBROKEN_TEXT = 16;
 
-/** What stands for a value that throws when it is looked at: a proxy. */
+/** Printed for a value that throws during inspection, such as a proxy. */
 const OPAQUE = "[object that cannot be inspected]";
 
-/** One run of the inspection: what has been seen, where the output stands, and how much work is left. */
+/** One run of the inspection: its visited objects, its position in the output, and its remaining work. */
 export class Inspection implements Printer {
   readonly options: Required<InspectOptions>;
   indentation = 0;
-  /** The objects around the value that is printed now. */
+  /** The objects that enclose the current value. */
   readonly #around: object[] = [];
-  /** The objects that contain themselves, with the number by which they are referred to. */
+  /** Circular objects, with their reference numbers. */
   readonly #circular = new Map<object, number>();
-  /** The level of the object that was last entered. */
+  /** The level of the last entered object. */
   #lastLevel = 0;
   #visits = 0;
   #chars = 0;
@@ -30,18 +30,18 @@ export class Inspection implements Printer {
     this.options = options;
   }
 
-  /** Whether there is as much output as wanted, or as much work done as allowed: nothing more needs to be added. */
+  /** Whether the output limit or the work limit is reached: nothing more needs to be added. */
   get isFull(): boolean {
     return this.#chars > this.options.maxChars || this.#visits > VISITS_MAX;
   }
 
-  /** Counts text that goes into the output, and gives it back. */
+  /** Counts text that goes into the output, and returns it. */
   count(text: string): string {
     this.#chars += text.length;
     return text;
   }
 
-  /** Prints a value that stands within `level` objects. */
+  /** Prints a value nested within `level` objects. */
   value(value: unknown, level: number): string {
     this.#visits += 1;
     if (this.isFull) return "...";
@@ -59,7 +59,7 @@ export class Inspection implements Printer {
     return this.count(this.#primitive(value));
   }
 
-  /** Prints a property of an object: its key and value, or only the value where it is an item of a list. */
+  /** Prints a property of an object: its key and value, or only the value if it is an item of a list. */
   property(object: object, key: string | symbol, level: number, isItem: boolean): string {
     const property = Object.getOwnPropertyDescriptor(object, key);
     const name = isItem ? "" : `${formatKey(key, property?.enumerable ?? true, this.options.maxStringLength)}: `;
@@ -69,7 +69,7 @@ export class Inspection implements Printer {
     return `${name}${this.indented(() => this.value(property?.value, level))}`;
   }
 
-  /** Prints something two columns further to the right, if it breaks its line. */
+  /** Prints with an indentation of two more columns, used if the output breaks its line. */
   indented(print: () => string): string {
     this.indentation += 2;
     const text = print();

@@ -1,17 +1,17 @@
-/** A MIME type: what it is, in lower case, and its parameters. */
+/** A MIME type: its lower-case essence (`type/subtype`) and its parameters. */
 export interface MimeType {
   readonly essence: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** What a parameter's value may hold where it stands in quotes. */
+/** Valid content of a quoted parameter value. */
 // oxlint-disable-next-line no-control-regex
 const QUOTABLE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** A parameter's name, then a value in quotes and what follows it, or a plain value. */
+/** A parameter's name, then a quoted value with the text after it, or a plain value. */
 const PARAMETER = /;[\t\n\r ]*([^;="]*)(?:=(?:"((?:[^"\\]|\\[^])*)(?:"[^;]*|\\?$)|([^;]*)))?/g;
 
-/** Reads a MIME type by the rules of the web; `undefined` where it is none. */
+/** Parses a MIME type by the rules of the web; `undefined` if it is invalid. */
 export function parseMimeType(text: string): MimeType | undefined {
   const match = /^[\t\n\r ]*([^/;]*)\/([^;]*)/.exec(text);
   const type = match?.[1] ?? "";
@@ -27,7 +27,7 @@ export function parseMimeType(text: string): MimeType | undefined {
   return { essence: `${type}/${subtype}`.toLowerCase(), parameters };
 }
 
-/** Writes a MIME type; values that are no tokens stand in quotes. */
+/** Serialises a MIME type; values that are not tokens are quoted. */
 export function serializeMimeType({ essence, parameters }: MimeType): string {
   const written = [...parameters].map(([name, value]) => {
     return `;${name}=${TOKEN.test(value) ? value : `"${value.replace(/["\\]/g, "\\$&")}"`}`;
@@ -35,13 +35,13 @@ export function serializeMimeType({ essence, parameters }: MimeType): string {
   return essence + written.join("");
 }
 
-/** The MIME type of `content-type` headers, of which there may be several: the last one that is valid counts. */
+/** The MIME type of `content-type` headers: the last valid one, if there are several. */
 export function extractMimeType(values: readonly string[]): MimeType | undefined {
   const types = values.flatMap(splitList).map(parseMimeType);
   return types.findLast((type) => type !== undefined && type.essence !== "*/*");
 }
 
-/** The items of a header with commas, of which those in quotes are not counted. */
+/** Splits a header at commas outside of quotes. */
 function splitList(value: string): string[] {
   return value.match(/(?:[^",]|"(?:[^"\\]|\\[^])*(?:"|$))+/g) ?? [];
 }

@@ -6,7 +6,7 @@ import { encodeUtf8, Utf8Decoder } from "./utf8.ts";
 
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{1,70}$/;
 
-/** Writes a form as `multipart/form-data`. */
+/** Encodes a form as `multipart/form-data`. */
 export function encodeMultipart(entries: readonly FormEntry[], boundary: string): Uint8Array {
   const chunks = entries.flatMap(([name, value]): Uint8Array[] => {
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escape(toCrLf(name))}"`;
@@ -18,7 +18,7 @@ export function encodeMultipart(entries: readonly FormEntry[], boundary: string)
   return joinBytes([...chunks, encodeUtf8(`--${boundary}--\r\n`)]);
 }
 
-/** Reads `multipart/form-data`; throws where the bytes are not that. */
+/** Decodes `multipart/form-data`; throws if the bytes are malformed. */
 export function decodeMultipart(bytes: Uint8Array, boundary: string | undefined): FormData {
   if (boundary === undefined || !BOUNDARY.test(boundary)) throw malformed("its boundary");
   const form = new FormData();
@@ -66,7 +66,7 @@ function readHead(head: string): Part {
   };
 }
 
-/** The parameters of `content-disposition`, whose values are UTF-8 with three characters escaped. */
+/** The parameters of `content-disposition`. Their values are UTF-8 with three characters escaped. */
 function readParameters(disposition: string): Map<string, string> {
   const parameters = new Map<string, string>();
   for (const [, key = "", quoted, plain] of disposition.matchAll(/;\s*([^\s=;"]+)\s*=\s*(?:"([^"]*)"|([^;\s"]*))/g)) {

@@ -2,7 +2,7 @@ import type { FetchGlobals } from "./fetch-globals.ts";
 import type { WebGlobals } from "./index.ts";
 import type { StreamGlobals } from "./stream-globals.ts";
 
-/** The names of the web's globals, for who defines them before they are made. */
+/** Names of the web's globals, for code that defines them lazily. */
 export const WEB_NAMES = [
   "DOMException",
   "Event",
@@ -22,7 +22,7 @@ export const WEB_NAMES = [
   "SubtleCrypto",
 ] as const satisfies readonly (keyof WebGlobals)[];
 
-/** The names of the globals that come with `fetch`. */
+/** Names of the globals of `fetch`. */
 export const FETCH_NAMES = [
   "fetch",
   "Headers",
@@ -33,7 +33,7 @@ export const FETCH_NAMES = [
   "FormData",
 ] as const satisfies readonly (keyof FetchGlobals)[];
 
-/** The names of the globals that streams are made of. */
+/** Names of the globals of streams. */
 export const STREAM_NAMES = [
   "ReadableStream",
   "ReadableStreamDefaultReader",

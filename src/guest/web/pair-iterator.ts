@@ -1,6 +1,6 @@
 import { describeInterface } from "./web-interface.ts";
 
-/** The members that an interface with pairs has besides its own. */
+/** Members that a pair-based interface has besides its own. */
 export interface Pairs<T> {
   readonly [Symbol.iterator]: () => IteratorObject<[string, T], undefined>;
   readonly entries: () => IteratorObject<[string, T], undefined>;
@@ -10,7 +10,7 @@ export interface Pairs<T> {
 }
 
 /**
- * Defines the members of an interface that consists of pairs. Its iterators see what is added while they run. Gives
+ * Defines the members of a pair-based interface. Its iterators see entries that are added during the iteration. Returns
  * the prototype of the iterators, to which no property of a global leads.
  */
 export function definePairs<T>(
@@ -25,13 +25,13 @@ export function definePairs<T>(
 
     static {
       describeInterface(this, `${name} Iterator`);
-      // Nobody else makes one.
+      // Tools must not construct an iterator.
       Reflect.deleteProperty(this.prototype, "constructor");
     }
 
     constructor(pairs: object, select: (name: string, value: T) => R) {
       super();
-      // Throws here for what is no such object.
+      // Throws for an object of another class.
       read(pairs);
       this.#pairs = pairs;
       this.#select = select;
@@ -64,7 +64,7 @@ export function definePairs<T>(
   };
   const descriptors = Object.getOwnPropertyDescriptors(members);
   Object.defineProperties(target.prototype, descriptors);
-  // The standard has one function under both names.
+  // The standard defines one function under both names.
   Object.defineProperty(target.prototype, Symbol.iterator, { ...descriptors.entries, enumerable: false });
   return PairIterator.prototype;
 }

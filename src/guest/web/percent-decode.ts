@@ -1,10 +1,10 @@
-/** Bytes without their percent-encoding, in the place of what is given; percent signs that encode nothing stay. */
+/** Decodes percent-encoding in place; percent signs that encode nothing stay. */
 export function percentDecode(bytes: Uint8Array): Uint8Array {
   let length = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     const high = bytes[index] === 0x25 ? hexDigit(bytes[index + 1]) : -1;
     const low = high < 0 ? -1 : hexDigit(bytes[index + 2]);
-    // The result is never ahead of what is read, so it can take the place of the input.
+    // The write position never exceeds the read position, so the input can be overwritten.
     bytes[length++] = low < 0 ? (bytes[index] ?? 0) : high * 16 + low;
     if (low >= 0) index += 2;
   }

@@ -1,42 +1,41 @@
-/** How a value is printed. */
+/** Options of an inspection. */
 export interface InspectOptions {
-  /** How many levels of objects are opened below the first. */
+  /** Maximum depth of printed objects below the first. */
   readonly depth?: number;
-  /** How many items of a list are printed. */
+  /** Maximum number of printed items of a list. */
   readonly maxArrayLength?: number;
-  /** How many characters of a string are printed. */
+  /** Maximum number of printed characters of a string. */
   readonly maxStringLength?: number;
-  /** How many characters there are at most, all together. */
+  /** Maximum length of the whole output, in characters. */
   readonly maxChars?: number;
-  /** What an object shows besides its properties; `undefined` where it is nothing. */
+  /** State of an object that is not in its properties; `undefined` if there is none. */
   readonly show?: (value: object) => object | undefined;
 }
 
-/** How an object is printed: what stands before the bracket, the brackets, and what stands between them. */
+/** Parts of a printed object: the text before the bracket, the brackets, and the content. */
 export interface Body {
   readonly base: string;
   readonly open: string;
   readonly close: string;
-  /** The properties to print, after what `special` adds. */
+  /** The properties to print, after the entries of `special`. */
   readonly keys: readonly (string | symbol)[];
-  /** Adds entries that are no properties; gives how many were left out. */
+  /** Adds entries that are not properties. Returns the number of omitted ones. */
   readonly special?: (entries: string[], level: number) => number;
-  /** Given for lists whose items may stand in columns: whether they are all numbers. */
+  /** For lists whose items may stand in columns: whether they are all numbers. */
   readonly numeric?: boolean;
 }
 
-/** What the parts of the inspection need of the run they belong to. */
+/** The run of an inspection, as its parts use it. */
 export interface Printer {
   readonly options: Required<InspectOptions>;
   readonly indentation: number;
-  /** Whether there is as much output as wanted, or as much work done as allowed: nothing more needs to be added. */
+  /** Whether the output limit or the work limit is reached: nothing more needs to be added. */
   readonly isFull: boolean;
-  /** Counts text that goes into the output, and gives it back. */
+  /** Counts text that goes into the output, and returns it. */
   count(text: string): string;
-  /** Prints a value that stands within `level` objects. */
+  /** Prints a value nested within `level` objects. */
   value(value: unknown, level: number): string;
-  /** Prints a property of an object. */
   property(object: object, key: string | symbol, level: number, isItem: boolean): string;
-  /** Prints with what comes indented further. */
+  /** Prints with deeper indentation. */
   indented(print: () => string): string;
 }

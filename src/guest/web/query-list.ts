@@ -5,8 +5,8 @@ import { Utf8Decoder, encodeUtf8 } from "./utf8.ts";
 export type QueryEntry = readonly [name: string, value: string];
 
 /**
- * The entries of a query, which a `URL` and its `searchParams` share. Tools never hold one: only code in this folder
- * can thus make parameters that follow a URL.
+ * The entries of a query, shared by a `URL` and its `searchParams`. Tools never hold a list, so only code in this
+ * folder can create parameters that are bound to a URL.
  */
 export class QueryList {
   entries: QueryEntry[];
@@ -17,19 +17,19 @@ export class QueryList {
     this.#onChange = onChange;
   }
 
-  /** Whether a value is a list made here, whatever it pretends. */
+  /** Whether a value is a real `QueryList`: checks a private field, which cannot be forged. */
   static isList(value: unknown): value is QueryList {
     return typeof value === "object" && value !== null && #onChange in value;
   }
 
-  /** Replaces the entries and tells the URL, if there is one. */
+  /** Replaces the entries and notifies the URL, if there is one. */
   change(entries: QueryEntry[]): void {
     this.entries = entries;
     this.#onChange?.();
   }
 }
 
-/** Reads `application/x-www-form-urlencoded` text; a leading `?` is a part of it. */
+/** Parses `application/x-www-form-urlencoded` text. A leading `?` counts as text. */
 export function parseQuery(text: string): QueryEntry[] {
   const entries: QueryEntry[] = [];
   for (const part of text.toWellFormed().split("&")) {
@@ -42,12 +42,12 @@ export function parseQuery(text: string): QueryEntry[] {
   return entries;
 }
 
-/** Writes entries as `application/x-www-form-urlencoded` text. */
+/** Serialises entries as `application/x-www-form-urlencoded` text. */
 export function serializeQuery(entries: readonly QueryEntry[]): string {
   return entries.map(([name, value]) => `${encodeComponent(name)}=${encodeComponent(value)}`).join("&");
 }
 
-/** `encodeURIComponent` leaves five characters alone that a form encodes, and writes a space differently. */
+/** Adds the five characters that `encodeURIComponent` leaves unencoded, and encodes a space as `+`. */
 function encodeComponent(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/%20|[!'()~]/g, (match) =>
     match === "%20" ? "+" : `%${match.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -60,7 +60,7 @@ function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // It refuses what the form encoding keeps: a bare percent sign, and bytes that are not UTF-8.
+    // Thrown for input that the form encoding accepts: a bare percent sign, and bytes that are not UTF-8.
     return new Utf8Decoder(false).decode(percentDecode(encodeUtf8(spaced)), true);
   }
 }

@@ -4,7 +4,7 @@ import { HeaderList, isToken } from "./header-list.ts";
 import { fillHeaders, type HeadersInit } from "./headers.ts";
 import { realmParts } from "./realm-parts.ts";
 
-/** How a request is made. */
+/** Options of a request. */
 export interface RequestInit {
   readonly method?: string;
   readonly headers?: HeadersInit;
@@ -22,7 +22,7 @@ export interface RequestInit {
   readonly window?: null;
 }
 
-/** What a request shows. */
+/** State of a request. */
 export interface RequestState {
   readonly method: string;
   readonly url: string;
@@ -33,7 +33,7 @@ export interface RequestState {
   readonly options: BrowserOptions;
 }
 
-/** What only means something to browsers: it is kept, and shown again. */
+/** Options that only browsers use: stored and returned, without any effect. */
 interface BrowserOptions {
   readonly referrer: string;
   readonly referrerPolicy: string;
@@ -54,7 +54,7 @@ const DEFAULTS: BrowserOptions = {
   keepalive: false,
 };
 
-/** What the words of an init may be; what a request may not be is left out. */
+/** Allowed values of options. Values that a request must not have are left out. */
 const WORDS = {
   redirect: ["follow", "error", "manual"],
   mode: ["same-origin", "no-cors", "cors"],
@@ -77,7 +77,7 @@ const WORDS = {
 const USUAL_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"];
 const FORBIDDEN_METHODS = ["CONNECT", "TRACE", "TRACK"];
 
-/** The state of a request that is made of another one or of a URL, and of an init that has the last word. */
+/** The state of a new request, from another request or a URL, and from an init that overrides it. */
 export function readRequest(input: unknown, given: unknown): RequestState {
   const init = readDictionary(given);
   const from = isState(input) ? input : null;
@@ -94,7 +94,7 @@ export function readRequest(input: unknown, given: unknown): RequestState {
   return { method, url, headers, redirect, signal, body, options };
 }
 
-/** A signal of its own for a request, which aborts when the given one does. */
+/** A request's own signal, which aborts when the given one does. */
 export function followSignal(signal: unknown): WebAbortSignal {
   const { AbortSignal, abortStates } = realmParts();
   if (signal === null) return AbortSignal.any([]);

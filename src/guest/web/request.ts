@@ -100,12 +100,12 @@ export class Request {
   }
 }
 
-/** What a request shows; throws for what is none. */
+/** State of a request; throws for any other object. */
 export function requestState(request: object): RequestState {
   return readState(request);
 }
 
-/** Holds the state of a request to be: what code in this file makes copies from. */
+/** Prepared state, from which code in this file creates copies. */
 class ReadyState {
   readonly state: RequestState;
 

@@ -5,7 +5,7 @@ import { fillHeaders, Headers, type HeadersInit } from "./headers.ts";
 import { realmParts } from "./realm-parts.ts";
 import { describeInterface } from "./web-interface.ts";
 
-/** How a response is made. */
+/** Options of a response. */
 export interface ResponseInit {
   readonly status?: number;
   readonly statusText?: string;
@@ -14,7 +14,7 @@ export interface ResponseInit {
 
 type ResponseType = "default" | "basic" | "error" | "opaqueredirect";
 
-/** What a response shows. */
+/** State of a response. */
 export interface ResponseState {
   readonly type: ResponseType;
   readonly url: string;
@@ -30,7 +30,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 const PLAIN = { type: "default", url: "", status: 200, statusText: "", redirected: false, body: null } as const;
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Holds the state of a response to be: what code in this folder makes responses from. */
+/** Prepared state, from which code in this folder creates responses. */
 class ReadyState {
   readonly state: ResponseState;
 
@@ -39,19 +39,19 @@ class ReadyState {
   }
 }
 
-/** Whether a response of this status has no body, whatever came. */
+/** Whether a response of this status has no body, even if bytes arrive. */
 export function isBodiless(status: number): boolean {
   return NULL_BODY.includes(status);
 }
 
-/** A response as `fetch` gives it. */
+/** A response with the given state. */
 export function responseOf(state: ResponseState): Response {
   return new Response(new ReadyState(state));
 }
 
 let readState = (_response: object): ResponseState => ({ ...PLAIN, headers: new HeaderList() });
 
-/** The answer to a request. */
+/** The response to a request. */
 export class Response {
   readonly #state: ResponseState;
   #headers: Headers | undefined;
@@ -133,7 +133,7 @@ export class Response {
   }
 }
 
-/** What a response shows; throws for what is none. */
+/** State of a response; throws for any other object. */
 export function responseState(response: object): ResponseState {
   return readState(response);
 }
@@ -141,7 +141,7 @@ export function responseState(response: object): ResponseState {
 function readInit(init: unknown, body: Body | null, type: string | null): ResponseState {
   const given = readDictionary(init);
   const status = given.status === undefined ? 200 : Math.trunc(Number(given.status));
-  // NaN is none of them either.
+  // Written so that NaN is refused as well.
   if (!(status >= 200 && status <= 599)) throw new RangeError("The status of a response is from 200 to 599");
   const statusText = given.statusText === undefined ? "" : byteString(given.statusText);
   if (!REASON.test(statusText)) throw new TypeError("The status text has characters that it must not have");

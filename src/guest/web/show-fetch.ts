@@ -5,8 +5,8 @@ import { Request, requestState } from "./request.ts";
 import { Response, responseState } from "./response.ts";
 
 /**
- * What an object shows on a console: these classes keep their state where no inspection gets to. `undefined` for every
- * other object. Throws for one that only inherits from such a class.
+ * Console representation of an object: these classes keep their state in private fields. `undefined` for any other
+ * object. Throws for an object that only inherits from such a class.
  */
 export function showFetchObject(value: object): object | undefined {
   if (value instanceof Headers) return { __proto__: null, ...Object.fromEntries(headerListOf(value).sorted) };

@@ -15,26 +15,26 @@ import {
 } from "web-streams-polyfill";
 import { createTextStreams, type TextClasses } from "./text-streams.ts";
 
-/** The globals of the streams standard, by name. */
+/** The globals of the Streams Standard, by name. */
 export type StreamGlobals = ReturnType<typeof createGlobals>;
 
 /** The part of a realm with the classes of streams. */
 export interface StreamPart {
   readonly globals: StreamGlobals;
-  /** Prototypes that tools can get hold of, though no property of a global leads to them. */
+  /** Prototypes that tools can reach, though no property of a global leads to them. */
   readonly hidden: readonly object[];
-  /** What a stream shows on a console; `undefined` for every other object. */
+  /** Console representation of a stream; `undefined` for any other object. */
   readonly show: (value: object) => object | undefined;
 }
 
-/** Makes the classes of streams for a realm; what is hidden is looked for only where the realm will be frozen. */
+/** Creates the stream classes for a realm. Collects hidden objects only if the realm will be frozen. */
 export function createStreamPart(text: TextClasses, hardened: boolean): StreamPart {
   const globals = createGlobals(text);
   for (const [name, value] of Object.entries(globals)) {
     Object.defineProperty(value, "name", { value: name, configurable: true });
   }
   const classes = Object.values(globals);
-  // The properties of a stream are its state, which nobody can read.
+  // Shown instead of a stream's properties, which are unreadable internal state.
   const show = (value: object) => {
     if (value instanceof ReadableStream || value instanceof WritableStream) {
       return { locked: value.locked, state: Reflect.get(value, "_state") as unknown };
@@ -63,20 +63,20 @@ function createGlobals(text: TextClasses) {
   };
 }
 
-/** How many prototypes there are in streams: the streams' own, and those of what they are made of. */
+/** Number of prototypes in streams: their own, and those of their internal objects. */
 const PROTOTYPES = 23;
 
-/** The streams keep their state in properties: whoever has one finds the prototypes of what is in there. */
+/** Objects that tools reach through a stream, because it keeps its state in properties. */
 function hiddenObjects(): object[] {
   const strategies = [CountQueuingStrategy, ByteLengthQueuingStrategy];
   const sizes = strategies.map((Strategy) => new Strategy({ highWaterMark: 1 }).size);
   const prototypes = prototypesWithin(sampleStreams());
-  // On a full stack a promise swallows that a part of a stream could not be made: then all is made anew later.
+  // With a full stack, a promise swallows an error of creating an internal object. Throw, so that all is retried later.
   if (prototypes.length < PROTOTYPES) throw new RangeError("the streams could not be made whole");
   return [...sizes, ...prototypes];
 }
 
-/** Streams in the middle of what they can do, where nothing ever goes on. */
+/** Streams in the middle of every operation, where nothing ever proceeds. */
 function sampleStreams(): object[] {
   const never = () => new Promise<never>(() => undefined);
   const open = () => new ReadableStream({ start: never });
@@ -96,7 +96,7 @@ function sampleStreams(): object[] {
 function prototypesWithin(samples: readonly object[]): object[] {
   const seen = new Set<object>(samples);
   const prototypes = new Set<object>();
-  // It comes to what is added on the way.
+  // `forEach` of a set also visits objects added during the walk.
   seen.forEach((object) => {
     const prototype: unknown = Object.getPrototypeOf(object);
     if (typeof prototype === "object" && prototype !== null) prototypes.add(prototype);

@@ -1,25 +1,25 @@
 import { isArrayBuffer } from "./buffer-source.ts";
 import { DOMException } from "./dom-exception.ts";
 
-/** The function that `createStructuredClone` makes. */
+/** The function that `createStructuredClone` returns. */
 export type StructuredClone = <T>(value: T, options?: { readonly transfer?: Iterable<object> }) => T;
 
 type AnyClass = { readonly prototype: object };
 
-/** The errors that keep their kind; every other error becomes a plain `Error`. */
+/** Errors that keep their class; any other error becomes a plain `Error`. */
 const ERROR_CLASSES = [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError] as const;
 
-/** What objects of the web's own classes are when they are cloned. Parts of the realm that come later add theirs. */
+/** Cloning rules for objects of the web's classes. Parts of the realm that are created later add theirs. */
 export class CloneRules {
   readonly #refused: AnyClass[] = [];
   readonly #copiers: ((value: object) => object | undefined)[] = [];
 
-  /** Refuses instances of classes, like all that cannot be copied faithfully. */
+  /** Refuses instances of classes that cannot be copied faithfully. */
   refuse(...classes: readonly AnyClass[]): void {
     this.#refused.push(...classes);
   }
 
-  /** Adds what copies an object, and gives `undefined` for those of other kinds. */
+  /** Adds a function that copies an object, and returns `undefined` for objects of other classes. */
   copy(copier: (value: object) => object | undefined): void {
     this.#copiers.push(copier);
   }
@@ -37,7 +37,7 @@ export class CloneRules {
   }
 }
 
-/** Makes `structuredClone`. */
+/** Creates `structuredClone`. */
 export function createStructuredClone(rules: CloneRules): StructuredClone {
   return function structuredClone<T>(value: T, ...[options]: [options?: { readonly transfer?: Iterable<object> }]): T {
     if (arguments.length === 0) throw new TypeError("structuredClone needs a value");
@@ -51,7 +51,7 @@ export function createStructuredClone(rules: CloneRules): StructuredClone {
   };
 }
 
-/** One run of the algorithm: it remembers what it has cloned, so that references stay shared and cycles end. */
+/** One run of the algorithm: it records clones, so that references stay shared and cycles end. */
 class Cloner {
   readonly #clones = new Map<object, object>();
   readonly #rules: CloneRules;
@@ -78,7 +78,7 @@ class Cloner {
     return clone;
   }
 
-  /** Where an object only inherits from a built-in class without being of its kind, it is a plain object. */
+  /** An object that only inherits from a built-in class, without being a real instance, is a plain object. */
   #clonePlatformObject(value: object): object {
     if (ArrayBuffer.isView(value)) return this.#cloneView(value);
     if (value instanceof Map && isKind(() => Map.prototype.has.call(value, undefined))) return this.#cloneMap(value);
@@ -140,7 +140,7 @@ class Cloner {
   }
 }
 
-/** The classes of typed arrays, which their own names tell apart. */
+/** The classes of typed arrays, found by name. */
 function viewClasses() {
   return [
     Uint8Array,
@@ -158,7 +158,7 @@ function viewClasses() {
   ];
 }
 
-/** Methods of built-in classes throw for every object that is not of their kind. */
+/** Methods of built-in classes throw for any object that is not a real instance. */
 function isKind(check: () => unknown): boolean {
   try {
     check();
@@ -175,7 +175,7 @@ function cloneDate(value: object): Date | undefined {
 
 function cloneRegExp(value: object): RegExp | undefined {
   if (!(value instanceof RegExp)) return undefined;
-  // The getter gives no boolean for the prototype itself, and throws for what is no expression.
+  // The getter returns no boolean for the prototype itself, and throws for any other object.
   const isReal = isKind(() => typeof Reflect.get(RegExp.prototype, "global", value) === "boolean");
   return isReal ? new RegExp(value) : undefined;
 }
@@ -189,7 +189,7 @@ function cloneBoxed(value: object): object | undefined {
   return undefined;
 }
 
-/** What has state of its own that no copy could have. */
+/** Whether an object has internal state that cannot be copied. */
 function isUnclonable(value: object): boolean {
   if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet) return true;
   if (value instanceof Symbol || value instanceof Iterator) return true;
@@ -198,14 +198,14 @@ function isUnclonable(value: object): boolean {
   return typeof SharedArrayBuffer === "function" && value instanceof SharedArrayBuffer;
 }
 
-/** An empty array of a length, for which V8 reserves no memory. */
+/** An empty array of a given length, for which V8 reserves no memory. */
 function emptyArray(length: number): unknown[] {
   const array: unknown[] = [];
   array.length = length;
   return array;
 }
 
-/** Assigning is faster, but would run into what the object inherits, `__proto__` first of all. */
+/** Assigning is faster, but would invoke inherited setters, `__proto__` first of all. */
 function define(target: object, key: string, value: unknown): void {
   if (key in target) {
     Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
@@ -226,7 +226,7 @@ function copyBuffer(buffer: ArrayBuffer): ArrayBuffer {
     new Uint8Array(copy).set(bytes);
     return copy;
   } catch (error) {
-    // A RangeError tells that there is no memory for the copy; all else, that the buffer is detached.
+    // A RangeError means that there is no memory for the copy; any other error, that the buffer is detached.
     if (error instanceof RangeError) throw error;
     throw new DOMException("An ArrayBuffer is detached and could not be cloned", "DataCloneError");
   }

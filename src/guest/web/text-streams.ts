@@ -7,13 +7,13 @@ import {
 import type { TextDecoder, TextEncoder } from "./encoding.ts";
 import { describeInterface } from "./web-interface.ts";
 
-/** The realm's classes for text, which these streams are made over. */
+/** The realm's text classes, on which these streams are built. */
 export interface TextClasses {
   readonly TextDecoder: typeof TextDecoder;
   readonly TextEncoder: typeof TextEncoder;
 }
 
-/** The two ends of a stream that transforms what goes through. */
+/** The two ends of a transforming stream. */
 export interface Transforming<In, Out> {
   readonly encoding: string;
   readonly readable: ReadableStream<Out>;
@@ -28,7 +28,7 @@ export interface TextStreamClasses {
   readonly TextEncoderStream: new () => Transforming<unknown, Uint8Array>;
 }
 
-/** Makes `TextDecoderStream` and `TextEncoderStream`. */
+/** Creates `TextDecoderStream` and `TextEncoderStream`. */
 export function createTextStreams(classes: TextClasses): TextStreamClasses {
   class TextDecoderStream {
     readonly #decoder: TextDecoder;
@@ -80,7 +80,7 @@ export function createTextStreams(classes: TextClasses): TextStreamClasses {
 
     constructor() {
       const encoder = new classes.TextEncoder();
-      /** The first half of a surrogate pair that was cut off. */
+      /** The lead surrogate of a pair that was split between chunks. */
       let lead = "";
       this.#transform = new TransformStream({
         transform(chunk, controller) {

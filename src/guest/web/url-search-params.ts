@@ -1,13 +1,13 @@
 import { type QueryEntry, QueryList, parseQuery, serializeQuery } from "./query-list.ts";
 import { describeInterface } from "./web-interface.ts";
 
-/** What parameters can be made from. */
+/** Values that parameters can be made from. */
 export type SearchParamsInit = string | Iterable<Iterable<string>> | Readonly<Record<string, string>>;
 
-/** What an iterator gives for an entry. */
+/** Maps an entry to the iterator's value. */
 type Select<T> = (entry: QueryEntry) => T;
 
-/** The iterator of `URLSearchParams`: it sees entries that are added while it runs. */
+/** The iterator of `URLSearchParams`: it sees entries that are added during the iteration. */
 class SearchParamsIterator<T> extends Iterator<T, undefined> {
   readonly #list: QueryList;
   readonly #select: Select<T>;
@@ -15,7 +15,7 @@ class SearchParamsIterator<T> extends Iterator<T, undefined> {
 
   static {
     describeInterface(this, "URLSearchParams Iterator");
-    // No property of a global leads to this prototype, so that nobody else would freeze it; and nobody else makes one.
+    // `harden` cannot reach this prototype, as no global leads to it. Tools must not construct an iterator.
     Reflect.deleteProperty(this.prototype, "constructor");
     for (const { value } of Object.values(Object.getOwnPropertyDescriptors(this.prototype))) Object.freeze(value);
     Object.freeze(this.prototype);
@@ -41,7 +41,7 @@ export class URLSearchParams {
 
   static {
     describeInterface(this, "URLSearchParams");
-    // The standard has one function under both names.
+    // The standard defines one function under both names.
     const entries = Object.getOwnPropertyDescriptor(this.prototype, "entries") ?? {};
     Object.defineProperty(this.prototype, Symbol.iterator, { ...entries, enumerable: false });
   }
@@ -137,7 +137,7 @@ function readInit(init: unknown): QueryEntry[] {
   const record = new Map<string, string>();
   for (const key of Reflect.ownKeys(init)) {
     if (!Object.getOwnPropertyDescriptor(init, key)?.enumerable) continue;
-    // A symbol is no name: making text of it throws, as the standard wants.
+    // A symbol is not a name: converting it to text throws, as the standard requires.
     record.set(toText(key), toText(Reflect.get(init, key)));
   }
   return [...record];

@@ -20,7 +20,6 @@ export interface WebUrl {
   toJSON(): string;
 }
 
-/** The class of URLs. */
 export interface UrlClass {
   new (url: string, base?: string): WebUrl;
   canParse(url: string, base?: string): boolean;
@@ -33,19 +32,19 @@ export interface UrlClasses {
   readonly URLSearchParams: typeof URLSearchParams;
 }
 
-/** Parses a URL; `base` is `NO_BASE` where there is none. Gives "" for an invalid one, else its `UrlParts` as JSON. */
+/** Parses a URL; `base` is `NO_BASE` if there is none. Returns its `UrlParts` as JSON, or "" if it is invalid. */
 export type ParseUrl = (href: string, base: string) => string;
 
-/** Sets a property of a URL as the standard does; gives the parts as JSON, or "" where the URL would be invalid. */
+/** Sets a property of a URL as the standard does. Returns the parts as JSON, or "" if the URL would be invalid. */
 export type UpdateUrl = (href: string, part: string, value: string) => string;
 
-/** Tells the host that there is no base: an empty base is something else, and invalid. */
+/** Marks an absent base: an empty base is a different case, and invalid. */
 export const NO_BASE = "\0";
 
-/** More characters than this are refused before the host sees them. */
+/** Maximum length of a URL with its base, in characters: longer ones are refused without a call to the host. */
 const INPUT_MAX = 2 * 1024 * 1024;
 
-/** What the host gives, in this order. */
+/** Order of the parts in the host's result. */
 const PARTS = [
   "href",
   "protocol",
@@ -64,14 +63,14 @@ const SEARCH = PARTS.indexOf("search");
 type UrlPart = (typeof PARTS)[number];
 type UrlParts = readonly string[];
 
-/** Makes the classes of URLs over the host's parser. */
+/** Creates the URL classes on the host's parser. */
 export function createUrlClasses(parse: ParseUrl, update: UpdateUrl): UrlClasses {
   class URL {
     #parts: UrlParts;
-    /** The parameters, once somebody has asked for them. */
+    /** The parameters, created on first access. */
     #query: QueryList | undefined;
     #searchParams: URLSearchParams | undefined;
-    /** Whether the parameters have changed since the parts were made: the host is asked when the parts are read. */
+    /** Whether the parameters have changed since the last parse: the host updates the URL once its parts are read. */
     #queryChanged = false;
 
     static {
@@ -116,7 +115,7 @@ export function createUrlClasses(parse: ParseUrl, update: UpdateUrl): UrlClasses
       return this.#current()[0] ?? "";
     }
 
-    /** The parts, with what the parameters have become. */
+    /** The current parts, with changed parameters applied. */
     #current(): UrlParts {
       if (this.#queryChanged && this.#query !== undefined) {
         this.#parts = updated(update, this.#parts, "search", serializeQuery(this.#query.entries));
@@ -127,7 +126,7 @@ export function createUrlClasses(parse: ParseUrl, update: UpdateUrl): UrlClasses
 
     #set(part: UrlPart, value: string): void {
       if (part === "href") this.#parts = tryParse(parse, value, NO_BASE) ?? refuse();
-      // Setting the query drops what the parameters have become; setting any other part keeps it.
+      // Setting the query discards pending changes of the parameters; setting any other part applies them first.
       else this.#parts = updated(update, part === "search" ? this.#parts : this.#current(), part, value);
       if (part !== "href" && part !== "search") return;
       if (this.#query !== undefined) this.#query.entries = queryEntries(this.#parts);
@@ -165,7 +164,7 @@ function tryParse(parse: ParseUrl, url: string, base: string): UrlParts | undefi
   return json === "" ? undefined : (JSON.parse(json) as UrlParts);
 }
 
-/** The parts after one was set: the same ones where the standard ignores the value. */
+/** The parts after one was set; unchanged if the standard ignores the value. */
 function updated(update: UpdateUrl, parts: UrlParts, part: UrlPart, value: string): UrlParts {
   const href = parts[0] ?? "";
   if (href.length + value.length > INPUT_MAX) throw new TypeError("Invalid URL");
@@ -181,7 +180,7 @@ function queryEntries(parts: UrlParts): QueryEntry[] {
   return parseQuery((parts[SEARCH] ?? "").slice(1));
 }
 
-/** A base of one NUL is as invalid as an empty one, and must not read as no base at all. */
+/** A base of one NUL is as invalid as an empty one, and must not be read as an absent base. */
 function toBase(base: unknown): string {
   if (base === undefined) return NO_BASE;
   const text = toText(base);

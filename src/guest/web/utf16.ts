@@ -1,13 +1,13 @@
 import { stringFromUnits } from "./bytes.ts";
 
-/** How many bytes are decoded at once; an even number, so that only the end of the input can cut a code unit. */
+/** Number of bytes decoded at once; even, so that only the end of the input can split a code unit. */
 const CHUNK = 16384;
 
-/** Decodes UTF-16 of either byte order that may come in pieces; lone surrogates become U+FFFD. */
+/** Decodes UTF-16 of either byte order, in chunks; lone surrogates become U+FFFD. */
 export class Utf16Decoder {
   readonly #fatal: boolean;
   readonly #littleEndian: boolean;
-  /** The first byte of a code unit that is cut off, and the first half of a surrogate pair that is. */
+  /** The first byte of a split code unit, and the lead surrogate of a split pair. */
   #byte: number | undefined;
   #lead = "";
 
@@ -16,7 +16,7 @@ export class Utf16Decoder {
     this.#littleEndian = littleEndian;
   }
 
-  /** The text of the bytes; with `last`, a character that is cut off is malformed instead of waited for. */
+  /** The text of the bytes. An incomplete character at the end is kept, or malformed if `last` is set. */
   decode(bytes: Uint8Array, last: boolean): string {
     let text = this.#lead;
     this.#lead = "";
@@ -36,7 +36,7 @@ export class Utf16Decoder {
     if (this.#fatal && (isCut || !text.isWellFormed())) {
       throw new TypeError(`The encoded data was not valid for encoding utf-16${this.#littleEndian ? "le" : "be"}`);
     }
-    // Half a pair and half a unit at the end are one error together.
+    // A lone lead surrogate and half a code unit at the end count as one error.
     return isCut ? `${text.toWellFormed()}\ufffd` : text.toWellFormed();
   }
 

@@ -1,12 +1,12 @@
 import { stringFromUnits } from "./bytes.ts";
 
-/** How many bytes are decoded at once, which bounds the memory that the code units of a long text take. */
+/** Number of bytes decoded at once: bounds the memory for the code units of a long text. */
 const CHUNK = 8192;
 const REPLACEMENT = 0xfffd;
 
 /**
- * Writes as much of a string as fits, whole characters only; lone surrogates become U+FFFD.
- * Gives how many code units of the string were read and how many bytes were written.
+ * Writes as many whole characters of a string as fit; lone surrogates become U+FFFD. Returns the number of code units
+ * read and of bytes written.
  */
 export function writeUtf8(text: string, bytes: Uint8Array): { read: number; written: number } {
   let read = 0;
@@ -39,7 +39,7 @@ export function writeUtf8(text: string, bytes: Uint8Array): { read: number; writ
   return { read, written };
 }
 
-/** The UTF-8 form of a string; lone surrogates become U+FFFD. */
+/** Encodes a string as UTF-8; lone surrogates become U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   const { length } = text;
   const ascii = new Uint8Array(length);
@@ -50,7 +50,7 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
     ascii[head] = unit;
   }
   if (head === length) return ascii;
-  // Only a text that is not all ASCII gets here: a code unit takes three bytes at most.
+  // The rest of a text that is not all ASCII: a code unit takes at most three bytes.
   const tail = new Uint8Array((length - head) * 3);
   const { written } = writeUtf8(text.slice(head), tail);
   const bytes = new Uint8Array(head + written);
@@ -59,10 +59,10 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Decodes UTF-8 that may come in pieces, with one U+FFFD for each longest malformed part, as the standard says. */
+/** Decodes UTF-8 in chunks, with one U+FFFD for each maximal malformed sequence, as the standard requires. */
 export class Utf8Decoder {
   readonly #fatal: boolean;
-  /** The code point so far, the continuation bytes still to come, and the range in which the next has to lie. */
+  /** The code point so far, the number of missing continuation bytes, and the valid range of the next byte. */
   #point = 0;
   #needed = 0;
   #lower = 0x80;
@@ -72,7 +72,7 @@ export class Utf8Decoder {
     this.#fatal = fatal;
   }
 
-  /** The text of the bytes; with `last`, a character that is cut off is malformed instead of waited for. */
+  /** The text of the bytes. An incomplete character at the end is kept, or malformed if `last` is set. */
   decode(bytes: Uint8Array, last: boolean): string {
     let text = "";
     let start = 0;
@@ -81,7 +81,7 @@ export class Utf8Decoder {
       text = stringFromUnits(bytes.subarray(0, start));
     }
     if (start < bytes.length) {
-      // A byte gives one unit, and the bytes that waited from before can add two more.
+      // Each byte yields one unit, and bytes kept from the last call can add two more.
       const units = new Uint16Array(Math.min(bytes.length - start, CHUNK) + 2);
       for (; start < bytes.length; start += CHUNK) {
         const count = this.#decodeChunk(bytes.subarray(start, start + CHUNK), units);
@@ -105,7 +105,7 @@ export class Utf8Decoder {
         this.#needed = 0;
         this.#refuse();
         units[count++] = REPLACEMENT;
-        // The byte that broke the character off may begin the next one.
+        // The byte that broke off the character may begin the next one.
         index -= 1;
       } else {
         this.#lower = 0x80;
@@ -124,7 +124,7 @@ export class Utf8Decoder {
     return count;
   }
 
-  /** Takes the first byte of a longer character: the ranges keep out overlong forms, surrogates, and too high points. */
+  /** Reads the first byte of a longer character. The ranges exclude overlong forms, surrogates and excessive points. */
   #begin(byte: number): boolean {
     this.#lower = byte === 0xe0 ? 0xa0 : byte === 0xf0 ? 0x90 : 0x80;
     this.#upper = byte === 0xed ? 0x9f : byte === 0xf4 ? 0x8f : 0xbf;

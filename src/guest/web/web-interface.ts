@@ -1,11 +1,11 @@
-/** A class that stands for an interface of a web standard. */
+/** A class that implements an interface of a web standard. */
 interface InterfaceClass {
   readonly prototype: object;
 }
 
 /**
- * Makes a class look like the interface of a web standard: its instances print as `[object Name]`, and its members
- * can be enumerated. Call it in the class's static block.
+ * Makes a class look like an interface of a web standard: its instances print as `[object Name]`, and its members are
+ * enumerable. Call it in the class's static block.
  */
 export function describeInterface(target: InterfaceClass, name: string): void {
   const { prototype } = target;
@@ -15,7 +15,7 @@ export function describeInterface(target: InterfaceClass, name: string): void {
   Object.defineProperty(prototype, Symbol.toStringTag, { value: name, configurable: true });
 }
 
-/** Defines the read-only constants of an interface, which stand both on the class and on its prototype. */
+/** Defines the read-only constants of an interface, both on the class and on its prototype. */
 export function defineConstants(target: InterfaceClass, constants: Iterable<readonly [string, number]>): void {
   for (const [name, value] of constants) {
     const descriptor = { value, enumerable: true };
