@@ -41,7 +41,7 @@ export function executorFlags(): string[] {
   ];
 }
 
-/** Python's images inside the sandbox: hides their path on the host. */
+/** The path of Python's images inside the sandbox, which hides their path on the host. */
 export const PYTHON_INSIDE = "/python";
 
 function pythonPaths(): readonly string[] {

@@ -54,8 +54,8 @@ export class Cap {
   }
 
   /**
-   * Time, by Redis's clock, since which the oldest held request waits, without `others`. `now`: Redis has seen none of
-   * them yet. `none`: no others are held.
+   * Start of the oldest held request's wait by Redis's clock, ignoring `others`. `now`: Redis has seen none of them
+   * yet. `none`: no others are held.
    */
   waitsSince(others?: ReadonlySet<CapEntry>): number | "now" | "none" {
     let oldest: number | "now" | "none" = "none";

@@ -15,7 +15,7 @@ const DATA_MAX = 512 * 1024;
  * parent that BullMQ would follow, or oversized data.
  */
 export class JobWorker extends Worker {
-  /** The next job, if one waits. Rate limits set on the queue are ignored. */
+  /** The next job, if one waits. The worker does not remember rate limits that others set on the queue. */
   pull(token: string): Promise<BullJob | undefined> {
     return this.moveToActive(token, this.opts.name);
   }

@@ -74,7 +74,8 @@ export class FleetCall extends DispatchedCall {
 
   /**
    * Runs a capability call of the call's machine. The machine repeats requests because messages can be lost; a repeated
-   * step gets the same response. Returns `null` for a step after a missing one: the machine repeats both.
+   * step gets the same response. Returns `null` for a step after a missing one, which the machine repeats too, and for
+   * an excessive request.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
     const { step, attempt, nowMs, heard, capability, method, args } = asked;

@@ -100,8 +100,8 @@ export type MachineMessage =
   /** The machine starts a job, for the n-th time. If n is not 1 or `isAgain` is set, it waits for `resume`. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
   /**
-   * `job` is the job that carried the call: the server may have sent the call again in another one, and names the job
-   * it cancels.
+   * `job` is the job that carried the call: the server may have sent the call again in another one, and must name the
+   * job that it cancels.
    */
   | (CallReference & CapabilityCall & { readonly kind: "ask"; readonly job: string })
   /** Log lines, in order, from index `at` on; after a message with `isFull` the machine waits for `logged`. */
