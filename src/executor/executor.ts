@@ -132,7 +132,7 @@ export interface ExecutorEvents {
       readonly restarted: number;
     },
   ];
-  /** An executor process is being replaced by a fresh one, after its calls have ended. */
+  /** An executor process is being replaced by a fresh one; its calls end first. */
   "executor:recycle": [event: { readonly pid: number; readonly ward: PoolName; readonly reason: RecycleReason }];
   /** Executor processes are lost so fast that the next start is delayed. */
   "executor:delay": [event: { readonly ward: PoolName; readonly delayMs: number }];
@@ -140,7 +140,7 @@ export interface ExecutorEvents {
   "fleet:join": [event: { readonly machine: string }];
   /** A worker machine left the fleet; others take its jobs. */
   "fleet:leave": [event: { readonly machine: string }];
-  /** A machine took calls after this wait in the fleet. */
+  /** A machine took calls; `waitMs` is their wait in the fleet. */
   "fleet:taken": [event: { readonly size: number; readonly waitMs: number }];
   /** Another machine resumed calls of a lost machine. */
   "fleet:resume": [event: { readonly size: number }];
