@@ -16,7 +16,7 @@ const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [
   "idle",
 ];
 
-/** What Prometheus is told of an executor, in an engine and on a worker machine. No name of a tool is in it. */
+/** Prometheus metrics of an executor, in an engine and on a worker machine. They contain no tool names. */
 export class ExecutorMetrics {
   readonly #starts: Counter<"ward">;
   readonly #restarts: Counter<"reason">;
@@ -56,7 +56,7 @@ export class ExecutorMetrics {
     this.#starts = counter("executor_starts_total", "Executor processes that went to work.", "ward");
     this.#restarts = counter("executor_restarts_total", "Executors that were lost or made room.", "reason");
     this.#delays = counter("executor_delays_total", "Executors whose start had to wait.", "ward");
-    // What begins with its first count has no increase that an alert could see.
+    // A counter that first appears with its first count shows no increase to an alert.
     for (const reason of RESTART_REASONS) this.#restarts.inc({ reason }, 0);
   }
 

@@ -1,28 +1,28 @@
-/** What a server knows of its fleet. */
+/** A server's view of its fleet. */
 export interface FleetStats {
-  /** Worker machines that take this server's calls, what they may run at once, and what they do. */
+  /** Number of worker machines that take this server's calls, of their slots, and of their busy slots. */
   readonly machines: number;
   readonly slots: number;
   readonly busySlots: number;
   /** This server's jobs that no machine has taken yet. */
   readonly waitingJobs: number;
   readonly isRedisUp: boolean;
-  /** Why no calls run, in words for an operator, without addresses or secrets; `null` where they do. */
+  /** The reason why no calls run, for an operator, without addresses or secrets; `null` where they do. */
   readonly problem: string | null;
-  /** Machines that were heard of lately, whether they take calls or not: the first hundred, by their ids. */
+  /** Machines with a recent heartbeat, whether they take calls or not: the first hundred by id. */
   readonly seen: readonly SeenMachine[];
-  /** How many others there are, and how many machines that cannot be read: they have another secret. */
+  /** Number of further machines, and of machines with an unreadable heartbeat, which have another secret. */
   readonly unlisted: number;
   readonly unreadable: number;
 }
 
-/** `unready`: its executor is not there. `other protocol`: it does not understand this server. */
+/** `unready`: its executor is not running. `other protocol`: it does not understand this server. */
 export type MachineState = "ready" | "draining" | "unready" | "other protocol";
 
-/** A worker machine, by what it last said of itself. */
+/** A worker machine, by its last heartbeat. */
 export interface SeenMachine {
   readonly id: string;
-  /** The name of its system, where it says one. */
+  /** The system's host name; `null` where the machine sends none. */
   readonly host: string | null;
   readonly state: MachineState;
   readonly slots: number;
@@ -30,6 +30,6 @@ export interface SeenMachine {
   /** Versions of the fleet's protocol that it understands. */
   readonly protocols: readonly number[];
   readonly isSandboxed: boolean;
-  /** For how long it has said nothing: it does so every second. */
+  /** Milliseconds since its last heartbeat, which it sends every second. */
   readonly silentMs: number;
 }

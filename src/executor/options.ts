@@ -13,12 +13,12 @@ import type {
 export const EXECUTOR_KINDS: readonly ExecutorKind[] = ["process", "threads", "queue"];
 export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
-/** What only a queue has. */
+/** Options of executor `queue` only. */
 const FLEET_OPTIONS = ["url", "fleet", "secret", "lostMs", "store", "codeMaxBytes"] as const;
 const LOST_MS_LEAST = 100;
 const STORE_URL = /^(?:file|s3\+https?):\/\//;
 
-/** Decides what is left open. Throws a `RangeError` or `TypeError` that names the option that is wrong, and shows no secret. */
+/** Applies the defaults. Throws a `RangeError` or `TypeError` that names the invalid option and shows no secret. */
 export function resolveExecutorOptions(
   given: ExecutorKind | Partial<ExecutorOptions> = "process",
 ): ResolvedExecutorOptions {
@@ -89,7 +89,7 @@ function resolveStore(store: string | undefined): string | undefined {
   return resolve(store);
 }
 
-/** Somebody may have said a whole URL of what is a word. */
+/** Truncates the value at a colon: it may be a URL with a password. */
 function shown(kind: unknown): string {
   return String(kind).replace(/:.*/s, ":…").slice(0, 64);
 }

@@ -2,11 +2,11 @@ import type { HungryTurn } from "../base/protocol/control.ts";
 import { monotonicMs, readReservedMb, readTurns, type Turn } from "../base/protocol/turn-record.ts";
 
 const WATCH_EVERY_MS = 25;
-/** How much longer than its budget a turn may last before it counts as one that V8 cannot end. */
+/** Extra time of a turn beyond its budget, in milliseconds, before it counts as one that V8 cannot interrupt. */
 const GRACE_MS = 250;
-/** What a process needs besides its isolates, and what V8 may take over a heap's limit before it stops, in MiB. */
+/** Memory of a process besides its isolates, and V8's possible excess over a heap limit, in MiB. */
 const HEADROOM_MB = 768;
-/** What a worker thread needs that has not started yet when the watch does. */
+/** Memory of a worker thread that has not started yet when the watch starts, in MiB. */
 const WORKER_MB = 16;
 
 export interface TurnReports {
@@ -15,8 +15,8 @@ export interface TurnReports {
 }
 
 /**
- * Watches the turns of workers from a thread that never runs tool code, so it is always awake. It decides nothing:
- * whoever owns the process ends it.
+ * Watches the turns of workers from a thread that never runs tool code and so is never blocked. It only reports: the
+ * owner of the process decides.
  */
 export class TurnWatch implements Disposable {
   readonly #record: SharedArrayBuffer;
@@ -24,11 +24,11 @@ export class TurnWatch implements Disposable {
   readonly #reports: TurnReports;
   readonly #timer: NodeJS.Timeout;
   readonly #baseRssMb: number;
-  /** Memory when each worker's turn began, and when was last looked. */
+  /** Memory at the start of each worker's turn, and at the last look. */
   readonly #before = new Map<number, { readonly startMs: number; readonly rssMb: number }>();
   #lastRssMb = rssMb();
 
-  /** `rssMaxMb` 0 leaves memory unwatched: in a process that is not only ours it tells nothing about tools. */
+  /** `rssMaxMb` 0 disables the memory watch: in a process with other code, its memory says nothing about tools. */
   constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: TurnReports) {
     this.#record = record;
     this.#rssMaxMb = rssMaxMb;

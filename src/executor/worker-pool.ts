@@ -4,7 +4,7 @@ import { within } from "../base/deadline.ts";
 import type { ServeTask } from "./worker/link.ts";
 import type { WorkerSettings } from "./worker/worker-session.ts";
 
-/** Heap of a worker thread itself, in MiB: it holds messages on their way, never a tool's objects. */
+/** Heap of a worker thread itself, in MiB: it holds messages in transit, never a tool's objects. */
 const WORKER_HEAP_MB = 768;
 const CLOSE_MS = 2_000;
 
@@ -15,7 +15,7 @@ export interface WorkerPoolOptions {
   readonly onEnd: (worker: number, error: Error | null) => void;
 }
 
-/** The worker threads. Piscina owns their lives: each runs one long task that serves one link. */
+/** The worker threads. Piscina manages their lifecycle: each runs one long task that serves one link. */
 export class WorkerPool {
   readonly #pool: Piscina;
   readonly #onEnd: WorkerPoolOptions["onEnd"];
@@ -30,13 +30,13 @@ export class WorkerPool {
       minThreads: workers,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // The default puts an idle worker to sleep in a way that stops its timers and messages.
+      // The default blocks an idle worker's event loop, which stops its timers and messages.
       atomics: "disabled",
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
       workerData: settings,
     });
-    // What goes wrong with a thread also ends its task, which is where it is dealt with.
+    // An error of a thread also ends its task, which handles it.
     this.#pool.on("error", () => undefined);
   }
 
@@ -44,12 +44,12 @@ export class WorkerPool {
   serve(task: ServeTask, transferList: MessagePort[] = []): void {
     const abort = new AbortController();
     this.#aborts.set(task.worker, abort);
-    // The end of a worker that was given up is no news.
+    // The end of an abandoned worker is not reported.
     const emit = (error: Error | null) => {
       if (this.#aborts.get(task.worker) === abort) this.#onEnd(task.worker, error);
     };
     const ended: Promise<void> = this.#pool
-      // Piscina wants a list, but its types are derived from the other form of `postMessage`.
+      // Piscina expects a list, but its types are derived from the other form of `postMessage`.
       .run(task, { transferList: transferList as never, signal: abort.signal })
       .then(
         () => emit(null),
@@ -59,7 +59,7 @@ export class WorkerPool {
     this.#tasks.add(ended);
   }
 
-  /** Gives up a worker that does not answer: piscina forgets the thread and starts another in its place. */
+  /** Abandons a worker that does not answer: piscina forgets the thread and starts another in its place. */
   abandon(worker: number): void {
     const abort = this.#aborts.get(worker);
     this.#aborts.delete(worker);

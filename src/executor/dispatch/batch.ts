@@ -5,7 +5,7 @@ import type { LocalCall } from "./local-call.ts";
 import type { WorkItem } from "./worker-connection.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
-/** Calls of one tool and tenant on their way to a worker, where they enter their isolate together. */
+/** Calls of one tool and tenant that enter their isolate together. */
 export class Batch implements WorkItem {
   readonly script: ToolScript;
   readonly tenant: string;
@@ -57,7 +57,7 @@ export class Batch implements WorkItem {
   }
 }
 
-/** The optional fields: an operation of the tool, and a seed of the call's own. */
+/** The optional fields: an operation of the tool, and the call's own seed. */
 function writeMore({ command, replay }: Job): string {
   const seed = replay?.seed;
   if (seed !== undefined) return `,${JSON.stringify(command ?? null)},${JSON.stringify(seed)}`;

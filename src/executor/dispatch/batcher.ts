@@ -7,9 +7,9 @@ import { TurnTimeEstimate } from "./turn-time-estimate.ts";
 import { placeQueue } from "./placement.ts";
 
 /**
- * Queues calls tool by tool and sends them to workers in batches. Calls that arrive in the same turn of the event loop
- * are placed at its end, so a lone call does not wait; and only as much is sent ahead as keeps the workers busy, so
- * that the rest can still go to the first worker with room.
+ * Queues calls tool by tool and sends them to workers in batches. Calls that arrive in one turn of the event loop are
+ * placed at its end, so a lone call does not wait; only enough work is sent ahead to keep the workers busy, so that the
+ * rest can still go to the first worker with room.
  */
 export class Batcher {
   readonly #connections: ReadonlySet<WorkerConnection>;
@@ -32,7 +32,7 @@ export class Batcher {
     this.schedule();
   }
 
-  /** Puts calls back at the head of their queue, to start again. */
+  /** Puts calls back at the head of their queue for another start. */
   putBack({ script, tenant }: Batch, calls: readonly LocalCall[]): void {
     const line = this.#queueFor(script, tenant);
     line.putBack(calls);
@@ -40,7 +40,7 @@ export class Batcher {
     this.schedule();
   }
 
-  /** Removes the waiting calls of a tool, in all of its versions; with a tenant, only that one's. */
+  /** Removes the waiting calls of a tool, in all of its versions; with a tenant, only that tenant's. */
   withdraw(tool: string, tenant?: string): LocalCall[] {
     const calls: LocalCall[] = [];
     for (const [script, tenants] of this.#queues) {
@@ -64,10 +64,10 @@ export class Batcher {
     });
   }
 
-  /** Places one batch of each queue in turn, until nothing fits any more. */
+  /** Places one batch of each queue in turn, until nothing more fits. */
   #placeAll(): void {
     const nowMs = performance.now();
-    // Connections that get nothing more until they are idle, for a call that needs one for itself.
+    // Connections that get no more work until they are idle, for a call that needs one alone.
     const held = new Set<WorkerConnection>();
     for (let isPlaced = true; isPlaced && this.#waiting.size > 0;) {
       isPlaced = false;
@@ -106,7 +106,7 @@ export class Batcher {
     return line;
   }
 
-  /** Forgets a queue in which no calls wait. */
+  /** Removes an empty queue. */
   #retire(line: ToolQueue): void {
     this.#waiting.delete(line);
     const tenants = this.#queues.get(line.script);

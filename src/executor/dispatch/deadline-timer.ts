@@ -5,7 +5,7 @@ export class DeadlineTimer {
   readonly #look: () => boolean;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `look` ends what is overdue, and returns whether any deadlines are left. */
+  /** `look` ends overdue work, and returns whether any deadlines remain. */
   constructor(look: () => boolean) {
     this.#look = look;
   }

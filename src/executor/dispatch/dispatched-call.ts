@@ -1,24 +1,24 @@
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Job, CallReply } from "../executor.ts";
 
-/** What a call has used up and written when it ends. */
+/** Resources and logs of a call, known at its end. */
 type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">;
 
-/** A job between its dispatch and its reply. It settles once, whatever happens to the workers that run it. */
+/** A job between its dispatch and its reply. It settles exactly once, even if its workers are lost. */
 export abstract class DispatchedCall {
   readonly job: Job;
   readonly run: number;
   attempts = 0;
-  /** When the call ends whatever happens: first its time to wait for a worker, then its time to run. */
+  /** Time at which the call ends in any case: first the end of its wait for a worker, then of its run. */
   deadlineMs: number;
-  /** The call's clock at its first start, since the epoch: the same in every further attempt. */
+  /** The call's clock at its first start, in milliseconds since the epoch: the same in every further attempt. */
   nowMs = 0;
   isOver = false;
-  /** Takes the reply before the job does. */
+  /** Receives the reply before the job does. */
   onEnd: ((reply: CallReply) => void) | null = null;
   readonly #dispatchedMs: number;
   #firstStartMs: number | null = null;
-  /** Log lines handed on so far: each start writes the same ones again. */
+  /** Number of emitted log lines: each attempt writes the same ones again. */
   #logged = 0;
 
   constructor(job: Job, nowMs: number) {
@@ -39,20 +39,20 @@ export abstract class DispatchedCall {
     return this.#firstStartMs !== null;
   }
 
-  /** Reports the first start; every further one changes nothing. */
+  /** Reports the first start; later ones have no effect. */
   protected recordStart(nowMs: number): void {
     if (this.#firstStartMs !== null) return;
     this.#firstStartMs = nowMs;
     this.job.onStart?.(nowMs, this.nowMs);
   }
 
-  /** Moves the first start to where the executor that ran the call measured it. */
+  /** Corrects the first start to the time measured by the executor that ran the call. */
   protected correctStart(waitedMs: number, latestMs: number): void {
     if (this.#firstStartMs === null) return;
     this.#firstStartMs = Math.max(this.#dispatchedMs, Math.min(this.#firstStartMs + waitedMs, latestMs));
   }
 
-  /** Hands on the line with this index, unless an earlier start wrote it. */
+  /** Emits the line with this index, unless an earlier attempt did. */
   protected logLine(index: number, line: string): void {
     if (index < this.#logged) return;
     this.#logged = index + 1;

@@ -19,10 +19,10 @@ import type { WorkerConnection, WorkerConnectionListener } from "./worker-connec
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 
-/** Lost executors after which a call fails: those with no known culprit, and all attempts. */
+/** Maximum number of lost executors of a call without a known culprit, and of its attempts. */
 const LOSSES_MAX = 10;
 const ATTEMPTS_MAX = 100;
-/** The same for inspections, which no other call depends on. */
+/** Maximum number of attempts of an inspection, which no other call depends on. */
 const INSPECTION_LOSSES_MAX = 3;
 
 /** The executor that owns the connections of a dispatcher. */
@@ -34,8 +34,8 @@ export interface DispatcherOwner {
 }
 
 /**
- * Sends jobs to workers and hands replies back. Connections come and go with their processes; calls wait where there is
- * none, and start again when their connection is lost through no fault of theirs.
+ * Sends jobs to workers and returns their replies. Connections come and go with their processes; calls wait while there
+ * is none, and start again when their connection is lost through no fault of theirs.
  */
 export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;
@@ -48,7 +48,7 @@ export class Dispatcher implements WorkerConnectionListener {
   readonly #deadlineTimer = new DeadlineTimer(() => this.#endOverdue());
   #closed: Failure | null = null;
 
-  /** `nextRun` numbers inspections from the same series as calls, so that blame finds either. */
+  /** `nextRun` numbers inspections and calls in one series, so that a culprit can be either. */
   constructor(owner: DispatcherOwner, nextRun: () => number) {
     this.#owner = owner;
     this.#nextRun = nextRun;
@@ -90,14 +90,14 @@ export class Dispatcher implements WorkerConnectionListener {
     } else if (this.#inspector.has(run)) this.#inspector.fail(run, failure);
   }
 
-  /** Removes a call without settling it, to continue elsewhere. It must have no connection any more. */
+  /** Removes a call without settling it, to continue elsewhere. It must be detached from its connection. */
   release(run: number): LocalCall | undefined {
     const call = this.#calls.get(run);
     this.#calls.delete(run);
     return call;
   }
 
-  /** Removes the waiting calls of a tool, or of one tenant's calls of it. */
+  /** Removes the waiting calls of a tool, or only those of one tenant. */
   withdraw(tool: string, tenant?: string): LocalCall[] {
     const calls = this.#batcher.withdraw(tool, tenant);
     for (const { run } of calls) this.#calls.delete(run);
@@ -115,7 +115,7 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#checkLeft(connection);
   }
 
-  /** Forgets a lost connection. Its open calls wait for `restart`, `end` or `release`. */
+  /** Removes a lost connection. The caller must `restart`, `end` or `release` the returned calls. */
   detach(connection: WorkerConnection): readonly number[] {
     this.workers.remove(connection);
     const { started, waiting } = connection.abandon();
@@ -156,7 +156,7 @@ export class Dispatcher implements WorkerConnectionListener {
     for (const connection of this.workers.serving) connection.unload(key);
   }
 
-  /** Ends everything in flight, for good. */
+  /** Ends everything in flight and refuses new work. */
   close(code: ErrorCode, message: string): void {
     this.#closed = { code, message };
     for (const run of [...this.#calls.keys(), ...this.#inspector.runs()]) this.end(run, { code, message });
@@ -172,7 +172,7 @@ export class Dispatcher implements WorkerConnectionListener {
     return this.#calls.size === 0 && this.#inspector.size === 0;
   }
 
-  /** Turns have ended, so there is room again. */
+  /** Turns have ended, so connections may have room. */
   onPause(): void {
     this.#inspector.startWaiting();
     this.#batcher.schedule();
@@ -219,7 +219,7 @@ export class Dispatcher implements WorkerConnectionListener {
     }
   }
 
-  /** Settles the calls of a turn that has ended; those that it did not start go back to the head of their queue. */
+  /** Settles the calls of an ended turn; calls that the turn did not start return to the head of their queue. */
   #onRan(connection: WorkerConnection, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
     const batch = connection.item(run);
     if (!(batch instanceof Batch)) return;
@@ -246,7 +246,7 @@ export class Dispatcher implements WorkerConnectionListener {
     if (started < batch.calls.length) this.#putBack(batch, started, nowMs);
   }
 
-  /** Calls with long outputs, or that end their isolate, leave the following ones unstarted. */
+  /** Puts unstarted calls back: a call with a long output, or one that ends its isolate, stops the batch. */
   #putBack(batch: Batch, started: number, nowMs: number): void {
     const left = batch.calls.slice(started);
     for (const call of left) call.takeBack(nowMs);
@@ -284,7 +284,7 @@ export class Dispatcher implements WorkerConnectionListener {
     const failure = message.ok ? null : readFailure(message.payload);
     connection.going.delete(message.run);
     const call = this.#calls.get(message.run);
-    // A call that has ended here or moved to another connection is not this worker's to settle.
+    // The call has ended here or moved to another connection, so this reply is stale.
     if (call === undefined || call.connection !== connection) return;
     this.#calls.delete(message.run);
     call.finish(message, failure);
@@ -311,18 +311,18 @@ export class Dispatcher implements WorkerConnectionListener {
     });
   }
 
-  /** Ends overdue calls and inspections; returns whether any are left. */
+  /** Ends overdue calls and inspections; returns whether any remain. */
   #endOverdue(): boolean {
     const nowMs = performance.now();
     for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
     this.#inspector.endOverdue(nowMs);
-    // Waiting calls may now be placed better: a connection may take longer than expected.
+    // Waiting calls may have a better place now: a connection may take longer than expected.
     this.onPause();
     return !this.isIdle;
   }
 }
 
-/** The broker's response as a worker gets it. */
+/** The broker's response as a message to a worker. */
 export function settleMessage(run: number, step: number, response: CapabilityResponse): SettleMessage {
   const { kind, nowMs } = response;
   const payload = kind === "value" ? response.json : JSON.stringify(response.failure);

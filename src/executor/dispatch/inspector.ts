@@ -6,7 +6,7 @@ import { place } from "./placement.ts";
 
 const CPU_MS = 2_000;
 const WALL_MS = 15_000;
-/** A module takes a few milliseconds to evaluate, most of them for the isolate that is made for it. */
+/** Evaluating a module takes a few milliseconds, most of them for creating its isolate. */
 const LOAD = { tenant: null, size: 1, expectedMs: 5, isLong: false, isSlow: false } as const;
 
 /** A module under inspection. */
@@ -31,7 +31,7 @@ export class Inspector {
     return this.#pending.size;
   }
 
-  /** `run` is from the same series as call numbers, so that blame finds either. */
+  /** `run` comes from the same series as call numbers, so that a culprit can be either. */
   inspect(run: number, script: ToolScript): Promise<Inspection> {
     return new Promise((resolve) => {
       this.#pending.set(run, { script, attempts: 0, deadlineMs: performance.now() + WALL_MS, resolve });
@@ -48,7 +48,7 @@ export class Inspector {
     return [...this.#pending.keys()];
   }
 
-  /** How often it was started. */
+  /** Number of starts. */
   attempts(run: number): number {
     return this.#pending.get(run)?.attempts ?? 0;
   }

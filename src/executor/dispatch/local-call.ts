@@ -3,27 +3,27 @@ import type { Job } from "../executor.ts";
 import { DispatchedCall } from "./dispatched-call.ts";
 import type { WorkerConnection } from "./worker-connection.ts";
 
-/** A call that workers of this machine run. */
+/** A call that runs on a worker of this machine. */
 export class LocalCall extends DispatchedCall {
   connection: WorkerConnection | null = null;
-  /** Whether the call shares its turn with no others: a turn, an isolate or a worker was lost under it. */
+  /** Whether the call shares its turn with no others: it has lost a turn, an isolate or a worker. */
   alone: boolean;
   /** Whether the call has made a capability request since its last start. */
   hasAsked = false;
   #linesOfStart = 0;
   #isolatesLost = 0;
-  /** Whether the call ever lost its executor, and how often for a reason that nobody knows. */
+  /** Whether the call ever lost its executor, and the number of losses without a known culprit. */
   #hasLostExecutor = false;
   #unexplainedLosses = 0;
   #kills = 0;
 
   constructor(job: Job, nowMs: number) {
     super(job, nowMs);
-    // Responses are replayed in an order that only a message of its own can carry.
+    // The order of replayed responses only fits a message with a single call.
     this.alone = job.replay?.isResumed === true;
   }
 
-  /** Starts the call on a worker: its own time begins. */
+  /** Starts the call on a worker: its wall time begins. */
   start(connection: WorkerConnection, nowMs: number): void {
     this.connection = connection;
     this.attempts++;
@@ -35,10 +35,13 @@ export class LocalCall extends DispatchedCall {
     this.recordStart(nowMs);
   }
 
-  /** Waits again after it was sent and did not have its turn: no attempt, unless it has made a request. */
+  /**
+   * Returns the call to waiting before it had a turn. This does not count as an attempt, unless it made a capability
+   * call.
+   */
   takeBack(nowMs: number): void {
     this.connection = null;
-    // Responses are replayed in an order that only a message of its own can carry.
+    // The order of replayed responses only fits a message with a single call.
     if (this.hasAsked) this.alone = true;
     else this.attempts--;
     this.deadlineMs = nowMs + this.job.limits.queueMs;
@@ -48,29 +51,32 @@ export class LocalCall extends DispatchedCall {
     this.logLine(this.#linesOfStart++, line);
   }
 
-  /** Another call ended the isolate that it was in. */
+  /** Another call ended the isolate of this one. */
   loseIsolate(): void {
     this.#isolatesLost++;
   }
 
-  /** Counts a lost executor; returns how many losses have no known culprit. */
+  /** Counts a lost executor; returns the number of losses without a known culprit. */
   recordLoss(isInnocent: boolean): number {
     this.#hasLostExecutor = true;
     if (!isInnocent) this.#unexplainedLosses++;
     return this.#unexplainedLosses;
   }
 
-  /** Counts that somebody killed its executor during its turn. More than once, the call may be the cause: by its memory. */
+  /**
+   * Counts an external kill of the executor during the call's turn. Returns whether it was repeated: then the call's
+   * memory use may be the cause.
+   */
   recordKill(): boolean {
     return ++this.#kills > 1;
   }
 
-  /** Whether the call shares its isolate with no other call of the tool: from the second lost isolate on. */
+  /** Whether the call gets an isolate of its own: from the second lost isolate on. */
   get ownIsolate(): boolean {
     return this.#isolatesLost >= 2;
   }
 
-  /** Waits for another worker after it lost its executor, with all of its time again and alone in its turn. */
+  /** The call waits for another worker after losing its executor, with its whole time and alone in its turn. */
   startAgain(nowMs: number): void {
     this.connection = null;
     this.alone = true;
@@ -86,7 +92,7 @@ export class LocalCall extends DispatchedCall {
       : { code: "queue_timeout", message: `the call ${waited}` };
   }
 
-  /** Ends with the outcome of the call's only turn: `+` and the output's JSON, or a failure. */
+  /** Settles with the outcome of the call's only turn: `+` and the output's JSON, or a failure. */
   conclude(outcome: string, failure: Failure | null, cpuMs: number, heapBytes: number, nowMs: number): void {
     const ended =
       failure === null ? ({ ok: true, json: outcome.slice(1) } as const) : ({ ok: false, failure } as const);

@@ -1,16 +1,15 @@
 import type { WorkerConnection } from "./worker-connection.ts";
 import type { ToolQueue } from "./tool-queue.ts";
 
-/** Time to make an isolate and load a tool into it, in milliseconds. */
+/** Time to create an isolate and load a tool into it, in milliseconds. */
 const WARM_UP_MS = 5;
-/** An interpreter has to start as well. */
+/** The same with the start of an interpreter. */
 const PYTHON_WARM_UP_MS = 100;
 
 /**
- * The connection for the next calls of a queue: where they start soonest, counting the time to warm up, which matters
- * less the more calls of the tool wait. `null` where they had better wait: the connection has no room, or slow calls
- * would occupy all workers. A call that needs a worker for itself has its connection `held`, so that short calls do not
- * keep it busy for ever.
+ * The connection on which the next calls of a queue start soonest. The warm-up time counts less the more calls of the
+ * tool wait. `null` where they should wait: the connection has no room, or slow calls would occupy all workers. The
+ * connection of a call that needs a worker alone is `held`, so that short calls do not keep it busy for ever.
  */
 export function placeQueue(
   connections: ReadonlySet<WorkerConnection>,
@@ -25,7 +24,7 @@ export function placeQueue(
   if (best === null || (turnTime.isSlow && !leavesOneFree(connections, nowMs))) return null;
   const isLong = turnTime.isLong || line.isNextAlone;
   if (!held.has(best) && best.hasRoom(isLong)) return best;
-  // It needs the worker for itself: nothing more goes there until it is empty.
+  // The call needs the worker alone: no more work goes there until it is idle.
   if (isLong) held.add(best);
   return null;
 }
@@ -52,7 +51,7 @@ function soonest(
   return best;
 }
 
-/** Whether one more slow call leaves a worker to the others. A single worker cannot be left free. */
+/** Whether one more slow call leaves a worker free for others. A single worker cannot be left free. */
 function leavesOneFree(connections: ReadonlySet<WorkerConnection>, nowMs: number): boolean {
   if (connections.size === 1) return true;
   let slow = 0;

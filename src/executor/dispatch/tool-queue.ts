@@ -3,12 +3,12 @@ import { Batch } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
-/** Arguments of all calls of a batch together, in characters. */
+/** Maximum total length of a batch's arguments, in characters. */
 const LENGTH_MAX = 64 * 1024;
-/** Taken calls that are still referenced. */
+/** Number of taken calls at which the queue drops its references to them. */
 const TAKEN_MAX = 1_024;
 
-/** The calls of one tool and tenant that wait for a worker. */
+/** The waiting calls of one tool and tenant. */
 export class ToolQueue {
   readonly script: ToolScript;
   readonly tenant: string;
@@ -40,7 +40,7 @@ export class ToolQueue {
     return left;
   }
 
-  /** Whether a call waits that is not over. */
+  /** Whether no unfinished call waits. */
   get isEmpty(): boolean {
     this.#skip();
     return this.#next === this.#calls.length;
@@ -75,7 +75,9 @@ export class ToolQueue {
     return new Batch(this.script, this.tenant, this.turnTime, calls);
   }
 
-  /** Drops references to taken calls, also where the queue is never empty; only now and then, as it copies the rest. */
+  /**
+   * Drops references to taken calls, even if the queue is never empty; only occasionally, because it copies the rest.
+   */
   #compact(): void {
     if (this.#next < this.#calls.length && this.#next < TAKEN_MAX) return;
     this.#calls = this.#calls.slice(this.#next);

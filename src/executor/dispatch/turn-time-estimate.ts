@@ -1,17 +1,17 @@
-/** Turns that must have been seen before a tool's calls may go together. */
+/** Minimum number of recorded turns before a tool's calls are batched. */
 const KNOWN_TURNS = 8;
-/** Calls that take longer run alone, in milliseconds, so that no other waits behind them. */
+/** Average turn above which calls run alone, in milliseconds, so that no others wait behind them. */
 const QUICK_MS = 0.2;
-/** Calls that take longer may not have all workers, in milliseconds. */
+/** Average turn above which calls may not occupy all workers, in milliseconds. */
 const SLOW_MS = 25;
-/** Time of a batch in milliseconds, and its number of calls, at most. */
+/** Maximum expected time of a batch in milliseconds, and its maximum number of calls. */
 const TOGETHER_MS = 1;
 const TOGETHER_MAX = 128;
-/** Weights of a longer and of a shorter turn: a tool that is slow now and then is not quick. */
+/** Weights of a longer and of a shorter turn: an occasionally slow tool is not quick. */
 const RISE = 0.5;
 const FALL = 0.2;
 
-/** How long the turns of a tool's calls take. */
+/** Estimated duration of a tool's turns: a moving average. */
 export class TurnTimeEstimate {
   #turns = 0;
   #averageMs = 0;
@@ -24,13 +24,13 @@ export class TurnTimeEstimate {
     this.#turns++;
   }
 
-  /** Starts anew after a cut turn, which proves the estimate wrong. */
+  /** Resets the estimate after a cut turn, which proves it wrong. */
   forget(): void {
     this.#turns = 0;
     this.#averageMs = 0;
   }
 
-  /** Whether no turn has been recorded: one may take a microsecond or all of its budget. */
+  /** Whether no turn has been recorded: it may take a microsecond or its whole budget. */
   get isUnknown(): boolean {
     return this.#turns === 0;
   }
@@ -39,12 +39,12 @@ export class TurnTimeEstimate {
     return this.#averageMs >= SLOW_MS;
   }
 
-  /** Slow or unknown: nothing is queued behind it on a worker. */
+  /** Slow or unknown: no work is queued behind it on a worker. */
   get isLong(): boolean {
     return this.isSlow || this.isUnknown;
   }
 
-  /** How many calls may go together. */
+  /** Maximum number of calls in a batch. */
   get together(): number {
     if (this.#turns < KNOWN_TURNS || this.#averageMs >= QUICK_MS) return 1;
     return Math.max(1, Math.min(TOGETHER_MAX, Math.floor(TOGETHER_MS / this.#averageMs)));

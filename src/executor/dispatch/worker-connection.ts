@@ -5,18 +5,18 @@ import type { ToolScript } from "../../base/protocol/script.ts";
 /** The tool whose code runs, and the tenant that called it. */
 export interface CallOwner {
   readonly script: ToolScript;
-  /** Empty for calls without one, and `null` for an inspection. */
+  /** Empty for calls without a tenant, `null` for an inspection. */
   readonly tenant: string | null;
 }
 
-/** Something that keeps a worker busy until its turn has ended. */
+/** Work that keeps a worker busy until its turn has ended. */
 export interface WorkItem extends CallOwner {
-  /** The numbers of what is in it: of calls, or of an inspection. */
+  /** Its numbers: of calls, or of an inspection. */
   readonly runs: readonly number[];
   readonly size: number;
-  /** How long its turn is expected to take, in milliseconds. */
+  /** Expected duration of its turn, in milliseconds. */
   readonly expectedMs: number;
-  /** Whether it is known to take long, or nothing is known of it: then nothing is put behind it. */
+  /** Whether it is slow or its duration unknown: then no work is queued behind it. */
   readonly isLong: boolean;
   readonly isSlow: boolean;
 }
@@ -28,25 +28,28 @@ export interface Transport {
   close(): void;
 }
 
-/** Takes a connection's messages. */
+/** Receives a connection's messages. */
 export interface WorkerConnectionListener {
   onMessage(connection: WorkerConnection, message: ToHost): void;
-  /** All messages that arrived together have been handed on. */
+  /** All messages that arrived together have been delivered. */
   onPause(): void;
-  /** The worker sent an invalid message and cannot be trusted any more. */
+  /** The worker sent an invalid message and is no longer trusted. */
   onBroken(connection: WorkerConnection, error: Error): void;
 }
 
-/** Number of tools remembered as warm. */
+/** Maximum number of remembered warm isolates. */
 const WARM_MAX = 1_024;
-/** Work sent ahead to a worker, in milliseconds: calls that wait in the host can still go to another. */
+/**
+ * Expected duration of the work sent ahead to a worker, in milliseconds: calls that wait in the host can still go to
+ * another one.
+ */
 const AHEAD_MS = 2;
-/** Expected time of an unknown turn, so that an idle worker comes before a busy one. */
+/** Minimum expected wait at a busy worker, in milliseconds, so that idle workers are preferred. */
 const LEAST_MS = 0.1;
-/** A turn that lasts longer than this is slow, whatever was expected. */
+/** Duration from which a running turn counts as slow, whatever was expected, in milliseconds. */
 const SLOW_TURN_MS = 25;
 
-/** One worker thread as the host sees it. What is sent within one turn of the event loop goes out as one write. */
+/** One worker thread as the host sees it. Messages of one turn of the event loop are one write. */
 export class WorkerConnection {
   readonly worker: number;
   /** Owners of calls still running after their first turn, by call number. */
@@ -54,15 +57,15 @@ export class WorkerConnection {
   readonly #transport: Transport;
   readonly #loaded = new Set<string>();
   readonly #warm = new Set<string>();
-  /** Work whose turn has not ended, by number, oldest first. */
+  /** Work with an unfinished turn, by number, oldest first. */
   readonly #items = new Map<number, WorkItem>();
   #expectedMs = 0;
-  /** When the turn of the oldest of them began. */
+  /** Start of the oldest item's turn. */
   #sinceMs = 0;
   #outbox = "";
-  /** Resolves with the worker's first message: then it runs. */
+  /** Resolves with the worker's first message, which shows that it runs. */
   readonly opened: Promise<void>;
-  /** Calls and inspections that were sent so far. */
+  /** Number of calls and inspections sent so far. */
   served = 0;
 
   constructor(worker: number, channel: Transport, listener: WorkerConnectionListener) {
@@ -82,7 +85,7 @@ export class WorkerConnection {
     });
   }
 
-  /** Sends work that takes a turn, which has this number until `end`. */
+  /** Sends work that takes a turn and keeps this number until `end`. */
   begin(run: number, load: WorkItem, message: ToWorker, nowMs: number): void {
     if (this.#items.size === 0) this.#sinceMs = nowMs;
     this.#items.set(run, load);
@@ -91,7 +94,7 @@ export class WorkerConnection {
     this.send(message);
   }
 
-  /** The turn of that number, while it has not ended. */
+  /** The unfinished work with that number. */
   item(run: number): WorkItem | undefined {
     return this.#items.get(run);
   }
@@ -104,7 +107,7 @@ export class WorkerConnection {
     this.#sinceMs = nowMs;
   }
 
-  /** The owner of a call that may have a turn, whether anybody still waits for it or not. */
+  /** The owner of a call that may have a turn, even after the call was settled. */
   ownerOf(run: number): CallOwner | undefined {
     const going = this.going.get(run);
     if (going !== undefined) return going;
@@ -118,8 +121,8 @@ export class WorkerConnection {
   }
 
   /**
-   * Gives up everything. Answers the numbers of what has not ended: what has had a turn, or has it now, and what waited
-   * for the turns before it.
+   * Drops all work. Returns the numbers of unfinished calls: those that have had a turn or have it now, and those
+   * queued behind them.
    */
   abandon(): { readonly started: readonly number[]; readonly waiting: readonly number[] } {
     const [first, ...others] = this.#items.values();
@@ -129,12 +132,12 @@ export class WorkerConnection {
     return { started, waiting: others.flatMap(({ runs }) => runs) };
   }
 
-  /** Expected wait of work sent now: the expected time of what is ahead, or once that has passed, the time it has taken. */
+  /** Expected wait of work sent now: the expected time of the work ahead, or the elapsed time once that is longer. */
   waitMs(nowMs: number): number {
     return this.#items.size === 0 ? 0 : Math.max(LEAST_MS, this.#expectedMs, nowMs - this.#sinceMs);
   }
 
-  /** Whether more work would not wait long: long work goes only to an idle worker, and nothing waits behind it. */
+  /** Whether more work would start soon: long work goes only to an idle worker, and no work is queued behind it. */
   hasRoom(forLong: boolean): boolean {
     if (this.#items.size === 0) return true;
     if (forLong || this.#expectedMs >= AHEAD_MS) return false;
@@ -161,7 +164,7 @@ export class WorkerConnection {
     this.#transport.write(text);
   }
 
-  /** Sends a tool's script before the first call of it. */
+  /** Sends a tool's script before its first call. */
   upload(script: ToolScript, tenant: string): void {
     if (!this.#loaded.has(script.key)) {
       this.#loaded.add(script.key);
@@ -170,7 +173,7 @@ export class WorkerConnection {
     this.recordWarm(script.key, tenant);
   }
 
-  /** Remembers that the worker has an isolate for the tool and tenant. */
+  /** Records that the worker has an isolate for the tool and tenant. */
   recordWarm(key: string, tenant: string): void {
     this.#warm.add(`${key} ${tenant}`);
     if (this.#warm.size <= WARM_MAX) return;
@@ -185,7 +188,7 @@ export class WorkerConnection {
     for (const warm of this.#warm) if (warm.startsWith(`${key} `)) this.#warm.delete(warm);
   }
 
-  /** Whether the worker has run this tool for this tenant, and most likely has an isolate ready. */
+  /** Whether the worker has run this tool for this tenant, and probably has an isolate ready. */
   isWarm(key: string, tenant: string): boolean {
     return this.#warm.has(`${key} ${tenant}`);
   }

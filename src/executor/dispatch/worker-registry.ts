@@ -3,7 +3,7 @@ import type { CallOwner, WorkerConnection } from "./worker-connection.ts";
 import type { ExecutorStats } from "../executor.ts";
 
 const MIB = 1024 * 1024;
-/** A process with its threads, and what an isolate takes besides the heap that it uses. */
+/** Memory of a process with its threads, and of an isolate besides its used heap. */
 const PROCESS_BYTES = 128 * MIB;
 const ISOLATE_BYTES = 10 * MIB;
 
@@ -14,7 +14,7 @@ export class WorkerRegistry {
   /** Connections that get no more calls and still have some. */
   readonly leaving = new Set<WorkerConnection>();
   readonly #stats = new Map<WorkerConnection, WorkerStats>();
-  /** Isolates and contexts that workers started whose connections are gone. */
+  /** Numbers of isolates and contexts started by workers of closed connections. */
   readonly #pastStarts = new Map<string, number>();
 
   retire(connection: WorkerConnection): void {
@@ -29,7 +29,7 @@ export class WorkerRegistry {
     this.leaving.delete(connection);
   }
 
-  /** The connection that has a call or an inspection. */
+  /** The connection of a call or an inspection. */
   connectionOf(run: number): WorkerConnection | undefined {
     for (const connections of [this.serving, this.leaving]) {
       for (const connection of connections) if (connection.ownerOf(run) !== undefined) return connection;
@@ -37,7 +37,7 @@ export class WorkerRegistry {
     return undefined;
   }
 
-  /** The owner of a call or an inspection that may have a turn, even if nobody waits for it any more. */
+  /** The owner of a call or an inspection that may have a turn, even after it was settled. */
   ownerOf(run: number): CallOwner | undefined {
     return this.connectionOf(run)?.ownerOf(run);
   }
@@ -54,7 +54,7 @@ export class WorkerRegistry {
     return this.#pastStarts;
   }
 
-  /** Bytes in the isolates of some connections, with V8's overhead for each and that of a process. */
+  /** Bytes in the isolates of some connections, including V8's overhead for each and that of a process. */
   knownBytes(connections: readonly WorkerConnection[]): number {
     let bytes = PROCESS_BYTES;
     for (const connection of connections) {

@@ -1,14 +1,14 @@
-/** Processes that may be lost within the window before the next one has to wait. */
+/** Number of processes that may be lost within the window before the next start is delayed. */
 const FREE = 10;
 const WINDOW_MS = 10_000;
 const FIRST_MS = 50;
-/** The longest wait after processes that had been at work, and after processes that did not even start. */
+/** Longest delay, in milliseconds, after losses of working processes, and after failed starts. */
 const LOST_MAX_MS = 1_000;
 const FAILED_MAX_MS = 10_000;
 
 /**
- * How long to wait before the next process is started. One that is lost now and then is replaced at once; in a storm
- * of losses the wait doubles, so that starting processes does not take the machine from the calls that are served.
+ * Delay before the next process is started. An occasional loss is replaced at once; in a series of losses the delay
+ * doubles, so that starting processes does not take CPU from running calls.
  */
 export class Backoff {
   readonly #nowMs: () => number;
@@ -19,12 +19,12 @@ export class Backoff {
     this.#nowMs = nowMs;
   }
 
-  /** Notes a process that started. */
+  /** Records a started process. */
   started(): void {
     this.#failures = 0;
   }
 
-  /** Notes the end of a process; answers how long to wait, in milliseconds. */
+  /** Records the end of a process; returns the delay before the next start, in milliseconds. */
   lost(hadStarted: boolean): number {
     const nowMs = this.#nowMs();
     this.#lostMs = [...this.#lostMs.filter((at) => at > nowMs - WINDOW_MS), nowMs].slice(-FREE - 16);

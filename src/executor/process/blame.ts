@@ -3,39 +3,39 @@ import type { FromChild } from "../../base/protocol/control.ts";
 import type { Turn } from "../../base/protocol/turn-record.ts";
 import type { RestartReason } from "../executor.ts";
 
-/** What is known of an executor's end. */
+/** Evidence of an executor process's end. */
 export interface Death {
-  /** What the executor itself reported before it was killed. */
+  /** The executor's own report before it was killed. */
   readonly report: Extract<FromChild, { kind: "overrun" | "memory" | "worker-lost" }> | null;
-  /** Why the supervisor killed it, where it did for reasons of its own. */
+  /** The supervisor's reason for killing it, if it had one of its own. */
   readonly killedFor: "heartbeat" | "protocol" | "retired" | null;
   readonly signal: NodeJS.Signals | null;
   readonly exitCode: number | null;
-  /** Whose turns ran when it died; `null` where the system gave no file to mirror them. */
+  /** The turns that ran when it died; `null` where no file could mirror them. */
   readonly turns: readonly (Turn | null)[] | null;
-  /** The end of what it wrote to its standard error. */
+  /** The end of its standard error. */
   readonly stderr: string;
 }
 
-/** Who has to answer for it. Whoever is neither culprit nor suspect is innocent and runs again. */
+/** The calls to blame. A call that is neither culprit nor suspect is innocent and runs again. */
 export interface Verdict {
   readonly reason: RestartReason;
   readonly culprit: { readonly run: number; readonly failure: Failure } | null;
   /**
-   * Calls that may have done it: each runs again where it can harm nobody. A negative number stands for all calls of
-   * that call's tool: they may have been in the turn together.
+   * Calls that may be the cause: each runs again in quarantine. A negative number stands for all calls of that call's
+   * tool: they may have shared the turn.
    */
   readonly suspects: readonly number[];
-  /** Calls whose turn it was when somebody else killed the process: it may have been the system, for its memory. */
+  /** Calls with a turn when another process killed this one: possibly the system, for its memory. */
   readonly killed: readonly number[];
 }
 
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|out of memory/i;
 
-/** A process that was killed from outside died of nothing its calls did. */
+/** Signals sent from outside: the process's own calls do not cause them. */
 const OUTSIDE: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"]);
 
-/** `memoryMbOf`: how much memory a call may use; `isAlone`: nothing else ran in that process. */
+/** `memoryMbOf`: the memory limit of a call; `isAlone`: nothing else ran in that process. */
 export function judge(death: Death, isAlone: boolean, memoryMbOf: (run: number) => number): Verdict {
   const { report } = death;
   if (report?.kind === "overrun") {
@@ -46,7 +46,7 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (run: number) 
     const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn`;
     const runs = report.turns.map(({ run }) => run);
     const guilty = report.turns.filter(({ run, grownMb }) => isAlone || grownMb > memoryMbOf(run));
-    // All that ran before may have filled it, so it is proved only by what has been taken during the turn.
+    // Earlier calls may have filled the memory, so only growth during the turn is proof.
     if (guilty.length !== 1) return { reason: "memory", culprit: null, suspects: runs, killed: [] };
     return oneOrMany("memory", [guilty[0]?.run ?? 0], { code: "memory_limit", message });
   }
@@ -56,7 +56,7 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (run: number) 
   if (report === null && death.signal !== null && OUTSIDE.has(death.signal)) {
     return { reason: "killed", culprit: null, suspects: [], killed: runs };
   }
-  // A thread that ended by itself says which one it was: what the others did is nothing to it.
+  // A thread that ended by itself is identified: the turns of others are not suspect.
   const turn = report === null ? undefined : death.turns?.[report.worker];
   const suspects = report === null ? runs : turn ? [turn.run] : [];
   return oneOrMany("crash", suspects, crashFailure(death));

@@ -26,12 +26,12 @@ const { signals } = constants;
 const FIRST_PIPE_FD = 5;
 const STDERR_MAX = 8_192;
 const START_MS = 20_000;
-/** Beats come four times a second; so many missed ones in a row mean that the process does not answer. */
+/** Maximum number of missed heartbeats in a row: five seconds at four a second. */
 const BEATS_MISSED_MAX = 20;
 const BEAT_CHECK_MS = 250;
 /**
- * All that a process sees of an environment. With its own thresholds glibc raises them as it goes, and keeps what was
- * freed: tools that end at their memory limit would leave it behind with the process.
+ * The whole environment of a process. By default glibc raises its thresholds dynamically and keeps freed memory: tools
+ * that end at their memory limit would leave it allocated to the process.
  */
 const ENVIRONMENT = {
   TZ: "UTC",
@@ -40,18 +40,18 @@ const ENVIRONMENT = {
   MALLOC_MMAP_THRESHOLD_: "131072",
   MALLOC_TRIM_THRESHOLD_: "131072",
 };
-/** Time for the outer process to notice that the inner one was killed. */
+/** Time for the outer process to end after the inner one was killed. */
 const KILL_MS = 2_000;
 
 /**
- * One executor process as its supervisor sees it. It is started with nothing of this process's environment, and
- * ended by SIGKILL.
+ * One executor process as its supervisor sees it. It inherits nothing of this process's environment, and ends by
+ * SIGKILL.
  */
 export class ChildHandle {
   readonly connections: readonly WorkerConnection[];
-  /** Resolves when calls can be sent; rejects when the process ended before that. */
+  /** Resolves when calls can be sent; rejects if the process ends before that. */
   readonly ready: Promise<void>;
-  /** Resolves when the process has ended, with all that is known about why. */
+  /** Resolves with the evidence when the process has ended. */
   readonly death: Promise<Death>;
   /** The pid of the outermost process, outside the sandbox. */
   readonly pid: number;
@@ -72,7 +72,7 @@ export class ChildHandle {
     this.#isSandboxed = sandbox.filter !== null;
     this.#turnRecordFile = TurnRecordFile.create();
     this.#process = this.#spawn(options);
-    // First of all: a process that cannot be started emits an event that needs a listener.
+    // Must come first: a process that cannot be started emits `error`, which needs a listener.
     this.death = this.#awaitDeath();
     if (sandbox.filter !== null) writeFilter(this.#pipe(FIRST_PIPE_FD + workers), sandbox.filter);
     this.pid = this.#process.pid ?? 0;
@@ -81,7 +81,7 @@ export class ChildHandle {
     });
     this.connections = this.#openConnections(listener);
     this.ready = this.#awaitReady();
-    // A start that fails is reported by `death` as well; nobody has to wait for both.
+    // A failed start is reported by `death` as well, so a caller need not handle both.
     this.ready.catch(() => undefined);
     this.#process.on("message", (message: FromChild) => this.#onMessage(message));
     const init: ChildInit = {
@@ -100,7 +100,7 @@ export class ChildHandle {
   kill(reason: Death["killedFor"]): void {
     this.#killedFor ??= reason;
     if (this.#isSandboxed && killInside(this.pid)) {
-      // The outer process ends after the inner one; if not, it is killed as well.
+      // The outer process ends after the inner one; if it does not, it is killed too.
       setTimeout(() => this.#process.kill("SIGKILL"), KILL_MS).unref();
     } else this.#process.kill("SIGKILL");
   }
@@ -122,13 +122,13 @@ export class ChildHandle {
     return spawn(file, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
   }
 
-  /** `undefined` where the system could not start the process, despite its types. */
+  /** `undefined` where the system could not start the process, contrary to Node's types. */
   #pipe(fd: number): Duplex | undefined {
     const stdio: ChildProcess["stdio"] | undefined = this.#process.stdio;
     return (stdio?.[fd] ?? undefined) as Duplex | undefined;
   }
 
-  /** None where the system could not start the process: it then has no pipes, and its death follows at once. */
+  /** Empty where the system could not start the process: it has no pipes, and `death` follows at once. */
   #openConnections(listener: WorkerConnectionListener): WorkerConnection[] {
     const connections: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
@@ -144,7 +144,7 @@ export class ChildHandle {
       throw new Error(`the executor process ended at its start: ${lastLine(death)}`);
     });
     try {
-      // Without a process there are no connections to wait for, and its death follows.
+      // Without a process there are no connections to wait for, and `death` follows.
       if (this.pid === 0) await ended;
       await Promise.race([Promise.all(this.connections.map(({ opened }) => opened)), ended]);
       this.#beatTimer = setInterval(() => this.#checkBeat(), BEAT_CHECK_MS).unref();
@@ -177,13 +177,13 @@ export class ChildHandle {
         this.#turnRecordFile?.[Symbol.dispose]();
         for (const connection of this.connections) connection.close();
         this.#process.removeAllListeners("message");
-        // Whoever outlived what stands around it, because it was only just being set up, ends itself at that.
+        // A process that survived its sandbox during setup ends itself on disconnect.
         if (this.#process.connected) this.#process.disconnect();
         resolve({ report: this.#report, killedFor: this.#killedFor, signal, exitCode, turns, stderr: this.#stderr });
       };
       this.#process.once("error", (error) => {
         this.#stderr ||= error.message;
-        // Where the process could not even be started, no `exit` will come.
+        // A process that could not be started emits no `exit`.
         if (this.#process.pid === undefined) settle();
       });
       this.#process.once("exit", (code, by) => {
@@ -194,7 +194,7 @@ export class ChildHandle {
     });
   }
 
-  /** Counts beats rather than time, so that a busy event loop of our own is not taken for a silent child. */
+  /** Counts heartbeats instead of time, so that a busy event loop here does not make the child look dead. */
   #checkBeat(): void {
     this.#beatsMissed++;
     if (this.#beatsMissed > BEATS_MISSED_MAX) this.kill("heartbeat");
@@ -206,7 +206,7 @@ function childEntry(): string {
   return fileURLToPath(new URL(`./child.${extension}`, import.meta.url));
 }
 
-/** bubblewrap tells by its own exit code, as shells do, which signal ended what it ran. */
+/** bubblewrap reports the signal that ended its command in its exit code, as shells do. */
 function signalInside(exitCode: number | null): NodeJS.Signals | null {
   const number = (exitCode ?? 0) - 128;
   const found = Object.entries(signals).find(([, each]) => each === number);
@@ -214,12 +214,12 @@ function signalInside(exitCode: number | null): NodeJS.Signals | null {
 }
 
 /**
- * Kills the first process inside a sandbox, and with it all others there. When the outer one, which waits for it, has
- * ended, nothing is left; the other way round it would be the orphan of a process that may not care for orphans.
+ * Kills the first process inside a sandbox, and with it all others there. The outer process, which waits for it, ends
+ * afterwards. In the opposite order the inner process could survive as an orphan.
  */
 function killInside(outerPid: number): boolean {
   try {
-    // The outer process is not waited for yet, so its children's numbers are nobody else's.
+    // The outer process has not been reaped yet, so its children's pids cannot have been reused.
     const children = readFileSync(`/proc/${outerPid}/task/${outerPid}/children`, "utf8").trim();
     if (children === "") return false;
     for (const pid of children.split(" ")) process.kill(Number(pid), "SIGKILL");
@@ -231,7 +231,7 @@ function killInside(outerPid: number): boolean {
 
 function pipeChannel(pipe: Duplex): Transport {
   pipe.setEncoding("utf8");
-  // A broken pipe is followed by the process's exit, where it is dealt with.
+  // A broken pipe is followed by the process's exit, which is handled.
   pipe.on("error", () => undefined);
   return {
     write: (text) => void pipe.write(text),
@@ -240,7 +240,7 @@ function pipeChannel(pipe: Duplex): Transport {
   };
 }
 
-/** The error for the operator, without paths and stacks of the host. */
+/** The error line for the operator, without paths and stacks of the host. */
 function lastLine(death: Death): string {
   const line = death.stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)) ?? "";
   return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, 300) || `exit code ${death.exitCode}`;

@@ -4,16 +4,16 @@ import { TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
 /**
- * The executor process. Its main thread starts the workers, watches them, and tells the supervisor; it never runs
- * tool code. It ends by SIGKILL only: with an isolate wedged, nothing else ends a process.
+ * The executor process. Its main thread starts the workers, watches them, and reports to the supervisor; it never runs
+ * tool code. It ends only by SIGKILL: nothing else ends a process with a wedged isolate.
  */
 
 const BEAT_EVERY_MS = 250;
-/** How long the supervisor has to end this process before it ends itself. */
+/** Time for the supervisor to kill this process, in milliseconds, before it kills itself. */
 const LAST_RESORT_MS = 1_000;
 
 process.once("message", (init: ChildInit) => start(init));
-// The supervisor decides when this process ends, also when a whole process group is told to.
+// The supervisor decides when this process ends, even if the whole process group gets a signal.
 process.on("SIGTERM", () => undefined);
 process.on("SIGINT", () => undefined);
 process.on("disconnect", end);

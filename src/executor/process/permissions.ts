@@ -4,26 +4,26 @@ import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pythonPlace } from "../../tool/runtimes/python/place.ts";
 
-/** What V8 has to be told wherever tools run. */
+/** V8 flags for every process that runs tools. */
 export const V8_FLAGS: readonly string[] = [
-  // Without this V8 compiles some ordinary loops so that nothing can interrupt them.
+  // Without this flag V8 compiles some ordinary loops so that nothing can interrupt them.
   "--no-turboshaft-loop-unrolling",
-  // What V8 optimizes on another thread while nobody is in the isolate is lost: hot tools would stay several times
-  // slower than they could be, so the thread that calls them compiles them itself.
+  // Concurrent optimizations are lost while no thread is in the isolate: hot tools would stay several times slower, so
+  // the calling thread compiles them itself.
   "--no-concurrent-recompilation",
-  // And what its middle compiler inlines into our own frames stays there: a hot loop never gets beyond it.
+  // Maglev inlines loops into our own frames, where they are never optimized further.
   "--no-maglev-inlining",
 ];
 
-/** Packages that an executor process loads itself. */
+/** Packages that an executor process loads. */
 const PACKAGES = ["piscina", "isolated-vm"];
-/** Where V8 does not have it by itself: what runs in WebAssembly may wait for promises. */
+/** For V8 versions without it by default: lets WebAssembly code wait for promises (JSPI). */
 const SUSPENDING_FLAG = "--experimental-wasm-jspi";
-/** And the one that isolated-vm loads, which strict package managers let nobody else find. */
+/** A dependency of isolated-vm, which strict package managers hide from other packages. */
 const ADDON_LOADER = "node-gyp-build";
 
 /**
- * Flags of an executor process: no files but this package's code, no network, no children; and the V8 flags that
+ * Flags of an executor process: read access to this package's code only, no network, no children; and the V8 flags that
  * tools need.
  */
 export function executorFlags(): string[] {
@@ -41,7 +41,7 @@ export function executorFlags(): string[] {
   ];
 }
 
-/** Where Python's images are for processes in the sandbox: where the host keeps them is no business of theirs. */
+/** The path of Python's images inside the sandbox, which hides their path on the host. */
 export const PYTHON_INSIDE = "/python";
 
 function pythonPaths(): readonly string[] {
@@ -51,7 +51,7 @@ function pythonPaths(): readonly string[] {
 
 /** The files and folders that an executor process may read; a folder's path ends with a separator. */
 export function readablePaths(): Set<string> {
-  // The last is what node-gyp-build looks for to tell which libc it runs on.
+  // `/etc/alpine-release`: node-gyp-build reads it to detect the libc.
   const readable = new Set([packagePath("../../"), packagePath("../../../package.json"), "/etc/alpine-release"]);
   const require = createRequire(import.meta.url);
   const addonRequire = createRequire(realpathSync(require.resolve("isolated-vm")));
@@ -63,12 +63,12 @@ export function readablePaths(): Set<string> {
   return readable;
 }
 
-/** `src/` or `dist/`, and the `package.json` above it that makes its files modules. */
+/** A path relative to this module: `src/` or `dist/`, or the `package.json` above it, which makes its files modules. */
 function packagePath(relative: string): string {
   return fileURLToPath(new URL(relative, import.meta.url));
 }
 
-/** The folders through which a package is found, and the one where it really lies: links are common. */
+/** The folders through which a package is found, and its real location: links are common. */
 function modulesFolders(require: NodeJS.Require, name: string): string[] {
   const folders = (require.resolve.paths(name) ?? []).filter((folder) => existsSync(join(folder, name)));
   const file = realpathSync(require.resolve(name));

@@ -28,10 +28,10 @@ interface ProcessPool {
 }
 
 /**
- * Isolates in a supervised child process: the default. Whatever a tool does, this process lives: the child is killed
- * when a turn cannot be ended otherwise, the call to blame gets its error, and all others run again in the spare.
- * Tools that cost a child its life, and calls that may have, run in a child of their own: the quarantine. It has one
- * worker, so whose turn it was when it died is never in doubt.
+ * Isolates in a supervised child process: the default. Tools cannot crash the host process: the child is killed when a
+ * turn cannot be ended otherwise, the culprit gets its error, and all other calls run again in the spare. Tools that
+ * crashed a child, and calls suspected of it, run in a separate child: the quarantine. It has one worker, so the
+ * culprit of its crash is never in doubt.
  */
 export class ProcessExecutor implements Executor {
   readonly kind = "process";
@@ -67,7 +67,7 @@ export class ProcessExecutor implements Executor {
     for (const { dispatcher } of this.#pools()) dispatcher.end(run, { code, message });
   }
 
-  /** Harm done by loading a module counts against its registration, not against the version in use. */
+  /** A crash while a module loads counts against the tool's registration, not against the version in use. */
   inspect(script: ToolScript): Promise<Inspection> {
     const name = registrationOf(script.name);
     const admission = this.#quarantine.admit(name, "");
@@ -153,11 +153,11 @@ export class ProcessExecutor implements Executor {
 
   #openQuarantine(): void {
     if (this.#closed) return;
-    // Its calls wait for the process to start; where it cannot, they end at their deadlines.
+    // Calls wait for the process to start; if it cannot, they end at their deadlines.
     this.#apart.supervisor.start().catch(() => undefined);
   }
 
-  /** Dispatches a call, new or moved, to the pool in which it may run. */
+  /** Dispatches a new or moved call to the pool in which it may run. */
   #admit({ script, tenant }: Job, call: () => LocalCall): void {
     const { name } = script;
     const admission = this.#quarantine.admit(name, tenant);
@@ -192,7 +192,7 @@ export class ProcessExecutor implements Executor {
     for (const connection of connections) dispatcher.attach(connection);
   }
 
-  /** Ends a process that makes room once all of its connections are idle. */
+  /** Ends a leaving process once all of its connections are idle. */
   #onLeft(connection: WorkerConnection, { dispatcher, supervisor }: ProcessPool): void {
     const child = supervisor.owner(connection);
     if (child === null || !child.connections.every(({ isIdle }) => isIdle)) return;
@@ -210,7 +210,7 @@ export class ProcessExecutor implements Executor {
     // In quarantine nothing else runs, so the call is the cause.
     const isProved = name === "quarantine" && again !== undefined && killed.length === 1;
     const culprit = isProved ? { run: again, failure: KILLED_AGAIN } : verdict.culprit;
-    // The connections know the owner also of a call that nobody waits for, so they are asked before they are detached.
+    // The connections still know the owner of a settled call, so this precedes their detachment.
     const owner = culprit === null ? undefined : workers.ownerOf(culprit.run);
     const suspects = new Set([...verdict.suspects, ...killed]);
     const together = new Set(verdict.suspects.map((run) => workers.ownerOf(Math.abs(run))?.script.key));
@@ -239,7 +239,10 @@ export class ProcessExecutor implements Executor {
     this.#apart.dispatcher.adoptSuspect(call);
   }
 
-  /** Moves a tool's waiting calls to quarantine after one of them ended a process; the tenant's may be refused. */
+  /**
+   * Admits a tool's waiting calls again after one of them crashed a process: they move to quarantine, or are refused
+   * for that tenant.
+   */
   #replace(tool: string, tenant: string): void {
     const refused = this.#apart.dispatcher.withdraw(tool, tenant);
     for (const call of [...refused, ...this.#main.dispatcher.withdraw(tool)]) this.#admit(call.job, () => call);
@@ -253,7 +256,7 @@ export class ProcessExecutor implements Executor {
   }
 }
 
-/** Ends of a call that ran, and did nothing to the process. Those at a limit may have come close to it. */
+/** Codes of calls that ran without harm to the process. Calls at a limit may have come close to it. */
 const HARMLESS: ReadonlySet<string> = new Set<ErrorCode>([
   "tool_error",
   "invalid_output",
@@ -263,13 +266,13 @@ const HARMLESS: ReadonlySet<string> = new Set<ErrorCode>([
   "capability_limit",
 ]);
 
-/** The system does so to what takes the last of its memory. */
+/** The system kills the process that takes its last memory. */
 const KILLED_AGAIN: Failure = {
   code: "executor_crashed",
   message: "the process that ran the call was killed again and again, each time in the call's turn",
 };
 
-/** The name under which a tool's registrations are held: no tool can be called so. */
+/** The name under which a tool's registrations are quarantined: it is not a valid tool name. */
 function registrationOf(tool: string): string {
   return `${tool} (registration)`;
 }

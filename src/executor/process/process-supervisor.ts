@@ -5,27 +5,26 @@ import type { Death } from "./blame.ts";
 import { ChildHandle, type ChildOptions } from "./child-handle.ts";
 
 /**
- * The role of a process: it serves calls, stands by, or ends its last calls. One that has left has ended
- * them, and is killed.
+ * The role of a process: it serves calls, stands by, or ends its last calls. A `left` one has ended them and is killed.
  */
 export type ProcessRole = "active" | "spare" | "leaving" | "left";
 
 export interface ProcessSupervisorOptions {
   readonly child: ChildOptions;
-  /** Whether a second process is kept running, so that work goes on at once when the first is lost. */
+  /** Whether to keep a second process ready, so that work continues at once when the first is lost. */
   readonly spare: boolean;
   readonly recycling: Recycling;
-  /** Whether the last process has nothing to do now, and may go: it is started again for the next call. */
+  /** Whether the last process is unused and may end: it is started again for the next call. */
   readonly mayRest: () => boolean;
-  /** Bytes that the isolates behind some connections hold, with their expected overhead. */
+  /** Bytes in the isolates of some connections, with their expected overhead. */
   readonly knownBytes: (connections: readonly WorkerConnection[]) => number;
   readonly listener: WorkerConnectionListener;
-  /** A process went to work. */
+  /** A process starts serving. */
   onActive(child: ChildHandle): void;
-  /** The process takes no more calls; `release` it when it has ended those that it has. */
+  /** The process takes no more calls; `release` it when its calls have ended. */
   onLeave(child: ChildHandle, reason: RecycleReason): void;
   onDeath(child: ChildHandle, death: Death): void;
-  /** Processes are lost so fast that the next one waits. */
+  /** Processes are lost so fast that the next start is delayed. */
   onDelay(delayMs: number): void;
 }
 
@@ -37,19 +36,19 @@ interface SupervisedProcess {
 }
 
 const CHECK_EVERY_MS = 1_000;
-/** Checks in a row that found nothing to do, after which a process that may rest does. */
+/** Number of consecutive idle checks after which a process that may rest ends. */
 const IDLE_CHECKS = 5;
-/** How long a process may take to end its last calls before they are moved to the next one. */
+/** Time for a leaving process to end its last calls, in milliseconds, before they are moved to the next one. */
 const LEAVE_MS = 30_000;
 
-/** Keeps one executor process at work, and a spare behind it. */
+/** Keeps one executor process serving, and a spare behind it. */
 export class ProcessSupervisor {
   readonly #options: ProcessSupervisorOptions;
   readonly #backoff = new Backoff();
   readonly #processes = new Map<ChildHandle, SupervisedProcess>();
   #active: SupervisedProcess | null = null;
   #spare: SupervisedProcess | null = null;
-  /** Whether it was ever started: what nobody needs is not replaced. */
+  /** Whether it was ever started: unneeded processes are not replaced. */
   #isWanted = false;
   #retry: NodeJS.Timeout | null = null;
   readonly #check: NodeJS.Timeout;
@@ -61,7 +60,7 @@ export class ProcessSupervisor {
     this.#check = setInterval(() => this.#recycle(), CHECK_EVERY_MS).unref();
   }
 
-  /** Whether a process is at work. */
+  /** Whether a process serves calls. */
   get isReady(): boolean {
     return this.#active?.isReady === true;
   }
@@ -76,7 +75,7 @@ export class ProcessSupervisor {
     return rssBytes;
   }
 
-  /** Resolves when the first process is at work; rejects with its error where it cannot be started. */
+  /** Resolves when the first process serves calls; rejects with its error if it cannot be started. */
   async start(): Promise<void> {
     this.#isWanted = true;
     // After losses the next process waits for its backoff.
@@ -84,13 +83,13 @@ export class ProcessSupervisor {
     await this.#active?.child.ready;
   }
 
-  /** The process at the other end of a connection. */
+  /** The process of a connection. */
   owner(connection: WorkerConnection): ChildHandle | null {
     for (const child of this.#processes.keys()) if (child.connections.includes(connection)) return child;
     return null;
   }
 
-  /** Ends a process that has ended its last calls. */
+  /** Ends a leaving process whose calls have ended. */
   release(child: ChildHandle): void {
     const member = this.#processes.get(child);
     if (member?.role !== "leaving") return;
@@ -107,7 +106,7 @@ export class ProcessSupervisor {
     await Promise.all(deaths);
   }
 
-  /** Puts a process to work: one that is still starting goes to work when it has started. */
+  /** Makes a process the active one; if it is still starting, it serves once it has started. */
   #promote(next: SupervisedProcess): void {
     if (next === this.#spare) this.#spare = null;
     next.role = "active";
@@ -141,7 +140,7 @@ export class ProcessSupervisor {
     if (member === this.#spare) this.#spare = null;
     if (member === this.#active) {
       this.#active = null;
-      // The next process comes first, so that calls that run again find its connections.
+      // The next process is promoted first, so that calls that run again find its connections.
       if (this.#spare !== null) this.#promote(this.#spare);
     }
     this.#options.onDeath(child, death);
@@ -161,7 +160,7 @@ export class ProcessSupervisor {
     if (this.#options.spare) this.#spare ??= this.#spawn();
   }
 
-  /** Replaces the active process where it has served long enough. */
+  /** Replaces the active process after its limits of service. */
   #recycle(): void {
     const old = this.#active;
     if (old === null || !old.isReady || this.#closed) return;
@@ -179,7 +178,7 @@ export class ProcessSupervisor {
     }
     const reason = recycleReason(this.#options.recycling, service);
     if (reason === null) return;
-    // Nobody waits for it: the old process serves until the new one can.
+    // The replacement is not urgent: the old process serves until the new one is ready.
     this.#spare ??= this.#spawn();
     if (!this.#spare.isReady) return;
     this.#promote(this.#spare);
@@ -196,23 +195,29 @@ export class ProcessSupervisor {
   }
 }
 
-/** What a process has behind it. */
+/** The service of a process so far. */
 export interface Service {
   readonly ageMs: number;
   readonly calls: number;
   readonly rssBytes: number;
-  /** What its isolates are known to hold, and may be expected to need besides. */
+  /** Bytes in its isolates, and their expected overhead. */
   readonly knownBytes: number;
 }
 
-/** A process is not replaced for its memory before that: a load that needs as much would have it replaced all the time. */
+/**
+ * Minimum age for a replacement because of memory: otherwise a load that needs that much would cause constant
+ * replacements.
+ */
 const HEAP_AGE_MIN_MS = 60_000;
-/** Memory that no isolate accounts for, in MiB, and for how long a young process may have it: what native code keeps. */
+/**
+ * Memory outside isolates, in MiB, from which a process is replaced, and the minimum age for that: native code keeps
+ * it.
+ */
 const LOST_MB = 256;
 const LOST_AGE_MIN_MS = 5_000;
 const MIB = 1024 * 1024;
 
-/** The first reason there is for a process to make room, or `null`. */
+/** The first reason to replace a process, or `null`. */
 export function recycleReason(recycling: Recycling, service: Service): RecycleReason | null {
   const { ageMs, calls, rssBytes, knownBytes } = service;
   if (ageMs >= recycling.ageMs) return "age";

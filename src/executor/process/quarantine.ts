@@ -1,40 +1,44 @@
-/** Strikes of a tenant's calls until its calls are refused. */
+/** Number of a tenant's strikes at which its calls are refused. */
 const STRIKES_MAX = 3;
-/** Strikes older than this are forgotten, in milliseconds. */
+/** Age at which a strike is forgotten, in milliseconds. */
 const WINDOW_MS = 60_000;
-/** How long calls are refused the first time, in milliseconds; each further time twice as long. */
+/** Duration of the first refusal, in milliseconds; doubled for each further one. */
 const OPEN_MS = 30_000;
 const OPEN_MAX_MS = 600_000;
-/** How soon to come back while another call shows whether the tool has mended its ways. */
+/** Retry delay while a probe call runs, in milliseconds. */
 const PROBE_MS = 1_000;
-/** Clean calls after which a tool runs among the others again. */
+/** Number of clean calls after which a tool leaves quarantine. */
 const CLEAN_CALLS = 20;
 const TOOLS_MAX = 10_000;
 const TENANTS_MAX = 1_000;
 
-/** What one tenant's calls of a tool have done. Open while they are refused, then half open: one call may try. */
+/**
+ * A circuit breaker for one tenant's calls of a tool. Open: calls are refused. Half open afterwards: one probe may run.
+ */
 interface Circuit {
   strikes: readonly number[];
-  /** 0 while it is closed. */
+  /** 0 while the circuit is closed. */
   openUntilMs: number;
   opened: number;
   isProbing: boolean;
 }
 
 interface QuarantinedTool {
-  /** Whether the tool's calls run apart from the others'. */
+  /** Whether the tool's calls run in quarantine. */
   isApart: boolean;
   clean: number;
   readonly circuits: Map<string, Circuit>;
 }
 
-/** Where a call may run. */
+/** The pool for a call, or its refusal. */
 export type QuarantineAdmission =
   | { readonly kind: "main" }
   | { readonly kind: "apart"; readonly isProbe: boolean }
   | { readonly kind: "refused"; readonly retryAfterMs: number };
 
-/** What a strike led to: `openMs` is how long the tenant's calls are refused now, 0 where they are not. */
+/**
+ * The result of a strike. `openMs`: milliseconds for which the tenant's calls are now refused; 0 where they are not.
+ */
 export interface Strike {
   readonly strikes: number;
   readonly openMs: number;
@@ -43,8 +47,9 @@ export interface Strike {
 const MAIN: QuarantineAdmission = { kind: "main" };
 
 /**
- * Which tools have cost an executor its life, and what follows from it. A tool runs apart for all, as its process may
- * die again; it is refused only to those tenants whose own calls did it, so that nobody can take it from the others.
+ * Tools that crashed an executor, and the consequences. A tool runs in quarantine for all tenants, because its process
+ * may crash again; it is refused only to tenants whose own calls caused the crashes, so that no tenant can deny it to
+ * others.
  */
 export class Quarantine {
   readonly #entries = new Map<string, QuarantinedTool>();
@@ -54,7 +59,7 @@ export class Quarantine {
     this.#nowMs = nowMs;
   }
 
-  /** Notes that a call of the tool ended an executor. */
+  /** Records that a call of the tool ended an executor. */
   strike(tool: string, tenant: string): Strike {
     const nowMs = this.#nowMs();
     const entry = this.#entries.get(tool) ?? { isApart: true, clean: 0, circuits: new Map<string, Circuit>() };
@@ -63,7 +68,7 @@ export class Quarantine {
     entry.clean = 0;
     circuit.strikes = [...circuit.strikes.filter((at) => at > nowMs - WINDOW_MS), nowMs].slice(-STRIKES_MAX);
     let openMs = 0;
-    // Calls that had started before it opened change nothing.
+    // Calls that started before the circuit opened change nothing.
     const isOpen = circuit.openUntilMs > nowMs;
     if (!isOpen && (isHalfOpen(circuit, nowMs) || circuit.strikes.length >= STRIKES_MAX)) {
       openMs = Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** circuit.opened++);
@@ -74,7 +79,7 @@ export class Quarantine {
     return { strikes: circuit.strikes.length, openMs };
   }
 
-  /** Where a call may run now. A probe has to be ended with `endProbe`. */
+  /** The pool for a call now. A probe has to be ended with `endProbe`. */
   admit(tool: string, tenant: string): QuarantineAdmission {
     const entry = this.#entries.get(tool);
     if (entry === undefined) return MAIN;
@@ -86,7 +91,7 @@ export class Quarantine {
     return isProbe || entry.isApart ? { kind: "apart", isProbe } : MAIN;
   }
 
-  /** For how many milliseconds a tenant's calls of a tool are refused; 0 where one may run. */
+  /** Remaining time for which a tenant's calls of a tool are refused, in milliseconds; 0 where one may run. */
   refusedForMs(tool: string, tenant: string): number {
     const circuit = this.#entries.get(tool)?.circuits.get(tenant);
     if (circuit === undefined) return 0;
@@ -94,7 +99,7 @@ export class Quarantine {
     return Math.max(0, circuit.openUntilMs - this.#nowMs());
   }
 
-  /** Notes how a probe ended. One that did no harm closes the circuit. */
+  /** Records the end of a probe. A clean one closes the circuit. */
   endProbe(tool: string, tenant: string, isClean: boolean): void {
     const circuits = this.#entries.get(tool)?.circuits;
     const circuit = circuits?.get(tenant);
@@ -103,12 +108,12 @@ export class Quarantine {
     if (isClean) circuits?.delete(tenant);
   }
 
-  /** Notes a call that ran apart and did no harm; says whether the tool runs among the others again from now on. */
+  /** Records a clean call in quarantine; returns whether the tool leaves quarantine with it. */
   clean(tool: string): boolean {
     const entry = this.#entries.get(tool);
     if (entry === undefined || !entry.isApart || ++entry.clean < CLEAN_CALLS) return false;
     entry.isApart = false;
-    // What a tenant did shortly before is not forgotten because others' calls are clean.
+    // A tenant's recent strikes remain, even if others' calls are clean.
     const nowMs = this.#nowMs();
     for (const [tenant, { strikes, openUntilMs }] of entry.circuits) {
       if (openUntilMs === 0 && strikes.every((at) => at <= nowMs - WINDOW_MS)) entry.circuits.delete(tenant);
@@ -117,7 +122,7 @@ export class Quarantine {
     return true;
   }
 
-  /** Tools that run apart or are refused to somebody. */
+  /** Tools in quarantine, or refused to a tenant. */
   get tools(): string[] {
     const nowMs = this.#nowMs();
     const isHeld = ({ isApart, circuits }: QuarantinedTool) =>
@@ -130,7 +135,7 @@ function isHalfOpen({ openUntilMs }: Circuit, nowMs: number): boolean {
   return openUntilMs !== 0 && openUntilMs <= nowMs;
 }
 
-/** Puts the entry last, and drops the first where there are too many. */
+/** Moves the entry to the end, and drops the first one over the maximum. */
 function keep<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
   map.delete(key);
   map.set(key, value);

@@ -21,19 +21,19 @@ import { PYTHON_INSIDE, readablePaths } from "./permissions.ts";
 const PROBE_MS = 10_000;
 const PROBE_FILTER_FD = 3;
 
-/** Folders of the libraries that Node and isolated-vm are linked to. They hold no files of users. */
+/** Folders of the libraries that Node and isolated-vm are linked to. They contain no user files. */
 const LIBRARIES = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"];
-/** The index of libraries. */
+/** The index of the dynamic linker. */
 const LIBRARY_CACHE = "/etc/ld.so.cache";
-/** Node's own libraries among those that this process has loaded: an embedding program loads others too. */
+/** Matches Node's own libraries among the loaded ones: an embedding program loads others too. */
 const LOADED = /\s(\/\S+)\/(?:ld|lib(?:c|m|dl|pthread|atomic|gcc_s|stdc\+\+|node))[-.]\S*$/gm;
 
-/** Commands that were tried in this process. */
+/** Results by command, for this process. */
 const probes = new SandboxProbes<SandboxState>(({ kind }) => kind === "bubblewrap");
 
 /**
- * The operating system's walls around executor processes: bubblewrap, where it is installed and works. Node's own
- * permission model holds JavaScript; this holds whoever has broken out of that too.
+ * The operating system's sandbox around executor processes: bubblewrap, where it is installed and works. Node's
+ * permission model restricts JavaScript; the sandbox also restricts code that has escaped from V8.
  */
 export class Sandbox {
   readonly #mode: SandboxMode;
@@ -49,12 +49,12 @@ export class Sandbox {
     return this.#state;
   }
 
-  /** The filter that has to be written to the descriptor named in `wrap`; `null` where there is no sandbox. */
+  /** The filter to write to the descriptor given to `wrap`; `null` without a sandbox. */
   get filter(): Uint8Array | null {
     return this.#state.kind === "off" ? null : executorFilter(process.arch);
   }
 
-  /** Finds out whether it works here. Rejects where it is required and does not. */
+  /** Detects whether the sandbox works here. Rejects where it is required and does not. */
   async prepare(): Promise<void> {
     if (this.#mode === "off") return;
     const filter = executorFilter(process.arch);
@@ -70,27 +70,30 @@ export class Sandbox {
     }
   }
 
-  /** A command that runs inside; as it is where there is no sandbox. */
+  /** The command, run inside the sandbox; unchanged without one. */
   wrap(command: readonly string[], filterFd: number): readonly string[] {
     if (this.#state.kind === "off") return command;
     return [this.#command, ...bubblewrapArguments(view(), { filterFd }), "--", ...command];
   }
 
-  /** What workers inside are told: they see Python elsewhere. */
+  /** The prelude for workers inside: Python's path differs there. */
   preludeInside(prelude: Prelude): Prelude {
     const { pythonImage } = prelude;
     if (this.#state.kind === "off" || pythonImage === null) return prelude;
     return { ...prelude, pythonImage: `${PYTHON_INSIDE}/${basename(pythonImage)}` };
   }
 
-  /** A command inside that shares the machine's network, so that a debugger can attach: the filter would forbid that. */
+  /**
+   * Runs a command inside with the machine's network, so that a debugger can attach. Without the filter, which forbids
+   * that.
+   */
   wrapReachable(command: readonly string[]): readonly string[] {
     if (this.#state.kind === "off") return command;
     return [this.#command, ...bubblewrapArguments(view(), { sharesNetwork: true }), "--", ...command];
   }
 }
 
-/** Starts Node as executors are started, to ask nothing but its version. */
+/** Runs `node --version` inside, with the settings of executors. */
 function probe(command: string, filter: Uint8Array | null): Promise<SandboxState> {
   const inside = [
     command,
@@ -118,14 +121,14 @@ function probe(command: string, filter: Uint8Array | null): Promise<SandboxState
   });
 }
 
-/** Hands the filter over; who ends before reading it says so by ending. */
+/** Writes the filter. A process that ends before reading it reports that by its exit. */
 export function writeFilter(pipe: unknown, filter: Uint8Array | null): void {
   const writable = pipe as Writable | null | undefined;
   writable?.on("error", () => undefined);
   writable?.end(filter);
 }
 
-/** The files that are visible inside, all read-only: Node, its libraries, and what Node's own permissions let it read. */
+/** The mounts inside, all read-only: Node, its libraries, and the paths that Node's own permissions let it read. */
 function view(): readonly string[] {
   const folders = [...LIBRARIES, ...loadedFrom()].filter((folder) => existsSync(folder));
   const shown: string[] = [];

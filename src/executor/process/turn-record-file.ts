@@ -3,13 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readMirror, type Turn } from "../../base/protocol/turn-record.ts";
 
-/** Where such a file may lie: memory rather than disk where there is a choice. */
+/** Folders for the file: memory is preferred over disk. */
 const FOLDERS = ["/dev/shm", tmpdir()];
 
-/**
- * A file without a name that mirrors an executor's turn record: it outlives the process, and says whose turn it was
- * when the process aborted.
- */
+/** An unlinked file that mirrors an executor's turn record: it survives the process, and shows the turns at its end. */
 export class TurnRecordFile implements Disposable {
   readonly fd: number;
   #open = true;
@@ -18,7 +15,7 @@ export class TurnRecordFile implements Disposable {
     this.fd = fd;
   }
 
-  /** `null` where the system has no place to write: then blame is less certain, and nothing else is lost. */
+  /** `null` without a writable folder: then blame is less certain; nothing else changes. */
   static create(): TurnRecordFile | null {
     for (const folder of FOLDERS) {
       try {

@@ -24,9 +24,9 @@ export interface ThreadsOptions {
 const NO_SANDBOX: SandboxState = { kind: "off", reason: "threads of this process cannot have one" };
 
 /**
- * Isolates on threads of this process: the fastest executor, for tools that are trusted not to attack V8 itself.
- * A thread is no boundary for a crash: what aborts V8 ends this process, and a turn that V8 cannot end keeps its
- * thread, and a processor, until this process ends.
+ * Isolates on threads of this process: the fastest executor, for tools that are trusted not to attack V8 itself. A
+ * thread is no crash boundary: a V8 abort ends this process, and a turn that V8 cannot interrupt occupies its thread
+ * and a CPU until this process ends.
  */
 export class ThreadsExecutor implements Executor {
   readonly kind = "threads";
@@ -38,7 +38,7 @@ export class ThreadsExecutor implements Executor {
   #closed = false;
 
   constructor(options: ThreadsOptions) {
-    // They hold for this whole process.
+    // The flags apply to the whole process.
     for (const flag of V8_FLAGS) setFlagsFromString(flag);
     const { workers, prelude, entropyKey, warmIsolates } = options;
     this.#emit = options.tell;
@@ -122,7 +122,7 @@ export class ThreadsExecutor implements Executor {
   #onOverrun(run: number, elapsedMs: number): void {
     const connection = this.#dispatcher.workers.connectionOf(Math.abs(run));
     if (connection === undefined) return;
-    // Calls that went together start again, each alone: then there is no doubt.
+    // Calls of a shared turn start again, each alone: then the culprit is certain.
     const limits = run < 0 ? undefined : this.#dispatcher.call(run)?.job.limits;
     if (limits !== undefined) {
       const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
@@ -131,7 +131,7 @@ export class ThreadsExecutor implements Executor {
     this.#replace(connection, "overrun", limits !== undefined);
   }
 
-  /** Gives up a worker, and starts the calls that it leaves behind again. `isKnown`: whose fault it was. */
+  /** Abandons a worker and restarts its calls. `isKnown`: the culprit is known. */
   #replace(connection: WorkerConnection, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
     if (this.#closed || this.#connections[connection.worker] !== connection) return;
     const open = this.#dispatcher.detach(connection);
@@ -143,7 +143,7 @@ export class ThreadsExecutor implements Executor {
   }
 }
 
-/** Rings the bell for whatever is done: the thread may sleep where only that wakes it. */
+/** A port's transport, which rings the bell after every operation: a sleeping thread wakes only for the bell. */
 function portChannel(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Transport {
   const ring = (): void => {
     Atomics.add(bell, 0, 1);

@@ -5,8 +5,8 @@ import { openLink, type ServeTask } from "./link.ts";
 import { WorkerSession, type WorkerSettings } from "./worker-session.ts";
 
 /**
- * The one long task of a worker thread: serve the host until it closes the link. Piscina owns the thread: its start,
- * its resource limits, its replacement. Calls reach it over the link.
+ * The one long task of a worker thread: it serves the host until the link is closed. Piscina manages the thread: its
+ * start, its resource limits, its replacement. Calls arrive over the link.
  */
 export default async function serve(task: ServeTask): Promise<void> {
   const settings = poolSettings();
@@ -16,12 +16,12 @@ export default async function serve(task: ServeTask): Promise<void> {
   link.receive(session);
   await link.closed;
   session.close();
-  // isolated-vm aborts the process when V8 collects a handle of its after the thread's environment has gone, so what
-  // can be collected has to be now.
+  // isolated-vm aborts the process if V8 collects one of its handles after the thread's environment is gone, so collect
+  // them now.
   collectGarbage();
 }
 
-/** Piscina wraps the pool's `workerData` into a list of its own. */
+/** Piscina wraps the pool's `workerData` in a list of its own. */
 function poolSettings(): WorkerSettings {
   const data = poolData as unknown;
   return (Array.isArray(data) ? data[1] : data) as WorkerSettings;

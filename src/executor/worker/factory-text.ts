@@ -1,11 +1,11 @@
 import { GLOBAL_NAMES, OWN_NAMES } from "../../guest/host.ts";
 import { SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 
-/** A tool's bundle as a factory, and what a realm has to know of it. */
+/** A tool's bundle as a factory, and its data for a realm. */
 export interface FactoryText {
-  /** An expression whose value is the factory. Its first line is one that the bundle has not. */
+  /** An expression whose value is the factory. Its first line is not part of the bundle. */
   readonly text: string;
-  /** What of the call's own globals the bundle mentions at all: only these are made for each instance. */
+  /** The per-call globals that the bundle mentions: only these are created for each instance. */
   readonly ownNames: string;
   /** `ToolFacts` as JSON. */
   readonly facts: string;

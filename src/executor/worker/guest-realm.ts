@@ -4,18 +4,18 @@ import { SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
 import { factoryText, factsOf } from "./factory-text.ts";
 
-/** What every realm of a worker says and asks. */
+/** The host functions of every realm of a worker. */
 export interface RealmHost {
   readonly emit: ivm.Callback<Emit>;
   readonly pure: ivm.Callback<Pure>;
 }
 
-/** One V8 context with the guest's prelude in it, as the worker reaches it: entered synchronously, by strings only. */
+/** One V8 context with the guest's prelude, as the worker sees it: entered synchronously, with strings only. */
 export class GuestRealm implements Disposable {
   readonly #context: ivm.Context;
   readonly #engine: ivm.Reference<RuntimeEngine> | null;
   readonly #face: ivm.Reference<Guest>;
-  /** The functions of the face that were asked for: to get one takes longer than to call it. */
+  /** Cached references to the face's functions: getting one takes longer than calling it. */
   readonly #functions: { [Name in keyof Guest]?: ivm.Reference<Guest[Name]> } = {};
 
   private constructor(context: ivm.Context, engine: ivm.Reference<RuntimeEngine> | null, face: ivm.Reference<Guest>) {
@@ -24,7 +24,9 @@ export class GuestRealm implements Disposable {
     this.#face = face;
   }
 
-  /** Opens a context and boots the prelude in it, at once with a tool or for one to come. A hardened realm may serve many calls. */
+  /**
+   * Opens a context and runs the prelude in it, with a tool or for a later one. A hardened realm may serve many calls.
+   */
   static open(
     isolate: ivm.Isolate,
     { prelude, engine: engineScript }: RealmScripts,
@@ -33,7 +35,7 @@ export class GuestRealm implements Disposable {
     tool?: LoadedTool,
   ): GuestRealm {
     const context = isolate.createContextSync();
-    // Before the prelude takes away what it needs.
+    // Must precede the prelude, which removes globals that the engine needs.
     const engine = engineScript === null ? null : (runFor(engineScript, context) as ivm.Reference<RuntimeEngine>);
     using boot = new Held(runFor(prelude, context));
     using factory = tool === undefined ? null : new Held(tool.evaluate(context, engine));
@@ -44,7 +46,7 @@ export class GuestRealm implements Disposable {
     return new GuestRealm(context, engine, face);
   }
 
-  /** Gives the realm its tool. Nothing of the tool runs yet. */
+  /** Loads a tool into the realm. No tool code runs yet. */
   load(tool: LoadedTool): void {
     using factory = new Held(tool.evaluate(this.#context, this.#engine));
     this.#get("load").applySync(undefined, tool.arguments(factory.reference));
@@ -78,7 +80,7 @@ export class GuestRealm implements Disposable {
     return this.#get("inspect").applySync(undefined, [run, nowMs], { timeout });
   }
 
-  /** Calls a function of the engine's own. */
+  /** Calls a function of the runtime's engine. */
   callEngine<Engine extends RuntimeEngine, Name extends keyof Engine & string>(
     name: Name,
     args: unknown[],
@@ -111,13 +113,13 @@ export class GuestRealm implements Disposable {
   }
 }
 
-/** What runs in a realm before anything else: the engine of a runtime that needs one, then the prelude. */
+/** Scripts that run in a realm first: the engine, where a runtime needs one, then the prelude. */
 export interface RealmScripts {
   readonly prelude: ivm.Script;
   readonly engine: ivm.Script | null;
 }
 
-/** What a script evaluates to in a context. */
+/** Runs a script in a context and returns a reference to its value. */
 export function runFor(script: ivm.Script, context: ivm.Context): ivm.Reference {
   return script.runSync(context, { reference: true }) as unknown as ivm.Reference;
 }
@@ -135,18 +137,18 @@ class Held<T> implements Disposable {
   }
 }
 
-/** What V8 made of the prelude, for further isolates of this thread. */
+/** V8's code cache of a script, for further isolates of this thread. */
 export type PreludeCode = ivm.ExternalCopy<ArrayBuffer>;
 
-/** Compiles a script of the engine's own. */
+/** Compiles a script of Glovebox. */
 export function compileScript(isolate: ivm.Isolate, name: string, text: string, code?: PreludeCode): ivm.Script {
   const file = { filename: `glovebox:${name}` };
   return isolate.compileScriptSync(text, code === undefined ? file : { ...file, cachedData: code });
 }
 
 /**
- * Opens a realm and makes a call in it for what V8 then has compiled: V8 compiles a function when it is first called,
- * and in a new isolate that would take longer than all else.
+ * Runs a call in a new realm to fill V8's code cache: V8 compiles a function on its first call, and in a new isolate
+ * that would take longer than all else.
  */
 export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | undefined {
   const isolate = new ivm.Isolate();
@@ -156,7 +158,7 @@ export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | 
     const realm = GuestRealm.open(isolate, { prelude, engine: null }, host, hardened);
     realm.load(compileTool(isolate, REHEARSED));
     realm.start('[[1,"",0,9,null]]', REHEARSAL_MS);
-    // V8 knows the text, and so gives what it has of it by now.
+    // V8 has the text compiled already, so this only returns its code cache.
     const again = isolate.compileScriptSync(text, { filename: "glovebox:prelude", produceCachedData: true });
     return (again as { cachedData?: PreludeCode }).cachedData;
   } finally {
@@ -177,21 +179,21 @@ const REHEARSED: ToolScript = {
   text: `const ${SCRIPT_EXPORTS} = { default: () => 0 };`,
 };
 
-/** A tool's code as an isolate compiled it, ready to be given to realms. */
+/** A tool's compiled code in an isolate, ready for its realms. */
 export interface LoadedTool {
-  /** The factory in a realm, which the caller releases. Nothing of the tool runs yet. */
+  /** The factory in a realm, which the caller releases. No tool code runs yet. */
   evaluate(context: ivm.Context, engine: ivm.Reference<RuntimeEngine> | null): ivm.Reference<Factory>;
-  /** What a realm's `load` takes. */
+  /** The arguments of a realm's `load`. */
   arguments(
     factory: ivm.Reference,
   ): [factory: ivm.Dereference<Factory>, ownNames: string, facts: string, shared: boolean];
 }
 
-/** What an engine may take to read a tool's code, in milliseconds. */
+/** Maximum time for an engine to read a tool's code, in milliseconds. */
 const LOAD_MS = 5_000;
 const MB = 1024 * 1024;
 
-/** Compiles a tool's code into a factory. The line offset keeps the lines of errors those of the bundle. */
+/** Compiles a tool's code into a factory. The line offset makes line numbers in errors those of the bundle. */
 export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedTool {
   const shared = script.isolation === "shared";
   switch (script.runtime) {
@@ -204,7 +206,7 @@ export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedToo
       };
     }
     case "wasi": {
-      // Here, because what a tool's memory may have is not known before its bytes are.
+      // The memory limit is patched into the module's bytes, which are first known here.
       const { buffer } = limitMemory(Buffer.from(script.text, "base64"), (script.memoryMb * MB) / PAGE_BYTES);
       const copy = (): ivm.Copy<ArrayBuffer> =>
         new ivm.ExternalCopy(buffer.slice(0)).copyInto({ release: true, transferIn: true });
@@ -218,7 +220,7 @@ export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedToo
   }
 }
 
-/** What the realm's engine makes of a tool's code. */
+/** Code that the realm's engine loads. */
 function loadedBy(code: () => string | ivm.Copy<ArrayBuffer>, script: ToolScript, shared: boolean): LoadedTool {
   return {
     evaluate: (_context, engine) => {

@@ -1,12 +1,15 @@
 import type { Isolates } from "./isolates.ts";
 import { getHeapStatistics, queryObjects } from "node:v8";
 
-/** Within this time after an inspection its tool is likely to be called: that call shall not wait for a preparation. */
+/**
+ * Delay after an inspection, in milliseconds: its tool is likely to be called soon, and that call must not wait for a
+ * preparation.
+ */
 const FIRST_CALL_MS = 5;
 
 /**
- * Prepares isolates for calls that may come, while the worker has nothing else to do: a little at a time, so that a
- * call that comes meanwhile waits for one isolate at most.
+ * Prepares isolates for later calls while the worker is idle: in small steps, so that a call waits for one isolate at
+ * most.
  */
 export class Preparation {
   readonly #isolates: Isolates;
@@ -17,7 +20,7 @@ export class Preparation {
     this.#isolates = isolates;
   }
 
-  /** All there was to do is done; `expectsCall` where more is likely to follow at once. */
+  /** Starts preparing once the worker is idle; `expectsCall` delays it, because a call is likely to follow. */
   begin(expectsCall: boolean): void {
     if (expectsCall) {
       this.stop();
@@ -47,17 +50,20 @@ export class Preparation {
   }
 }
 
-/** What isolates have said lies outside this thread's heap, where V8 sees no reason to collect it. */
+/** Minimum external memory, as reported by isolates, at which garbage is collected: V8 itself sees no reason to. */
 const OUTSIDE_MIN_BYTES = 8 * 1024 * 1024;
 
 class Nothing {}
 
-/** Has V8 collect this thread's garbage: it does before it counts objects. The flag for that would be all isolates'. */
+/**
+ * Makes V8 collect this thread's garbage: `queryObjects` does before it counts objects. The flag `--expose-gc` would
+ * affect all isolates.
+ */
 export function collectGarbage(): void {
   queryObjects(Nothing, { format: "count" });
 }
 
-/** Garbage outside of this thread's heap: collected when there is twice as much as was still in use the last time. */
+/** Collects garbage with external memory: when it has doubled since the last collection. */
 export class GarbageCollector {
   #maxBytes = OUTSIDE_MIN_BYTES;
 

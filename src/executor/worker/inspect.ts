@@ -7,13 +7,13 @@ import { type Outcome, readOutcome } from "./outcome.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
 
-/** Longest description of a module, in characters: above all its spec. */
+/** Maximum length of a module's description, in characters, mostly its spec. */
 const FOUND_MAX = 8 * 1024 * 1024;
 
-/** What starting an interpreter may take, in milliseconds, where the machine is busy: it is no work of the tool's. */
+/** Maximum time to start an interpreter on a busy machine, in milliseconds; not counted as the tool's work. */
 const START_MS = 10_000;
 
-/** An inspection: what to look at and how long it may take. */
+/** The script to inspect and its CPU limit. */
 interface InspectRequest {
   readonly run: number;
   readonly cpuMs: number;
@@ -26,10 +26,10 @@ type InspectBudget = Parameters<Turns["enter"]>[1];
 
 type Attempt =
   | { readonly ok: true; readonly found: ModuleFacts; readonly ms: number }
-  /** `isLimit`: it would end the same way in any realm. */
+  /** `isLimit`: the attempt would fail the same way in any realm. */
   | { readonly ok: false; readonly failure: Failure; readonly isLimit: boolean };
 
-/** Evaluates a tool's module, in an isolate of its own, to read what it exports and at which level it loads. */
+/** Evaluates a tool's module in its own isolate, to read its exports and the isolation level at which it loads. */
 export function inspectScript(request: InspectRequest, isolates: Isolates, turns: Turns): Inspection {
   const hardened = attempt(request, true, isolates, turns);
   if (hardened.ok) return describe(hardened, request.script.isolation);
@@ -101,7 +101,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   }
 }
 
-/** A module that has to wait for its own promises says what it is once they are settled: in a turn after that. */
+/** A module that waits for its own promises is described once they are settled, in a second turn. */
 function evaluate({ run, cpuMs }: InspectRequest, budget: InspectBudget, realm: GuestRealm, turns: Turns): TurnEnd {
   const end = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.inspect(run, Date.now(), timeoutMs));
   if (end.kind !== "done" || end.value !== "") return end;
@@ -115,7 +115,7 @@ const WAITS = `-${JSON.stringify({
     "the tool's module waits for something when it is loaded; timers and the host are there for calls only, so do it in the call",
 })}`;
 
-/** What the guest found. In a realm that is not frozen the module may have changed what writes it. */
+/** Reads the guest's description. In an unfrozen realm the module may have changed the code that writes it. */
 function readFound({ ok, payload }: Outcome, ms: number): Attempt {
   if (!ok) return { ok: false, failure: JSON.parse(payload) as Failure, isLimit: false };
   const found = JSON.parse(payload) as Partial<ModuleFacts> | null;
@@ -131,7 +131,7 @@ function readFound({ ok, payload }: Outcome, ms: number): Attempt {
       JSON.parse(described);
       return { ok: true, found: { contract, described, spec, defaultExport }, ms };
     } catch {
-      // It is no JSON: the same as if it were missing.
+      // Invalid JSON counts as missing.
     }
   }
   return failure("load_error", "the tool's module changed what describes it");

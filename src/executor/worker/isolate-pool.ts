@@ -15,11 +15,14 @@ import type { PreparedIsolate } from "./tool-isolate.ts";
 const BLANKS_MAX = 2;
 /** Each takes as much memory as dozens of the others. */
 const PYTHON_BLANKS_MAX = 1;
-/** Starting one takes so long that nobody shall wait for it: the worker must have had nothing to do, in milliseconds. */
+/**
+ * Minimum idle time of the worker, in milliseconds, before an interpreter is prepared: a start takes too long for a
+ * call to wait for it.
+ */
 const PYTHON_AFTER_MS = 250;
 const BLANK_KINDS_MAX = 3;
 
-/** What blanks differ in. A realm is hardened where calls share it; one that serves a single call stays open. */
+/** The properties of prepared isolates. A realm is hardened if calls share it; a realm for a single call stays open. */
 export interface PreparedIsolateKind {
   readonly runtime: Runtime;
   readonly memoryMb: number;
@@ -31,16 +34,16 @@ interface Stock {
   readonly blanks: PreparedIsolate[];
 }
 
-/** Isolates with a prelude and no tool yet, made ahead, so that a tool that is called for the first time starts at once. */
+/** Prepared isolates with a prelude and no tool, so that the first call of a tool starts at once. */
 export class IsolatePool implements Disposable {
   readonly #prelude: Prelude;
   readonly #host: RealmHost;
   readonly #python: Python;
   readonly #onStart: (kind: "blank" | "context") => void;
-  /** By kinds that were used last, least recently used first. */
+  /** Stocks by kind, least recently used first. */
   readonly #stocks = new Map<string, Stock>();
   #usedAtMs = 0;
-  /** What V8 made of the prelude, by whether it was for a hardened realm. */
+  /** V8's code caches of the prelude, by whether the realm is hardened. */
   readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
 
   constructor(prelude: Prelude, host: RealmHost, python: Python, onStart: (kind: "blank" | "context") => void) {
@@ -56,7 +59,7 @@ export class IsolatePool implements Disposable {
     return count;
   }
 
-  /** A blank of a kind: of that kind there will be another. Throws where none can be made. */
+  /** A prepared isolate of a kind; a replacement is prepared later. Throws where none can be created. */
   take(kind: PreparedIsolateKind): PreparedIsolate {
     const key = `${kind.runtime} ${kind.memoryMb} ${kind.hardened}`;
     const place = this.#stocks.get(key) ?? { kind, blanks: [] };
@@ -70,13 +73,13 @@ export class IsolatePool implements Disposable {
     return place.blanks.pop() ?? this.#create(kind);
   }
 
-  /** Whether there is something to prepare. */
+  /** Whether there is an isolate to prepare. */
   get isWanting(): boolean {
     for (const place of this.#stocks.values()) if (this.#isWanting(place)) return true;
     return false;
   }
 
-  /** Prepares something; says whether it did. */
+  /** Prepares an isolate; returns whether it did any work. */
   refill(): boolean {
     for (const [key, place] of this.#stocks) {
       if (!this.#isWanting(place)) continue;
@@ -85,7 +88,7 @@ export class IsolatePool implements Disposable {
         if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#create(kind));
         else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude.core, kind.hardened));
       } catch {
-        // Nobody waits for it. Whoever needs one hears what is wrong: for Python that its image is gone.
+        // The next `take` reports the error, such as a missing Python image.
         this.#stocks.delete(key);
       }
       return true;
@@ -93,7 +96,7 @@ export class IsolatePool implements Disposable {
     return false;
   }
 
-  /** Somebody needs the worker. */
+  /** Records that a call uses the worker. */
   noteUse(): void {
     this.#usedAtMs = performance.now();
   }

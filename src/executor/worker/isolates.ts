@@ -8,41 +8,43 @@ import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { Python } from "./python/python.ts";
 import { IsolatePool } from "./isolate-pool.ts";
 
-/** Isolates that are kept after an inspection: the tool's first call is likely to follow. */
+/** Maximum number of isolates kept after an inspection: the tool's first call is likely to follow. */
 const INSPECTED_MAX = 2;
-/** How long, in milliseconds, and how large they may be. */
+/** Maximum time for which they are kept, in milliseconds, and their maximum size. */
 const INSPECTED_MS = 5_000;
 const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
-/** For how many others an isolate with an interpreter counts: it takes that much memory. */
+/** Weight of an isolate with an interpreter among the warm ones: it takes that much more memory. */
 const PYTHON_WEIGHT = 16;
-/** How long one is kept that nobody calls, in milliseconds. */
+/** Idle time after which an interpreter is dropped, in milliseconds. */
 const PYTHON_IDLE_MS = 5 * 60_000;
 
-/** What memories of commands that have ended may come to, in MiB: see the engine of WebAssembly in `guest/wasi`. */
+/** Maximum memory left by ended commands, in MiB: see the engine of WebAssembly in `guest/wasi`. */
 const WASI_LEFT_MB = 16;
 
-/** An isolate in which a module was evaluated, and which no call has used yet. */
+/** An isolate with an evaluated module that no call has used yet. */
 interface Inspected {
   readonly script: ToolScript;
   readonly blank: PreparedIsolate;
   readonly keptAtMs: number;
 }
 
-/** The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a pool of prepared ones. */
+/**
+ * The isolates of one worker: the warm ones by tool and tenant, least recently used first, and a pool of prepared ones.
+ */
 export class Isolates {
   readonly #pool: IsolatePool;
   readonly #python: Python;
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
   readonly #live = new Set<ToolIsolate>();
-  /** The isolate whose tool was called last. */
+  /** The isolate of the tool called last. */
   #latest: ToolIsolate | null = null;
   readonly #inspected: Inspected[] = [];
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
-  /** `reserve` is told how much memory the isolates that live may use together, in MiB. */
+  /** `reserve` receives the total memory that the live isolates may use, in MiB. */
   constructor(prelude: Prelude, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
@@ -51,15 +53,15 @@ export class Isolates {
     this.#reserve = reserve;
   }
 
-  /** Whether a call of this tool and tenant finds its isolate ready. */
+  /** Whether a warm isolate exists for this tool and tenant. */
   isWarm(script: ToolScript, tenant: string): boolean {
     const warm = this.#warm.get(`${script.key} ${tenant}`);
     return warm !== undefined && !warm.retired;
   }
 
   /**
-   * The isolate for calls of this tool and tenant; one of its own where the call must have one, except where calls share
-   * the module's state. Throws where the bundle cannot be compiled.
+   * The isolate for calls of this tool and tenant. `own` requests one for this call alone, which has no effect where
+   * calls share the module's state. Throws where the bundle cannot be compiled.
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
     this.#pool.noteUse();
@@ -83,7 +85,7 @@ export class Isolates {
     return fresh;
   }
 
-  /** Drops the warm isolates of a tool that is gone; calls in flight end on theirs. */
+  /** Drops the warm isolates of a removed tool; calls in flight end on theirs. */
   forget(key: string): void {
     this.#dropInspected(({ script }) => script.key === key);
     for (const [warmKey, isolate] of this.#warm) {
@@ -93,7 +95,7 @@ export class Isolates {
     }
   }
 
-  /** An isolate for an inspection, with the script in it; the caller disposes of it, or has it kept. */
+  /** An isolate for an inspection, with the script loaded; the caller disposes of it or calls `keep`. */
   scratch(script: ToolScript, hardened: boolean): PreparedIsolate {
     const { runtime, memoryMb } = script;
     this.#pool.noteUse();
@@ -108,8 +110,8 @@ export class Isolates {
   }
 
   /**
-   * Keeps the isolate of an inspection that went well for the first tenant that calls the tool: to have evaluated the
-   * module in a realm that is frozen leaves no more behind than a call does.
+   * Keeps the isolate of a successful inspection for the first tenant that calls the tool: evaluating the module in a
+   * frozen realm leaves no more behind than a call does.
    */
   keep(script: ToolScript, prepared: PreparedIsolate): void {
     const isLarge = script.runtime !== "python" && heapBytesOf(prepared.isolate) > INSPECTED_BYTES_MAX;
@@ -120,7 +122,7 @@ export class Isolates {
     if (this.#inspected.length > INSPECTED_MAX) this.#dropInspected((inspected) => inspected === oldest);
   }
 
-  /** Drops isolates of inspections whose tool was not called soon after, and interpreters that nobody has called for long. */
+  /** Drops isolates of inspections without a call soon after, and interpreters without a call for long. */
   dropStale(): void {
     const nowMs = performance.now();
     this.#dropInspected(({ keptAtMs }) => nowMs - keptAtMs > INSPECTED_MS);
@@ -135,19 +137,19 @@ export class Isolates {
     for (const inspected of this.#inspected.filter(isDropped)) this.#takeOut(inspected).isolate.dispose();
   }
 
-  /** An isolate of an inspection that is kept no longer. */
+  /** Removes an isolate from the inspected ones. */
   #takeOut(inspected: Inspected): PreparedIsolate {
     this.#inspected.splice(this.#inspected.indexOf(inspected), 1);
     this.#reserve((this.#reservedMb -= weightMb(inspected.script)));
     return inspected.blank;
   }
 
-  /** Whether there is something to prepare. */
+  /** Whether there is anything to prepare. */
   get isWanting(): boolean {
     return this.#latest?.isWanting === true || this.#pool.isWanting;
   }
 
-  /** Prepares something, for when the worker has nothing to do; says whether there may be more to prepare. */
+  /** Prepares something while the worker is idle; returns whether there may be more. */
   refill(): boolean {
     return this.#latest?.prepare() === true || this.#pool.refill();
   }
@@ -208,7 +210,7 @@ export class Isolates {
     let weight = 0;
     for (const isolate of this.#warm.values()) weight += weightOf(isolate);
     for (const [key, isolate] of this.#warm) {
-      // The last one was asked for right now.
+      // The newest one is needed now.
       if (weight <= this.#warmMax || this.#warm.size === 1) return;
       weight -= weightOf(isolate);
       this.#warm.delete(key);
@@ -230,7 +232,7 @@ export class Isolates {
   }
 }
 
-/** Whether a module that was evaluated in its isolate before leaves there what a call does. */
+/** Whether evaluating the module in advance leaves the isolate as a call would. */
 function servesCalls({ isolation }: ToolScript): boolean {
   return isolation === "instance" || isolation === "shared";
 }
@@ -239,7 +241,9 @@ function weightOf({ runtime }: ToolIsolate): number {
   return runtime === "python" ? PYTHON_WEIGHT : 1;
 }
 
-/** What an isolate may come to: an interpreter has a heap of its own beside V8's, and a command its memory. */
+/**
+ * Maximum memory of an isolate, in MiB: an interpreter has its own heap beside V8's, and a WASI command its own memory.
+ */
 function weightMb({ runtime, memoryMb }: ToolScript): number {
   switch (runtime) {
     case "python":

@@ -4,25 +4,25 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { encodeToHost, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
 import type { ToHost } from "../../base/protocol/messages.ts";
 
-/** What the one long task of a worker gets: its number, and its end of the link to the host. */
+/** The argument of a worker's task: its number, and its end of the link to the host. */
 export interface ServeTask {
   readonly worker: number;
   readonly link:
     | {
         readonly kind: "port";
         readonly port: MessagePort;
-        /** One number, which the host counts up and notifies with every message. */
+        /** One number, which the host increments and notifies with every message. */
         readonly bell: SharedArrayBuffer;
       }
     | { readonly kind: "pipe"; readonly fd: number };
 }
 
-/** Whoever takes what comes over a link. */
+/** The receiver of a link's lines. */
 export interface LinkListener {
   onLine(line: string): void;
-  /** All that has arrived is handled. */
+  /** All arrived lines have been delivered. */
   onPause(): void;
-  /** Whether there is nothing to do but to wait for the host: then the thread may sleep without its event loop. */
+  /** Whether there is nothing to do but wait for the host: then the thread may sleep without its event loop. */
   readonly isIdle: boolean;
 }
 
@@ -45,13 +45,13 @@ export function openLink(link: ServeTask["link"]): Link {
 
 const READ_BYTES = 64 * 1024;
 
-/** A pipe that was inherited: it reaches this thread without a hop through the process's main thread. */
+/** An inherited pipe: it reaches this thread without a hop through the process's main thread. */
 function pipeLink(fd: number): Link {
   const reader = new LineReader(MESSAGE_MAX);
   const decoder = new StringDecoder("utf8");
   let listener: LinkListener | null = null;
   const onread = {
-    // One buffer for all reads: a stream of strings would make a new one for each.
+    // One buffer for all reads: a stream of strings would allocate one for each.
     buffer: Buffer.allocUnsafeSlow(READ_BYTES),
     callback: (length: number, buffer: Uint8Array) => {
       reader.push(decoder.write(buffer.subarray(0, length)), (line) => listener?.onLine(line));
@@ -60,7 +60,7 @@ function pipeLink(fd: number): Link {
     },
   };
   const socket = new Socket({ fd, readable: true, writable: true, onread });
-  // An error is followed by `close`, which is all that matters here.
+  // An error is followed by `close`, which resolves `closed`.
   socket.on("error", () => undefined);
   return {
     send: (text) => void socket.write(text),
@@ -72,12 +72,12 @@ function pipeLink(fd: number): Link {
   };
 }
 
-/** How long a thread sleeps without its event loop at a time, in milliseconds: its timers wait as long at most. */
+/** Maximum sleep without the event loop, in milliseconds: it delays timers by as much. */
 const SLEEP_MS = 100;
 
 /**
- * A message port. Waking an event loop takes longer than a short call does, so an idle thread waits for the bell
- * instead, which the host rings with every message.
+ * A message port. Waking an event loop takes longer than a short call, so an idle thread waits for the bell instead,
+ * which the host rings with every message.
  */
 function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link {
   const reader = new LineReader(MESSAGE_MAX);
@@ -89,11 +89,11 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
       const rung = Atomics.load(bell, 0);
       const received = receiveMessageOnPort(port) as { readonly message: string } | undefined;
       if (received !== undefined) take(listener, received.message);
-      // The bell without a message means that the port is closed, which only the event loop tells.
+      // The bell without a message means that the port is closed, which only the event loop reports.
       else if (isRung || Atomics.wait(bell, 0, rung, SLEEP_MS) === "timed-out") break;
       isRung = received === undefined;
     }
-    // Timers, too, need the event loop now and then.
+    // Timers need the event loop at intervals.
     if (isOpen && listener.isIdle) timer ??= setTimeout(sleep, 1, listener);
   };
   const take = (listener: LinkListener, text: string): void => {
@@ -117,10 +117,10 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
   };
 }
 
-/** Replies wait for the rest of the batch at most so long, in milliseconds. */
+/** Maximum delay of a reply that waits for the rest of its batch, in milliseconds. */
 const REPLY_DELAY_MS = 0.05;
 
-/** What a worker has to say to its host, sent together as far as it comes together. */
+/** A worker's messages to its host, batched. */
 export class WorkerOutbox {
   readonly #send: (text: string) => void;
   #text = "";

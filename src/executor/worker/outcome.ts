@@ -2,8 +2,8 @@ import { type ErrorCode, isErrorCode } from "../../base/errors.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 
 /**
- * What a guest says of a call's end is read as hostile. In a realm that is not frozen a tool may have changed what
- * writes it, and a line feed in it would be a message of its own to the host.
+ * The outcome of a call as its guest writes it, treated as hostile: in an unfrozen realm a tool may have changed the
+ * code that writes it, and a line feed in it would start a forged message to the host.
  */
 export interface Outcome {
   readonly ok: boolean;
@@ -27,13 +27,13 @@ const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 const TEXT_MAX = 10_000;
-/** Longest failure that a guest writes, in characters: its message, its type and its stack, all of it escaped. */
+/** Maximum length of a guest's failure, in characters: message, type and stack, all escaped. */
 const FAILURE_MAX = 128 * 1024;
 
-/** `checked` has the output parsed once more: for realms that are not frozen. */
+/** `checked`: parse the output again, for unfrozen realms. */
 export function readOutcome(said: string, outputMax: number, checked: boolean): Outcome {
   const payload = said.slice(1);
-  // Lengths come first: a giant takes seconds to read, and outside a turn no watch would know whose they are.
+  // Check lengths first: a huge text takes seconds to parse, and outside a turn the watch could not attribute them.
   if (said.startsWith("-")) return failed(payload.length > FAILURE_MAX ? TAMPERED : readFailure(payload));
   if (said.startsWith("+") && payload.length > outputMax) {
     return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
@@ -42,13 +42,13 @@ export function readOutcome(said: string, outputMax: number, checked: boolean): 
   return { ok: true, payload };
 }
 
-/** The same as one text, which fits among others into a message. */
+/** The same as one text that can be embedded in a message. */
 export function cleanOutcome(said: string, outputMax: number, checked: boolean): string {
   const { ok, payload } = readOutcome(said, outputMax, checked);
   return ok && !payload.includes("\t") ? `+${payload}` : `-${ok ? JSON.stringify(TAMPERED) : payload}`;
 }
 
-/** Whether a text is one line, as a message's last field has to be. */
+/** Whether a text is one line, as a message's last field must be. */
 export function isOneLine(text: string): boolean {
   return !text.includes("\n");
 }

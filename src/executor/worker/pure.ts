@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
 
 /**
- * Pure functions that the worker computes for guests: they need no authority, and Node's own are the standard's.
- * Each answers with a string, also where the arguments are wrong: nothing may be thrown into an isolate.
+ * Pure functions that the worker computes for guests: they need no authority, and Node implements the standards. Each
+ * returns a string, even for invalid arguments: nothing may be thrown into an isolate.
  */
 
 const INPUT_MAX = 64 * 1024 * 1024;

@@ -1,12 +1,12 @@
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
 
 /**
- * In which order a call that is run again gets its responses and fires its timers: as in its first run. There they came
- * in their own time; now a response is still on its way where it once came first, and a timer must not overtake it.
+ * The order of responses and timers of a call that runs again: the same as in its first run. Now a response may be in
+ * transit that came first then, and a timer must not overtake it.
  */
 export class ReplaySchedule {
   readonly #plan: ReplayPlan;
-  /** How many capability calls the call has made, and how many responses it has got. */
+  /** Number of capability calls that the call has made, and of responses delivered to it. */
   asked = 0;
   heard = 0;
 
@@ -14,12 +14,15 @@ export class ReplaySchedule {
     this.#plan = plan;
   }
 
-  /** Whether no more responses are known. */
+  /** Whether all planned responses have been delivered. */
   get isOver(): boolean {
     return this.heard >= this.#plan.length;
   }
 
-  /** Whether a response comes before a timer that is due then. One that waits for a further capability call may need the timer. */
+  /**
+   * Whether a response precedes a timer with this due time. A response to a capability call that is yet to be made does
+   * not: the call may need the timer first.
+   */
   holds(dueMs: number): boolean {
     const next = this.#plan[this.heard];
     if (next === undefined) return false;
@@ -27,7 +30,7 @@ export class ReplaySchedule {
     return asked <= this.asked && nowMs < dueMs;
   }
 
-  /** A response reaches the call; says whether it was a planned one. */
+  /** Records a delivered response; returns whether it was planned. */
   hear(): boolean {
     return this.heard++ < this.#plan.length;
   }

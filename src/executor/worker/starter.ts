@@ -7,46 +7,47 @@ import type { ToolIsolate } from "./tool-isolate.ts";
 import { cleanOutcome } from "./outcome.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
 
-/** What short calls that start together may take before they are tried one by one, in milliseconds. */
+/** Maximum CPU time of short calls that start together, before they are tried one by one, in milliseconds. */
 const TOGETHER_MS = 50;
-/** What making an isolate and compiling a script in it may take, in milliseconds. */
+/** Maximum time to create an isolate and compile a script in it, in milliseconds. */
 const LOAD_MS = 5_000;
-/** Characters of outcomes in one message: calls that would follow are left to the next. */
+/** Maximum length of a message's outcomes, in characters: the remaining calls are left for the next message. */
 const OUTCOMES_MAX = 4 * 1024 * 1024;
 const STARTED: TurnEnd = { kind: "done", value: "" };
-/** The outcome of a single call that goes on. */
+/** The outcome of a single call that has not ended. */
 const GOES_ON = "\t";
 
-/** What a starter needs of its session. */
+/** A starter's view of its session. */
 export interface StarterHost {
   readonly isolates: Isolates;
   readonly turns: Turns;
-  /** The calls in flight, by run: those that have said something, and those that go on. */
+  /** Calls in flight by number: those that have emitted anything, and those still running. */
   readonly calls: Map<number, WorkerCall>;
   readonly post: (message: ToHost) => void;
   readonly afterTurn: (call: WorkerCall, end: TurnEnd) => void;
   readonly abandon: (isolate: ToolIsolate) => void;
 }
 
-/** A message's calls as they start. Most calls end in their first turn and leave no trace but their outcome. */
+/** The calls of a message at their start. Most calls end in their first turn and leave nothing but their outcome. */
 interface Start {
   readonly message: RunMessage;
   readonly runs: readonly number[];
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
-  /** The calls that have said something else than their outcome. */
+  /** Calls that have emitted anything besides their outcome. */
   readonly calls: Map<number, WorkerCall>;
-  /** Outcomes that came with an `EMIT_DONE` in the call's first turn. */
+  /** Outcomes emitted with `EMIT_DONE` in the call's first turn. */
   readonly ended: Map<number, string>;
-  /** Processor time of all turns. */
+  /** CPU time of all turns, in milliseconds. */
   cpuMs: number;
-  /** What the guest has answered so far. */
+  /** Outcomes returned by the guest so far. */
   outcomes: string;
 }
 
 /**
- * Brings calls into their isolates: entering one costs more than a short call does, so calls that end at once share a
- * turn. One that goes on ends it, because what it does after an await must be its own; the next begins another.
+ * Starts calls in their isolates: entering one costs more than a short call does, so calls that end at once share a
+ * turn. A call that continues ends the turn, because its work after an `await` must be its own; the next call begins
+ * another turn.
  */
 export class Starter {
   readonly #host: StarterHost;
@@ -76,18 +77,18 @@ export class Starter {
     } else this.#sort(start, runs.length === 1 ? end : STARTED);
   }
 
-  /** Turn after turn until all have started, or one is cut. */
+  /** Runs turns until all calls have started or one turn is cut. */
   #startAll(start: Start): TurnEnd {
     const { message, runs, realm } = start;
     let end = this.#turn(start, (ms) => realm.start(message.calls, ms));
     for (;;) {
       if (end.kind === "cpu" || end.kind === "memory") return end;
       const text = end.kind === "done" ? end.value : this.#recover(start);
-      // A single call's answer is one outcome, whatever a tool has made of it.
+      // A single call's result is one outcome, even if the tool put a line feed into it.
       const isMore = runs.length > 1 && text.endsWith("\n");
       start.outcomes += isMore ? text.slice(0, -1) : text;
       if (isMore) this.#dropUnstarted(start);
-      // Those that are left go back to the host, and others have their turn.
+      // The remaining calls return to the host, so that others get a turn.
       if (!isMore || start.outcomes.length > OUTCOMES_MAX || start.cpuMs > TOGETHER_MS) return end;
       end = this.#turn(start, (ms) => realm.startNext(ms));
     }
@@ -97,7 +98,7 @@ export class Starter {
     const { message, isolate, realm } = start;
     const budget = { cpuMs: 0, isolate, realm };
     const isSingle = start.runs.length === 1;
-    // A negative number in the turn record stands for the call and those that went with it.
+    // A negative number in the turn record stands for the call and those that share its turn.
     const run = isSingle ? message.run : -message.run;
     const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);
     const end = this.#host.turns.enter(run, budget, cpuMs, body);
@@ -105,7 +106,7 @@ export class Starter {
     return end;
   }
 
-  /** What a call said that is to start again is forgotten, as it will say it again. */
+  /** Drops the emitted data of unstarted calls, which will emit it again. */
   #dropUnstarted({ runs, calls, ended, outcomes }: Start): void {
     if (calls.size === 0 && ended.size === 0) return;
     const started = outcomes.split("\t").length - 1;
@@ -117,13 +118,13 @@ export class Starter {
     }
   }
 
-  /** The call of that number, if it is one of those that start now. */
+  /** The call with that number, if it is starting now. */
   starting(run: number): WorkerCall | undefined {
     const start = this.#start;
     return start?.runs.includes(run) === true ? this.#open(start, run) : undefined;
   }
 
-  /** Takes the outcome of a call that ends in its first turn; says whether it is one. */
+  /** Records the outcome of a call that ends in its first turn; returns whether it does. */
   ends(run: number, outcome: string): boolean {
     const start = this.#start;
     if (start?.runs.includes(run) !== true || start.calls.has(run)) return false;
@@ -131,7 +132,7 @@ export class Starter {
     return true;
   }
 
-  /** Tells those that have ended from those that go on or have more to tell. */
+  /** Separates calls that have ended from those that continue or have more to send. */
   #sort(start: Start, end: TurnEnd): void {
     const { message, runs, isolate, realm, calls, ended, cpuMs } = start;
     const outcomes = runs.length === 1 ? [start.outcomes.slice(0, -1)] : start.outcomes.split("\t").slice(0, -1);
@@ -162,7 +163,7 @@ export class Starter {
     this.#host.post({ kind: "ran", run: message.run, cpuMs, heapBytes: isolate.heapBytes, outcomes });
   }
 
-  /** A turn that is cut proves nothing against any of its calls: the host starts them again one by one. */
+  /** A cut turn proves nothing against any of its calls: the host starts them again one by one. */
   #cut({ message, isolate, realm, calls }: Start): void {
     isolate.dispose();
     for (const call of calls.values()) this.#drop(call);
@@ -185,14 +186,14 @@ export class Starter {
     call.isolate.leave(call.run, call.realm);
   }
 
-  /** Takes calls in, with their isolate and its realm; `null` where they have failed already. */
+  /** Admits calls to their isolate and its realm; `null` where they have already failed. */
   #admit(message: RunMessage, script: ToolScript, count: number) {
     if (!message.ownIsolate && this.#host.isolates.isWarm(script, message.tenant))
       return this.#enter(message, script, count);
     return this.#host.turns.around(message.run, LOAD_MS, () => this.#enter(message, script, count));
   }
 
-  /** Finds or makes the isolate and the realm; what fails here is the tool's script, so the calls fail. */
+  /** Finds or creates the isolate and the realm; an error here is the tool's, so the calls fail. */
   #enter({ run, tenant, ownIsolate }: RunMessage, script: ToolScript, count: number) {
     try {
       const isolate = this.#host.isolates.get(script, tenant, ownIsolate);
@@ -206,7 +207,7 @@ export class Starter {
     }
   }
 
-  /** What the calls answered, where an exception that came after it took the answer away. */
+  /** The calls' outcomes, when a later exception replaced the turn's result. */
   #recover({ message, isolate, realm }: Start): string {
     const budget = { cpuMs: 0, isolate, realm };
     const end = this.#host.turns.enter(message.run, budget, message.cpuMs, (ms) => realm.recover(ms));
@@ -214,7 +215,7 @@ export class Starter {
   }
 }
 
-/** Whether every call has its outcome in the answer, and nothing is in it that would end its message. */
+/** Whether every call has an outcome, and none contains a line feed, which would end the message. */
 function isFull(outcomes: string): boolean {
   return !outcomes.startsWith("\t") && !outcomes.includes("\t\t") && !outcomes.includes("\n");
 }

@@ -3,11 +3,11 @@ import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/s
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
-/** Served calls after which an isolate makes room for a new one. */
+/** Number of served calls after which an isolate is replaced. */
 const CALLS_MAX = 100_000;
 /** Share of its memory limit beyond which an isolate is not used again. */
 const HEAP_SHARE_MAX = 0.75;
-/** Turns longer than this are worth reading the heap's size after, in milliseconds. */
+/** Turn duration from which the heap's size is read afterwards, in milliseconds. */
 const MEASURE_AFTER_MS = 1;
 const MEASURE_EVERY_CALLS = 64;
 const MIB = 1024 * 1024;
@@ -16,23 +16,23 @@ const MIB = 1024 * 1024;
 export interface PreparedIsolate {
   readonly isolate: ivm.Isolate;
   readonly realm: GuestRealm;
-  /** Opens a further realm for a tool, which is not hardened. */
+  /** Opens another realm for a tool, unhardened. */
   readonly open: (tool: LoadedTool) => GuestRealm;
 }
 
-/** What an isolate holds, in its heap and outside. */
+/** Memory of an isolate, in its heap and outside, in bytes. */
 export function heapBytesOf(isolate: ivm.Isolate): number {
   const { used_heap_size: used, externally_allocated_size: external } = isolate.getHeapStatisticsSync();
   return used + external;
 }
 
-/** One isolate and the tool in it. It is never shared by two tools or two tenants. */
+/** One isolate with its tool. Two tools or two tenants never share it. */
 export class ToolIsolate {
   readonly tool: string;
   readonly runtime: Runtime;
-  /** When a call came last. */
+  /** Time of the last call. */
   enteredAtMs = performance.now();
-  /** Whether its realm is frozen, so that what the guest says in there is the guest's own. */
+  /** Whether its realm is frozen, so that tools cannot change what the guest emits. */
   readonly isHardened: boolean;
   /** Numbers of the calls in flight. */
   readonly runs = new Set<number>();
@@ -41,17 +41,17 @@ export class ToolIsolate {
   readonly #script: ToolScript;
   readonly #loaded: LoadedTool;
   #realm: GuestRealm | null;
-  /** At the `context` level, a realm for the next call. */
+  /** At the `context` level, the prepared realm for the next call. */
   #next: GuestRealm | null;
   readonly #onEnd: (isolate: ToolIsolate) => void;
   #served = 0;
   #measureAt = 0;
   #ended = false;
   heapBytes = 0;
-  /** What its interpreter holds beside V8's heap. */
+  /** Memory of its interpreter outside V8's heap, in bytes. */
   #outsideBytes = 0;
   readonly #heapMb: number;
-  /** No further calls: it is disposed when the last one ends. */
+  /** Takes no further calls; it is disposed when the last one ends. */
   retired = false;
 
   constructor(prepared: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
@@ -69,7 +69,7 @@ export class ToolIsolate {
     this.#next = script.isolation === "context" ? prepared.realm : null;
   }
 
-  /** The realm for one more call, or for several under the number of the first: a new one at the `context` level. */
+  /** The realm for one more call, or for several under the first one's number: a new one at the `context` level. */
   enter(run: number, count = 1): GuestRealm {
     this.runs.add(run);
     this.#served += count;
@@ -80,19 +80,19 @@ export class ToolIsolate {
     return realm;
   }
 
-  /** Whether the next call's realm could be opened ahead. */
+  /** Whether the next call's realm can be opened ahead. */
   get isWanting(): boolean {
     return this.#realm === null && this.#next === null && !this.retired;
   }
 
-  /** Opens the next call's realm ahead; says whether it did. */
+  /** Opens the next call's realm ahead; returns whether it did. */
   prepare(): boolean {
     if (!this.isWanting || this.dead) return false;
     try {
       this.#next = this.#open(this.#loaded);
       return true;
     } catch {
-      // There is no memory left in there.
+      // The isolate is out of memory.
       this.retired = true;
       return false;
     }
@@ -106,7 +106,7 @@ export class ToolIsolate {
     if (this.retired && this.runs.size === 0) this.dispose();
   }
 
-  /** Reads the heap's size if the last time is some calls ago, or if one was long: reading costs as much as a call. */
+  /** Reads the heap's size after some calls or a long turn: reading costs as much as a call. */
   measure(cpuMs: number): void {
     if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
     this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
@@ -115,13 +115,13 @@ export class ToolIsolate {
     if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
   }
 
-  /** Its interpreter's own memory has grown: it never becomes less. */
+  /** Records the size of the interpreter's memory, which never shrinks. */
   grow(bytes: number): void {
     this.#outsideBytes = Math.max(0, Math.min(bytes, this.#script.memoryMb * MIB)) || 0;
     if (this.#outsideBytes > this.#script.memoryMb * MIB * HEAP_SHARE_MAX) this.retired = true;
   }
 
-  /** Disposed, by us or by V8 at the memory limit: asked for only where a turn failed, for asking is slow. */
+  /** Disposed, by us or by V8 at the memory limit. Slow, so read only after a failed turn. */
   get dead(): boolean {
     return this.#isolate.isDisposed;
   }
@@ -135,7 +135,7 @@ export class ToolIsolate {
   }
 }
 
-/** What V8's heap may come to, in MiB: an interpreter has its tool's memory for itself. */
+/** Maximum of V8's heap, in MiB: an interpreter's own memory has the tool's limit instead. */
 function heapMbOf({ runtime, memoryMb }: ToolScript): number {
   return runtime === "python" ? PYTHON_HEAP_MB : memoryMb;
 }

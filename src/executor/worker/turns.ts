@@ -1,6 +1,6 @@
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 
-/** How a turn ended: by itself, cut at its budget, at the memory limit, or with an exception nobody caught. */
+/** The end of a turn: by itself, cut at its budget, at the memory limit, or with an uncaught exception. */
 export type TurnEnd =
   | { readonly kind: "done"; readonly value: string }
   | { readonly kind: "cpu" }
@@ -9,9 +9,9 @@ export type TurnEnd =
 
 const TIMED_OUT = "Script execution timed out.";
 
-/** What a turn is taken from. */
+/** The budget of a turn. */
 interface Budget {
-  /** Processor time used so far, in milliseconds; a turn adds its own. */
+  /** CPU time used so far, in milliseconds; a turn adds its own. */
   cpuMs: number;
   readonly isolate: { readonly dead: boolean };
   /** The realm that is entered. */
@@ -19,8 +19,8 @@ interface Budget {
 }
 
 /**
- * Turns: short synchronous stays in an isolate, each within what is left of its call's processor time. The slot in
- * the turn record lets the watcher see a turn that V8's own timeout cannot end.
+ * Turns: short synchronous stays in an isolate, each within the remaining CPU time of its call. The slot in the turn
+ * record shows the watch a turn that V8's own timeout cannot end.
  */
 export class Turns {
   readonly #slot: TurnSlot;
@@ -30,12 +30,12 @@ export class Turns {
     this.#slot = slot;
   }
 
-  /** The realm whose turn it is: only its calls have something to say. */
+  /** The realm with the current turn: only its calls may emit. */
   get realm(): object | null {
     return this.#realm;
   }
 
-  /** Puts work that is not the tool's own, such as compiling its script, down to the call it is done for. */
+  /** Attributes work for a call, such as compiling its script, to that call in the turn record. */
   around<T>(run: number, budgetMs: number, body: () => T): T {
     this.#slot.begin(run, budgetMs, performance.now());
     try {
@@ -52,7 +52,7 @@ export class Turns {
     this.#slot.begin(run, leftMs, startMs);
     this.#realm = budget.realm;
     try {
-      // Rounded up: isolated-vm takes whole milliseconds, and none would mean no limit.
+      // Rounded up: isolated-vm takes whole milliseconds, and 0 would mean no limit.
       return { kind: "done", value: body(Math.ceil(leftMs)) ?? "" };
     } catch (error) {
       return classify(error, budget.isolate.dead, performance.now() - startMs >= leftMs - 1);
@@ -64,7 +64,7 @@ export class Turns {
   }
 }
 
-/** The text of `error` may be the tool's own, so a disposed isolate and the clock speak before it does. */
+/** The text of `error` may be the tool's own, so a disposed isolate and the clock take precedence. */
 function classify(error: unknown, dead: boolean, isOver: boolean): TurnEnd {
   if (dead) return { kind: "memory" };
   const message = error instanceof Error ? error.message : String(error);

@@ -6,28 +6,28 @@ import type { ToolIsolate } from "./tool-isolate.ts";
 import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 
 const LOG_LINES_MAX = 1_000;
-/** A timer set for longer would fire at once. */
+/** Maximum delay of a timer in Node; a longer one would fire at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
-/** A call in flight on this worker, with what it has used of its limits. */
+/** A call in flight on this worker, with its use of its limits. */
 export class WorkerCall {
   readonly run: number;
-  /** What it was started with. */
+  /** The message that started it. */
   readonly message: RunMessage;
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
   cpuMs = 0;
-  /** What the call's clock showed when a timer fired last. */
+  /** The call's clock when a timer last fired. */
   firedMs = 0;
-  /** `+` and the output, or `-` and a failure: set when the call has ended inside its realm. */
+  /** `+` and the output, or `-` and a failure; empty until the call has ended inside its realm. */
   outcome = "";
-  /** How far it has come. */
+  /** The call's progress reports. */
   readonly progress = new ProgressThrottle();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
   readonly #logs: [level: string, message: string][] = [];
   #logLength = 0;
   #dropped = 0;
-  /** Of its asks, those that are capability calls, and those that only go on with one. */
+  /** Numbers of its capability calls, and of requests that only continue one. */
   #counted = 0;
   #continuations = 0;
   readonly #schedule: ReplaySchedule;
@@ -41,7 +41,7 @@ export class WorkerCall {
     this.#schedule = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as ReplayPlan));
   }
 
-  /** Keeps a log line if the budget allows; says whether it did. */
+  /** Stores a log line if the limits allow; returns whether it did. */
   log(level: string, message: string): boolean {
     this.#logLength += message.length + level.length;
     if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) {
@@ -56,7 +56,7 @@ export class WorkerCall {
     return this.#dropped;
   }
 
-  /** Whether it has nothing to tell but its outcome. */
+  /** Whether it has nothing to send but its outcome. */
   get isQuiet(): boolean {
     return this.#logs.length === 0 && this.#dropped === 0 && !this.progress.isPending;
   }
@@ -66,8 +66,8 @@ export class WorkerCall {
   }
 
   /**
-   * The next ask's number, or 0 when the call has used up what it may ask. One that is too many goes through: the host
-   * refuses it, and tells of it.
+   * The number of the next capability call, or 0 beyond the limits. The first one over the limit passes: the host
+   * refuses it and reports that.
    */
   nextAsk(length: number, isContinuation: boolean): number {
     this.#askLength += length;
@@ -79,15 +79,15 @@ export class WorkerCall {
     return ++this.#schedule.asked;
   }
 
-  /** How many answers it has heard. */
+  /** Number of responses delivered to it. */
   get heard(): number {
     return this.#schedule.heard;
   }
 
-  /** An answer reaches it, given when its clock showed `nowMs`; says whether that was known when it started. */
+  /** Delivers a response, given at `nowMs` on the call's clock; returns whether it was planned. */
   receive(nowMs: number): boolean {
     const wasPlanned = this.#schedule.hear();
-    // A timer that it had to come before may be next.
+    // The response may have held a timer that is due next.
     if (wasPlanned && this.#timer !== null) {
       const { dueMs, onDue } = this.#timer;
       this.startTimer(dueMs, dueMs - nowMs, onDue);
@@ -95,10 +95,10 @@ export class WorkerCall {
     return wasPlanned;
   }
 
-  /** Sets the call's one timer. `dueMs` is of the call's own clock. */
+  /** Sets the call's one timer. `dueMs` is on the call's own clock. */
   startTimer(dueMs: number, delayMs: number, onDue: () => void): void {
     this.stopTimer();
-    // While answers are planned, what is next is known, and nothing waits for its time.
+    // While responses are planned, the order is known, so no timer waits in real time.
     const waitMs = this.#schedule.isOver ? Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS) : 0;
     const handle = setTimeout(() => {
       if (!this.#schedule.holds(dueMs)) onDue();
@@ -106,12 +106,12 @@ export class WorkerCall {
     this.#timer = { handle, dueMs, onDue };
   }
 
-  /** When the timer is due by the call's own clock, or never. */
+  /** The timer's due time on the call's own clock, or infinity. */
   get dueMs(): number {
     return this.#timer?.dueMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** It has ended. */
+  /** Stops all timers of an ended call. */
   stopTimers(): void {
     this.stopTimer();
     this.progress.stop();
@@ -123,21 +123,24 @@ export class WorkerCall {
   }
 }
 
-/** An outcome as the guest writes it. */
+/** An outcome in the guest's form. */
 export function failed(failure: Failure): string {
   return `-${JSON.stringify(failure)}`;
 }
 
-/** Between two that are told lie so many milliseconds: people watch it, and a tool may report with every turn of a loop. */
+/**
+ * Minimum interval between two progress messages, in milliseconds: people watch them, and a tool may report in every
+ * iteration of a loop.
+ */
 const EVERY_MS = 50;
 
-/** What a call says of how far it has come. The latest waits until it may be told, and takes the place of those before. */
+/** Throttles a call's progress reports: only the latest one waits. */
 export class ProgressThrottle {
   #latest: string | null = null;
   #sentMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
 
-  /** Takes what the guest says, which may be anything. `onDue` is called when it may be told: now or later. */
+  /** Records a report from the guest, with untrusted values. Calls `onDue` when it may be sent: now or later. */
   record(progress: number, total: string, message: string, onDue: () => void): void {
     if (!Number.isFinite(progress) || message.length > PROGRESS_MESSAGE_MAX) return;
     const whole = total === "" ? Number.NaN : Number(total);
@@ -151,7 +154,7 @@ export class ProgressThrottle {
     return this.#latest !== null;
   }
 
-  /** What is to be told now, as `[progress, total, message]` in JSON. */
+  /** The report to send now, as `[progress, total, message]` in JSON. */
   take(): string | null {
     this.stop();
     const latest = this.#latest;

@@ -16,23 +16,23 @@ import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 
-/** What every worker of an executor is given when its thread starts. */
+/** The settings of an executor's workers, passed at the start of each thread. */
 export interface WorkerSettings {
   readonly prelude: Prelude;
-  /** From this and a call's number its randomness is derived. */
+  /** The key from which, with a call's number, the call's random seed is derived. */
   readonly entropyKey: string;
   readonly turnRecord: SharedArrayBuffer;
-  /** An open file that mirrors the turn record. */
+  /** The descriptor of a file that mirrors the turn record. */
   readonly mirrorFd?: number;
-  /** How many isolates a worker keeps warm. */
+  /** Number of isolates that a worker keeps warm. */
   readonly warmIsolates: number;
 }
 
-/** What a cancelled call's listeners may still use, in milliseconds. */
+/** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
 
-/** What one worker thread does: it takes the host's messages, runs turns, and sends what comes of them. */
+/** A worker thread's work: it receives the host's messages, runs turns, and sends the results. */
 export class WorkerSession implements LinkListener {
   readonly #outbox: WorkerOutbox;
   readonly #slot: TurnSlot;
@@ -43,7 +43,7 @@ export class WorkerSession implements LinkListener {
   readonly #scripts = new Map<string, ToolScript>();
   readonly #calls = new Map<number, WorkerCall>();
   readonly #statsTimer: NodeJS.Timeout;
-  /** Calls that ended in the turn that runs now, whosever it is: at the `shared` level they wait for each other. */
+  /** Calls that ended in the current turn, also of other calls: at the `shared` level they wait for each other. */
   #ended: WorkerCall[] = [];
   #hasInspected = false;
   #lastStats = "";
@@ -52,7 +52,7 @@ export class WorkerSession implements LinkListener {
   constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
     this.#slot = slot;
     this.#outbox = new WorkerOutbox((text) => {
-      // Before the host hears of a turn's end, it is said to run no more.
+      // Clears the turn in the record before the host receives its result.
       if (this.#turns.realm === null) slot.rest();
       send(text);
     });
@@ -74,7 +74,7 @@ export class WorkerSession implements LinkListener {
       abandon: (isolate) => this.#abandon(isolate),
     });
     this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
-    // Its first words tell the host that the worker runs.
+    // The first message shows the host that the worker runs.
     this.#sendStats();
   }
 
@@ -101,12 +101,12 @@ export class WorkerSession implements LinkListener {
     }
   }
 
-  /** Nothing runs, and nothing is being prepared. */
+  /** Whether no call runs and nothing is being prepared. */
   get isIdle(): boolean {
     return this.#calls.size === 0 && !this.#preparation.isPending;
   }
 
-  /** Sends what has gathered; then, if nothing is left to do, prepares for what may come. */
+  /** Sends the batched messages; then, if the worker is idle, prepares for later calls. */
   onPause(): void {
     this.#outbox.flush();
     this.#slot.rest();
@@ -130,14 +130,13 @@ export class WorkerSession implements LinkListener {
   }
 
   #settle({ run, step, ok, payload, nowMs }: SettleMessage): void {
-    // What was due before the answer came happens before it. So the order is the same again where a call is run again
-    // and its answers come at once.
+    // A timer due before the response fires first, so that a run with immediate responses has the same order.
     for (let call = this.#calls.get(run); call !== undefined && call.dueMs <= nowMs; call = this.#calls.get(run)) {
       this.#fire(call);
     }
     const call = this.#calls.get(run);
     if (call === undefined) return;
-    // An answer that was known before has its time: that of the run in which it came.
+    // A planned response keeps its time in the first run.
     if (!call.receive(nowMs) && call.firedMs > nowMs)
       this.#outbox.post({ kind: "timed", run, step, nowMs: call.firedMs });
     this.#afterTurn(
@@ -147,7 +146,7 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
-  /** The call's clock then shows when its timer was due, however late it is: a call that is run again sees that again. */
+  /** Sets the call's clock to the timer's due time, however late it fires, so that a further run sees the same time. */
   #fire(call: WorkerCall): void {
     const { dueMs } = call;
     call.stopTimer();
@@ -199,13 +198,13 @@ export class WorkerSession implements LinkListener {
     this.#abandon(isolate);
   }
 
-  /** Gives an isolate up after a turn in it was cut: what was left behind in there would run in the others' turns. */
+  /** Abandons an isolate after a cut turn: its leftovers would run in the turns of other calls. */
   #abandon(isolate: ToolIsolate): void {
     isolate.dispose();
     for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
   }
 
-  /** An isolate whose interpreter has failed is of no use to anybody: once this turn is over, its calls go elsewhere. */
+  /** Abandons an isolate with a failed interpreter: after this turn its calls move to others. */
   #giveUp(isolate: ToolIsolate): void {
     isolate.retired = true;
     setImmediate(() => {
@@ -251,13 +250,13 @@ export class WorkerSession implements LinkListener {
   }
 
   /**
-   * What a guest says during its turn: numbers and strings, though perhaps not in the places where they belong.
-   * Nothing may be thrown into the isolate, and nothing long may be kept.
+   * Handles what a guest emits during its turn: numbers and strings, possibly in the wrong places. Nothing may be
+   * thrown into the isolate, and nothing long may be kept.
    */
   #onEmit(kind: number, run: number, a: string | number, b: string, c: string, nowMs: number): number {
     if (kind === EMIT_DONE && !this.#calls.has(run) && this.#starter.ends(run, String(a))) return 0;
     const call = this.#calls.get(run) ?? this.#starter.starting(run);
-    // A tool that got hold of its own call may have put another's number into it.
+    // A tool with access to its own call object may have forged another call's number.
     if (call === undefined || call.outcome !== "" || call.realm !== this.#turns.realm) return 0;
     switch (kind) {
       case EMIT_DONE:
@@ -271,7 +270,7 @@ export class WorkerSession implements LinkListener {
         if (!call.message.stream) return 0;
         call.progress.record(Number(a), String(b), String(c), () => {
           this.#postProgress(call);
-          // The turn that it is said in may go on for long.
+          // The current turn may take long.
           this.#outbox.flush();
         });
         return 1;
@@ -312,7 +311,7 @@ export class WorkerSession implements LinkListener {
   #sendStats(): void {
     this.#isolates.dropStale();
     this.#garbage.collect();
-    // Some of what is to be prepared waits until there has been nothing to do for a while.
+    // Some preparations wait until the worker has been idle for a while.
     if (this.#calls.size === 0) this.#preparation.begin(false);
     const stats: WorkerStats = {
       ...this.#isolates.counts(),

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 
-/** A call that asks for a place in the fleet's queue. */
+/** A call that requests a place in the fleet's queue. */
 export interface AdmissionRequest {
   /** Unique for its server. */
   readonly id: string;
@@ -12,7 +12,7 @@ export interface AdmissionRequest {
   readonly priority: number;
   /** Its share of a job: 1, or a fraction for a call that shares one. */
   readonly cost: number;
-  /** Whether no cap is about it. */
+  /** Whether the call bypasses the caps. */
   readonly isFree?: boolean;
 }
 
@@ -22,12 +22,12 @@ export interface Caps {
   readonly perTool: number;
 }
 
-/** Which of a request's caps, as a bit. */
+/** Bits for the two caps of a request. */
 export const BY_TENANT = 1;
 export const BY_TOOL = 2;
 
 const NAME_CHARS = 22;
-/** Names that are kept: a call needs one, and a digest takes longer than all else that is done for its place. */
+/** Maximum number of cached names: every call needs one, and a digest takes longer than the rest of its admission. */
 const NAMES_MAX = 1_000;
 
 /** A name of bounded length for any text: 132 bits of its SHA-256. */
@@ -35,16 +35,16 @@ export function shortName(text: string): string {
   return hash("sha256", text, "base64url").slice(0, NAME_CHARS);
 }
 
-/** One cap, as this server sees it. */
+/** A cap, as this server sees it. */
 export class Cap {
   readonly leases: string;
   readonly waits: string;
   readonly limit: number;
-  /** Number of the server's requests under this cap: asked for, leased or held. */
+  /** Number of this server's requests under the cap: requested, leased or held. */
   users = 0;
   readonly leased = new Set<string>();
   readonly held = new Set<CapEntry>();
-  /** For how many requests it is worth asking: all until it has held one, then as many as there is said to be room for. */
+  /** Number of requests worth sending to Redis: unlimited until the cap holds one, then the reported room. */
   tries = Infinity;
 
   constructor(leases: string, waits: string, limit: number) {
@@ -54,8 +54,8 @@ export class Cap {
   }
 
   /**
-   * Since when the oldest of those that it holds waits by Redis's clock, besides `others`. `now`: Redis has not been asked for any of
-   * them yet. `none`: it holds no others.
+   * Start of the oldest held request's wait by Redis's clock, ignoring `others`. `now`: Redis has seen none of them
+   * yet. `none`: no others are held.
    */
   waitsSince(others?: ReadonlySet<CapEntry>): number | "now" | "none" {
     let oldest: number | "now" | "none" = "none";
@@ -68,20 +68,20 @@ export class Cap {
   }
 }
 
-/** A request that is asked for, has leases, or is held back. */
+/** A request that is sent, leased or held. */
 export interface CapEntry {
   readonly request: AdmissionRequest;
-  /** Its tenant's name, as Redis knows it. */
+  /** Its tenant's name in Redis. */
   readonly tenant: string;
   readonly ofTenant: Cap | null;
   readonly ofTool: Cap | null;
   isHeld: boolean;
-  /** Which caps have held it: bits. */
+  /** Caps that have held it, as bits. */
   heldBy: number;
   sinceUs: number | null;
 }
 
-/** All requests of this server that are asked for, leased or held, and the caps that they are about. */
+/** All requests of this server that are sent, leased or held, and their caps. */
 export class CapRegistry {
   readonly #caps = new Map<string, Cap>();
   readonly #entries = new Map<string, CapEntry>();
@@ -128,7 +128,7 @@ export class CapRegistry {
     return entry;
   }
 
-  /** Whether it is worth asking for it: then it counts as asked for, else it is held. */
+  /** Whether the request is worth sending: if so, it counts against its caps' tries; else it is held. */
   try(entry: CapEntry): boolean {
     const { ofTenant, ofTool } = entry;
     const full = (ofTenant?.tries === 0 ? BY_TENANT : 0) | (ofTool?.tries === 0 ? BY_TOOL : 0);
@@ -157,7 +157,7 @@ export class CapRegistry {
     for (const cap of caps) cap.leased.add(entry.request.id);
   }
 
-  /** Takes it out, whatever it is. */
+  /** Removes a request in any state. */
   remove(id: string): CapEntry | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;

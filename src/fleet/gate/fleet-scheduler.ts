@@ -15,45 +15,45 @@ import type { FleetKeys } from "../wire/keys.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { orderKeys, placeOf, type JobTurn, levelOf } from "./turn.ts";
 
-/** Claims, or leases, of one run of a script. */
+/** Maximum number of requests, or leases, in one run of a script. */
 const CHUNK = 256;
 const REDIS_MS = 2_000;
 
-/** Where a request goes in the queue. */
+/** A request's place in the queue. */
 export interface QueuePlace {
   readonly id: string;
   /** Stored in the job's data. */
   readonly turn: JobTurn;
-  /** BullMQ's. */
+  /** BullMQ's priority. */
   readonly priority: number;
 }
 
-/** Admitted requests with their places, and the ids of those that a cap holds back. */
+/** Admitted requests with their places, and the ids of those that a cap holds. */
 export interface AdmissionResult {
   readonly places: readonly QueuePlace[];
   readonly held: readonly string[];
 }
 
 export interface FleetSchedulerOptions extends Caps {
-  /** The server's name: no other has it, and it never has another. */
+  /** The server's id: unique, and never changed. */
   readonly server: string;
   readonly timings: FleetTimings;
-  /** There may be room for what is held back: all of it is to be handed in again, before what is new. */
+  /** Held requests may have room: hand them in again, before new ones. */
   readonly onRoom: () => void;
-  /** Waiting jobs need new places for this base: `moveWaiting`. */
+  /** Waiting jobs need new places for this base: call `moveWaiting`. */
   readonly onMove: (base: number) => void;
 }
 
 /**
  * The order in which the calls of all servers reach machines, and the caps that hold over all of them.
  *
- * The order is start-time fair queueing: a tenant's jobs get tags one round apart, beginning at the virtual time, which follows the
- * jobs that machines take. So a tenant with much to do waits for itself, and one with little goes next. A level of priority is a head
- * start of a bounded number of rounds.
+ * The order is start-time fair queueing: a tenant's jobs get tags one round apart, beginning at the virtual time, which
+ * follows the jobs that machines take. So a tenant with much to do waits for itself, and one with little goes next. A
+ * level of priority is a head start of a bounded number of rounds.
  *
- * A cap is a set of leases, which expire with the server that does not renew them. What a cap holds back has its turn there by its
- * age, and nothing newer of another server takes the room that is its. The servers that wait are told of room, as many as there is
- * room for; they also try every second.
+ * A cap is a set of leases, which expire unless their server renews them. Held requests go in the order of their ages,
+ * and a newer request of another server cannot take their room. Waiting servers are notified of room, as many as it
+ * suffices for; they also retry every second.
  */
 export class FleetScheduler implements AsyncDisposable {
   readonly #connection: RedisConnection;
@@ -63,11 +63,11 @@ export class FleetScheduler implements AsyncDisposable {
   readonly #channel: string;
   readonly #caps: CapRegistry;
   readonly #scripts: SchedulerScripts;
-  /** Leases to end, by their caps; also those of requests that were held, which have none: then only who waits has changed. */
+  /** Leases to end, by cap. Also contains held requests, which have no leases: for these only the waiters change. */
   #ending = new Map<Cap, string[]>();
   #isEnding = false;
   #isRenewing = false;
-  /** Number of requests to Redis that timed out without an answer. */
+  /** Number of requests to Redis that timed out and have no reply yet. */
   #late = 0;
   #isEmitting = false;
   #isClosed = false;
@@ -84,8 +84,9 @@ export class FleetScheduler implements AsyncDisposable {
   }
 
   /**
-   * Asks for places. Never rejects: while Redis does not answer, all are held. What is held is to be handed in again when `onRoom`
-   * says so, in the order in which it shall go, or to be released. What has a place is not handed in again.
+   * Requests places. Never rejects: while Redis does not reply, all requests are held. On `onRoom`, hand held requests
+   * in again in the order in which they shall go; `release` those no longer wanted. Do not hand in an admitted request
+   * again.
    */
   async admit(requests: readonly AdmissionRequest[]): Promise<AdmissionResult> {
     const entries = requests.map((request) => this.#caps.enter(request));
@@ -107,7 +108,7 @@ export class FleetScheduler implements AsyncDisposable {
     };
   }
 
-  /** Claims that have ended, or are no longer wanted. Sent at the end of the tick. */
+  /** Releases requests that have ended or are no longer wanted. Sent at the end of the tick. */
   release(ids: readonly string[]): void {
     for (const id of ids) {
       const entry = this.#caps.remove(id);
@@ -115,7 +116,9 @@ export class FleetScheduler implements AsyncDisposable {
     }
   }
 
-  /** Keeps the leases: to be called every few seconds. Also says whether what waits is to be moved. Never rejects. */
+  /**
+   * Renews the leases; call it every few seconds. Also finds out whether waiting jobs have to be moved. Never rejects.
+   */
   async renew(): Promise<void> {
     if (this.#isRenewing || !this.#connection.isReady) return;
     this.#isRenewing = true;
@@ -136,7 +139,7 @@ export class FleetScheduler implements AsyncDisposable {
     await within(REDIS_MS, renewed);
   }
 
-  /** Gives all leases back. */
+  /** Returns all leases. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#retry);
@@ -148,12 +151,12 @@ export class FleetScheduler implements AsyncDisposable {
   #listen(): RedisConnection {
     const listener = this.#connection.another("gate");
     listener.client.on("message", (_channel, message: string) => this.#onRoomMessage(message));
-    // It waits for the connection, and subscribes again by itself after each loss.
+    // Waits for the connection; the client subscribes again after each loss.
     listener.client.subscribe(this.#channel + this.#options.server).catch(() => undefined);
     return listener;
   }
 
-  /** `free:leases`: so much room there is at that cap. */
+  /** Handles `free:leases`: the amount of room at the cap with that key. */
   #onRoomMessage(message: string): void {
     const colon = message.indexOf(":");
     const cap = this.#caps.capOf(message.slice(colon + 1));
@@ -172,7 +175,7 @@ export class FleetScheduler implements AsyncDisposable {
     });
   }
 
-  /** A message may be lost, and a lease or a turn of a lost server ends without one. */
+  /** Retries at intervals: a message may be lost, and a lost server's leases and turns end without one. */
   #retryLater(): void {
     if (this.#retry !== undefined || this.#caps.held === 0 || this.#isClosed) return;
     this.#retry = setTimeout(() => {
@@ -226,7 +229,7 @@ export class FleetScheduler implements AsyncDisposable {
     return { places, held };
   }
 
-  /** A cap that has room, and holds others, has more of it for them than was thought. */
+  /** A refused request counts as untried at a cap that did not hold it: that cap has room for another. */
   #refuse(entry: CapEntry, by: number, nowUs: number): void {
     for (const [bit, cap] of [
       [BY_TENANT, entry.ofTenant],
@@ -265,7 +268,7 @@ export class FleetScheduler implements AsyncDisposable {
     setImmediate(() => void this.#sendEnded());
   }
 
-  /** One after the other, so that no more than one waits while there is no Redis. Leases that it cannot end expire. */
+  /** Sends releases one after the other, so that at most one waits for Redis. Leases that cannot be released expire. */
   async #sendEnded(): Promise<void> {
     while (this.#ending.size > 0) {
       const ending = [...this.#ending];
@@ -279,11 +282,11 @@ export class FleetScheduler implements AsyncDisposable {
   }
 }
 
-/** Claims of one tenant that have their turns one after the other: Redis need only say the first one's. */
+/** Consecutive requests of one tenant: Redis returns only the tag of the first. */
 export interface AdmissionGroup {
   readonly level: number;
   readonly cost: number;
-  /** One, where it has a cap. */
+  /** One entry only where caps apply. */
   readonly entries: readonly CapEntry[];
 }
 
@@ -316,7 +319,7 @@ export function admitArguments(
   return { groups, keys, args };
 }
 
-/** A tenant's requests stay in their order. */
+/** Groups requests; a tenant's requests stay in order. */
 function groupsOf(entries: readonly CapEntry[], mayJoin: boolean): readonly AdmissionGroup[] {
   const groups: (AdmissionGroup & { readonly entries: CapEntry[] })[] = [];
   const last = new Map<string, AdmissionGroup & { readonly entries: CapEntry[] }>();

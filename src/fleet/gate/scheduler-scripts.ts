@@ -1,25 +1,25 @@
 import { Script } from "../../store/redis/script.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 
-/** By how many rounds one level of priority goes ahead: bounded, so nothing starves. */
+/** Head start of one level of priority, in rounds: bounded, so nothing starves. */
 export const LEVEL = 64;
 /** Priorities are -LEVELS to LEVELS. */
 export const LEVELS = 10;
-/** The last place that BullMQ has; the first is 1. */
+/** The highest priority value of BullMQ; the lowest is 1. */
 export const PLACES = 2 ** 21;
-/** How far below the virtual time a place may be: the most that priority is worth. */
+/** Maximum distance of a place below the virtual time: the most that priority is worth. */
 const REACH = LEVEL * LEVELS;
-/** The base moves when a place is beyond this, so that servers which have not heard of it still have room. */
+/** The base moves when a place exceeds this, so that servers with the old base still have room. */
 const MOVE_BEYOND = PLACES * 0.75;
-/** It moves only by so much or more: where one tenant fills all places, moving would gain nothing and be done for ever. */
+/** Minimum move of the base: if one tenant fills all places, smaller moves would gain nothing and never end. */
 const MOVE_LEAST = PLACES / 8;
-/** For how long after a move what waits is looked over: places from before it may still be on their way to the queue. */
+/** Time after a move during which waiting jobs are moved: jobs with old places may still be added. */
 const MOVING_MS = 60_000;
 /** Time for one server to move the waiting jobs before another may. */
 const MOVER_MS = 5_000;
 const ORDER_EXPIRY_MS = 3_600_000;
 
-/** One command for many values, in parts: Lua's stack is bounded. */
+/** Runs one command for many values, in parts: Lua's stack is bounded. */
 const MANY = `
 local function many(command, key, values)
   for i = 1, #values, 1000 do redis.call(command, key, unpack(values, i, math.min(i + 999, #values))) end
@@ -27,8 +27,9 @@ end
 `;
 
 /**
- * The order, in KEYS[1] and KEYS[2]. `v` is the virtual time, `base` what place 0 stands for; the sorted set has the tag that
- * each tenant's next job gets, where that is later than `v`. Numbers are written in full, because a tag has a fraction.
+ * The order, in KEYS[1] and KEYS[2]. `v` is the virtual time, `base` the round of place 0; the sorted set has the tag
+ * of each tenant's next job, where that is later than `v`. Numbers are written with all digits, because tags have
+ * fractions.
  */
 const ORDER = `
 local call = redis.call
@@ -46,7 +47,7 @@ local function keep()
 end
 `;
 
-/** Tells those who wait at a cap, in their turn and as many as there is room for. Not `self`: that one knows. */
+/** Notifies the waiters of a cap, oldest first, as many as there is room for, except `self`, which needs no message. */
 const TELL = `
 local function tell(channel, leases, free, waiters, self)
   table.sort(waiters, function(a, b) return a.since < b.since end)
@@ -71,12 +72,12 @@ end
 `;
 
 /**
- * KEYS: the order's two, then for each cap its leases and who waits. ARGV: server, channel, number of caps; for each cap its limit
- * and since when the oldest waits that this server does not hand in now (`now`, `none`). Without caps, for each group of requests their number,
- * tenant, level and cost; with caps, for each request id, tenant, level, cost, the numbers of its two caps, since when it waits, and which caps have
- * held it (1 its tenant's, 2 its tool's).
- * Answers base, whether to move what waits, the time; for each group its first tag, and for each request its tag, as text, or as a number
- * which caps hold it now.
+ * KEYS: the order's two, then for each cap its leases and its waiters. ARGV: server, channel, number of caps; for each
+ * cap its limit and the time since which the oldest request waits that this server does not hand in now (`now`,
+ * `none`). Without caps, for each group of requests their number, tenant, level and cost; with caps, for each request
+ * id, tenant, level, cost, the numbers of its two caps, the time since which it waits, and the caps that have held it
+ * (1 its tenant's, 2 its tool's). Returns the base, whether to move waiting jobs, the time; then for each group its
+ * first tag as text or, with caps, for each request its tag as text or the caps that hold it as a number.
  */
 const ADMIT = `${ORDER}${TELL}${MANY}
 local server, channel, capCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -163,8 +164,11 @@ keep()
 return answer
 `;
 
-/** KEYS: for each cap its leases and who waits. ARGV: server, channel; for each cap its limit, since when this server waits
- * there from now on (`now`: as before, or from now on; `none`: no more), how many leases end, and whose. */
+/**
+ * KEYS: for each cap its leases and its waiters. ARGV: server, channel; for each cap its limit, the time since which
+ * this server waits there (`now`: as before, or from now on; `none`: no longer), the number of leases that end, and
+ * their ids.
+ */
 const RELEASE = `
 local call = redis.call
 local clock = call('TIME')
@@ -189,8 +193,10 @@ for i = 1, #KEYS, 2 do
 end
 `;
 
-/** KEYS: the order's two, then the leases of each cap. ARGV: server; for each cap how many leases, and whose. Answers the base where
- * this server is to look over what waits. Leases that Redis has lost are there again. */
+/**
+ * KEYS: the order's two, then the leases of each cap. ARGV: server; for each cap the number of leases, and their ids.
+ * Returns the base if this server is to move waiting jobs. Restores leases that Redis has lost.
+ */
 const RENEW = `${ORDER}${MANY}
 local at = 2
 for i = 3, #KEYS do
@@ -211,9 +217,9 @@ return text(base)
 `;
 
 /**
- * KEYS: the order's two. ARGV: for each job that was taken the least that the virtual time has come to. It also goes on by a share of a
- * round for each job, one round in as many jobs as there are tenants: else those who come new, at the time as it is, would go before
- * one who waits for ever.
+ * KEYS: the order's two. ARGV: for each taken job, the least virtual time. The virtual time also advances by a share of
+ * a round for each job, one round in as many jobs as there are tenants: otherwise new tenants, which start at the
+ * virtual time, would overtake a waiting one for ever.
  */
 export const TAKEN = new Script(`${ORDER}
 local tenants = math.max(1, call('ZCOUNT', KEYS[2], '(' .. text(v), '+inf'))
@@ -223,7 +229,7 @@ call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(v))
 keep()
 `);
 
-/** The scripts of a fleet's order and caps. `leaseMs` and `waiterMs` in them are the timings of these names. */
+/** The scripts of the fleet's order and caps, with `leaseMs` and `waiterMs` from the timings. */
 export interface SchedulerScripts {
   readonly admit: Script;
   readonly release: Script;

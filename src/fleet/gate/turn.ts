@@ -9,17 +9,17 @@ import type { FleetKeys } from "../wire/keys.ts";
 const PAGE = 128;
 const PASSES_MAX = 4;
 const MOVE_MS = 5_000;
-/** Beyond this a tag would lose its fraction; a fleet that takes a million jobs in a second comes to it after years. */
+/** Tags beyond this would lose their fraction; a fleet that takes a million jobs a second reaches it after years. */
 const TAG_MAX = 2 ** 46;
 
-/** When a job is due, whatever is done to the places meanwhile. The job's data carries it. */
+/** A job's due time, independent of its current place. The job's data contains it. */
 export interface JobTurn {
-  /** In rounds of all tenants since the fleet's order began. */
+  /** In rounds of all tenants since the order began. */
   readonly tag: number;
   readonly level: number;
 }
 
-/** A turn as a job carries it, where everybody can write to it. */
+/** Reads a turn from a job's data, which any writer to Redis can change. */
 export function readJobTurn(turn: unknown): JobTurn {
   const { tag, level } = isObject(turn) ? turn : {};
   return { tag: finite(tag), level: levelOf(finite(level)) };
@@ -29,17 +29,17 @@ function finite(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
-/** The order's keys, as its scripts take them. */
+/** The order's keys, for its scripts. */
 export function orderKeys(keys: FleetKeys): readonly [string, string] {
   return [keys.of("gate", "order"), keys.of("gate", "tenants")];
 }
 
-/** A priority as the order knows it: an integer within the bounds. */
+/** The level of a priority: an integer within the bounds. */
 export function levelOf(priority: number): number {
   return Number.isNaN(priority) ? 0 : Math.min(LEVELS, Math.max(-LEVELS, Math.round(priority)));
 }
 
-/** When it is due among others: lower is earlier. */
+/** The due time of a turn: lower is earlier. */
 export function dueOf({ tag, level }: JobTurn): number {
   return tag - LEVEL * level;
 }
@@ -52,23 +52,24 @@ export function placeOf(turn: JobTurn, base: number): number {
 }
 
 /**
- * Says that a machine has taken the jobs of these turns, each once, so that who comes new is placed after them. Never rejects:
- * where Redis does not hear of it the order is a little less fair, and nothing else.
+ * Reports the turns of taken jobs, each once, so that new tenants are placed after them. Never rejects: without the
+ * report the order is only a little less fair.
  */
 export async function recordTaken(
   connection: RedisConnection,
   keys: FleetKeys,
   turns: readonly JobTurn[],
 ): Promise<void> {
-  // A job that went ahead for its priority does not move the virtual time.
+  // A job with a head start does not advance the virtual time.
   const least = turns.map(({ tag, level }) => tag - LEVEL * Math.max(level, 0)).filter((tag) => tag < TAG_MAX);
   if (least.length === 0) return;
   await answerOf(connection, (client) => TAKEN.run(client, orderKeys(keys), least));
 }
 
 /**
- * Gives what waits the places that it has with this base. It may be done again and by several at once, while machines take jobs and
- * servers add them; what it misses is found the next time. Never rejects. Answers how many it has moved.
+ * Gives waiting jobs their places for this base. Idempotent, and safe to run concurrently with itself, with machines
+ * that take jobs and with servers that add them; the next run finds jobs that it misses. Never rejects. Returns the
+ * number of moved jobs.
  */
 export async function moveWaiting<Data>(
   queue: Queue<Data>,
@@ -80,7 +81,7 @@ export async function moveWaiting<Data>(
   const passes = async (): Promise<void> => {
     for (let pass = 0; pass < PASSES_MAX; pass++) {
       const before = moved;
-      // Those that are due first come first; jobs that machines take meanwhile make it miss some, so it looks again.
+      // Jobs come in due order; those taken meanwhile shift the pages, so it makes several passes.
       for (let start = 0; performance.now() < untilMs; start += PAGE) {
         const page = await queue.getPrioritized(start, start + PAGE - 1);
         if (page.length === 0) break;
@@ -103,7 +104,7 @@ async function moveJob<Data>(
   if (job === undefined || turn === null) return false;
   const priority = placeOf(turn, base);
   if (job.priority === priority) return false;
-  // It rejects where the job has ended meanwhile, and then has no place.
+  // Rejects where the job has ended meanwhile and has no place.
   return job.changePriority({ priority }).then(
     () => true,
     () => false,

@@ -2,28 +2,28 @@ import { readPlan } from "../wire/read-message.ts";
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
 
 /**
- * What a call was answered and when, as its server's journal knows it: a call that starts again on this machine has to hear it in
- * the same order, and its executor asks for that at once, where the server could only be asked by a message.
+ * The order and times of a call's responses, as its server's journal has them. A restart on this machine must deliver
+ * them in the same order, and its executor needs them at once, without a message to the server.
  */
 export class DeliveredResponses {
   readonly #responses: { asked: number; nowMs: number; step: number }[] = [];
   #asked: number;
-  /** Answers that the start with this number has been given. */
+  /** The current attempt, and the number of responses it has received. */
   #attempt = 0;
   #given = 0;
 
-  /** `plan`: what it was answered on machines that it has left. */
+  /** `plan`: the responses on earlier machines. */
   constructor(asked: number, plan: string) {
     this.#asked = asked;
     for (const [at, nowMs] of readPlan(plan)) this.#responses.push({ asked: at, nowMs, step: 0 });
   }
 
-  /** Whether the call has ever asked for anything. */
+  /** Whether the call has made any capability call. */
   get hasAsked(): boolean {
     return this.#asked > 0;
   }
 
-  /** A step that the call had not asked before: answers that were on their way then come after it. */
+  /** Records a capability call. For a new step, responses that the call had not received yet are ordered after it. */
   recordRequest(step: number, heard: number | undefined): void {
     if (step <= this.#asked) return;
     this.#asked = step;
@@ -33,7 +33,7 @@ export class DeliveredResponses {
     }
   }
 
-  /** Answers come in one order: those that a start is given first are those that earlier ones were given. */
+  /** Records a response. Their order is fixed: the first responses of an attempt repeat those of earlier attempts. */
   recordResponse(attempt: number, step: number, nowMs: number): void {
     if (attempt !== this.#attempt) {
       this.#attempt = attempt;
@@ -44,7 +44,7 @@ export class DeliveredResponses {
     else known.step = step;
   }
 
-  /** It reached the call later than it came. */
+  /** Records the later time at which the response was delivered. */
   recordTime(step: number, nowMs: number): void {
     const answer = this.#responses.find((one) => one.step === step);
     if (answer !== undefined) answer.nowMs = nowMs;

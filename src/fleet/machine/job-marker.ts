@@ -2,29 +2,29 @@ import { setTimeout as delay } from "node:timers/promises";
 import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
-/** Extra time for the answer to a blocking read. */
+/** Extra time for the reply to a blocking read. */
 const LATE_MS = 1_000;
 const PAUSE_MS = 200;
 
 /**
- * Waits for jobs: BullMQ marks in Redis that there may be some. Its worker would wait for the mark as well, but for ever where the node
- * of a cluster that has it is replaced meanwhile.
+ * Waits for BullMQ's marker key, which signals that jobs may exist. BullMQ's own worker would wait for it too, but for
+ * ever if the node of a cluster that owns it is replaced meanwhile.
  */
 export class JobMarker implements AsyncDisposable {
   readonly #connection: RedisConnection;
   readonly #key: string;
-  /** Longest duration of one read. */
+  /** Longest duration of one read, in milliseconds. */
   readonly #blockMs: number;
   #closing: Promise<void> | null = null;
 
-  /** A read that waits holds its connection, so that is one of its own. */
+  /** A blocking read occupies its connection, so it has its own. */
   constructor(connection: RedisConnection, key: string, blockMs: number) {
     this.#connection = connection.another("marker", { resends: false });
     this.#key = key;
     this.#blockMs = blockMs;
   }
 
-  /** Resolves when there may be a job, and after a while in any case. Never rejects. */
+  /** Resolves when jobs may exist, or after a while. Never rejects. */
   async wait(): Promise<void> {
     if (this.#closing !== null || !(await this.#connection.ready(this.#blockMs))) return;
     const answer = await answerOf(
@@ -36,7 +36,7 @@ export class JobMarker implements AsyncDisposable {
     if (answer === undefined && this.#closing === null) await delay(PAUSE_MS);
   }
 
-  /** Ends what waits. */
+  /** Ends the current read. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing ??= this.#close();
     await this.#closing;

@@ -7,15 +7,15 @@ import { readJobTurn, type JobTurn } from "../gate/turn.ts";
 import { isObject } from "../../base/json.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 
-/** The longest that a server of ours sends: what is longer lies beside it. */
+/** Maximum length of a job's data, in characters: servers put longer data under a side key. */
 const DATA_MAX = 512 * 1024;
 
 /**
- * BullMQ's worker, which takes of a job no more than what our servers put there. Everybody who can write to Redis can put a schedule
- * beside it, or a parent, which BullMQ would follow, or what no memory has room for.
+ * BullMQ's worker, restricted to the fields that our servers write. Any writer to Redis could add a repeat schedule, a
+ * parent that BullMQ would follow, or oversized data.
  */
 export class JobWorker extends Worker {
-  /** The next job, if there is one. What its queue's limits were, if somebody has set any, is not remembered. */
+  /** The next job, if one waits. The worker does not remember rate limits that others set on the queue. */
   pull(token: string): Promise<BullJob | undefined> {
     return this.moveToActive(token, this.opts.name);
   }
@@ -28,7 +28,7 @@ export class JobWorker extends Worker {
   }
 }
 
-/** `null` where it is nothing of ours: then the job is dropped. */
+/** `null` where the data is not a server's: then the job is dropped. */
 function readData(data: string): unknown {
   if (data.length > DATA_MAX) return null;
   try {
@@ -51,7 +51,7 @@ export async function readJob(
   return { ...readJobData(text, protocols), turn: readJobTurn((bull.data as { readonly turn?: unknown }).turn) };
 }
 
-/** Where its data is, as `Payloads` has it; `null` where it has none. */
+/** The packed payload of a job, for `Payloads`; `null` where it has none. */
 export function packedOf({ data }: Pick<BullJob, "data">): string | null {
   const envelope: unknown = data;
   return isObject(envelope) && typeof envelope["packed"] === "string" ? envelope["packed"] : null;

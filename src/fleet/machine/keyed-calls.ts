@@ -4,27 +4,27 @@ import type { LedgerClaim } from "../../base/ledger-claim.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 import type { MachineLogger } from "./machine-log.ts";
 
-/** Calls that are kept, and what all of their ends may come to. */
+/** Maximum number of kept calls, and maximum total size of their results. */
 const KEPT_MAX = 100_000;
 const ENDS_MAX_BYTES = 64 * 1024 * 1024;
 
 /** The end of a call, for a server that repeats it after its own server is lost. */
 export type CallEnd =
   | { readonly kind: "left"; readonly left: OrphanResult }
-  /** Nothing of it was done: it may be run as if it had never been. */
+  /** The call had no effects: it may run as if for the first time. */
   | { readonly kind: "undone" };
 
-/** A call with a key on this machine, until its server has heard how it ended. */
+/** A call with a key on this machine, until its server has received its result. */
 export interface KeptCall {
   readonly server: string;
   readonly ticket: LedgerClaim;
-  /** Of its tool. */
+  /** Fingerprint of its tool. */
   readonly mark: string;
 }
 
 interface KeptState extends KeptCall {
   isServerGone: boolean;
-  /** Whether it is another's by now. */
+  /** Whether another holder owns the claim by now. */
   isOver: boolean;
   isCarried: boolean;
   isCarrying: boolean;
@@ -32,15 +32,15 @@ interface KeptState extends KeptCall {
 }
 
 /**
- * Calls whose keys are in a ledger that others can reach: where their server is lost, what came of them is left there. An end that
- * was sent just before the server was lost was heard by nobody, so ends are held until the server was there after them.
+ * Calls with keys in a shared ledger: if their server is lost, their results are stored there. A result sent just
+ * before the loss may not have been received, so results are kept until the server has a later heartbeat.
  */
 export class KeyedCalls {
   readonly #ledger: RedisLedger;
   readonly #logger: MachineLogger | undefined;
-  /** Those that have ended stand in the order of their ends. */
+  /** Ended calls are in the order of their ends. */
   readonly #kept = new Map<KeptCall, KeptState>();
-  /** A server that is there so long after a call's end has heard of it. */
+  /** A server with a heartbeat this long after a call's end has received the result. */
   readonly #acknowledgedMs: number;
   #endsBytes = 0;
 
@@ -50,12 +50,14 @@ export class KeyedCalls {
     this.#acknowledgedMs = acknowledgedMs;
   }
 
-  /** Servers that are to be watched. */
+  /** Servers to watch. */
   get servers(): Iterable<string> {
     return new Set(Array.from(this.#kept.values(), ({ server }) => server));
   }
 
-  /** A call begins here. Answers `null` where nothing can be done for it: it is of a ledger with another secret. */
+  /**
+   * Registers a call. Returns `null` where the call cannot be kept: its ledger has another secret, or there is no room.
+   */
   begin(server: string, ticket: LedgerClaim): KeptCall | null {
     const mark = this.#ledger.markOf(ticket);
     this.#makeRoom(1);
@@ -66,7 +68,7 @@ export class KeyedCalls {
     return call;
   }
 
-  /** How it ended; `null` where only its server can say that, or has said it. */
+  /** Records the result; `null` where only the call's server can report it, or already has. */
   end(call: KeptCall, what: CallEnd | null): void {
     const kept = this.#kept.get(call);
     if (kept === undefined) return;
@@ -84,13 +86,13 @@ export class KeyedCalls {
     else this.#makeRoom(0);
   }
 
-  /** A call whose server is gone never began. */
+  /** Releases the claim of a call that never started and whose server is lost. */
   release(ticket: LedgerClaim): void {
     if (this.#ledger.markOf(ticket) === null) return;
     this.#ledger.releaseFor(ticket).catch((error: unknown) => this.#warn(error));
   }
 
-  /** Which of the servers that were looked for are there. */
+  /** Updates the kept calls by `there`, those of the `servers` that have a heartbeat. */
   look(servers: readonly string[], there: ReadonlySet<string>): void {
     const nowMs = performance.now();
     const missing = new Set(servers.filter((server) => !there.has(server)));
@@ -123,7 +125,7 @@ export class KeyedCalls {
       kept.isCarried = true;
       kept.isOver = !(await this.#ledger.carry(kept.ticket));
     } catch {
-      // It is tried again at once.
+      // The next look tries again.
     }
     kept.isCarrying = false;
   }
@@ -148,7 +150,7 @@ export class KeyedCalls {
     this.#endsBytes -= kept.end?.bytes ?? 0;
   }
 
-  /** Servers are seldom lost, so what is held longest is the least likely to be needed. */
+  /** Servers are seldom lost, so the oldest result is the least likely to be needed. */
   #makeRoom(calls: number): void {
     for (const [call, { end }] of this.#kept) {
       if (this.#endsBytes <= ENDS_MAX_BYTES && this.#kept.size + calls <= KEPT_MAX) return;

@@ -1,23 +1,26 @@
-/** Maximum number of unacknowledged characters of a call's log, or one line: messages of other calls wait behind them. */
+/**
+ * Maximum number of unacknowledged characters of a call's log: messages of other calls wait behind them. One line may
+ * exceed it.
+ */
 const AHEAD_MAX = 64 * 1024;
 
 /** Number of checks without an acknowledgement after which sending goes on. */
 const LOOKS = 3;
 
-/** Some lines of a call, the first of which has this number. */
+/** Consecutive lines of a call; `at` is the index of the first. */
 export interface SomeLines {
   readonly at: number;
   readonly lines: readonly string[];
-  /** No more are sent until the server has these. */
+  /** No more lines are sent until the server acknowledges these. */
   readonly isFull?: true;
 }
 
-/** Streams a call's log lines to its server: at once, up to a bound that the server has to acknowledge. */
+/** Streams a call's log lines to its server, up to a bound that the server has to acknowledge. */
 export class LogLines {
   readonly #send: (some: SomeLines) => void;
   #waiting: string[] = [];
   #sent = 0;
-  /** Characters on their way that the server need not have read yet. */
+  /** Number of sent characters that the server has not acknowledged. */
   #ahead = 0;
   #isFull = false;
   #looks = 0;
@@ -31,12 +34,12 @@ export class LogLines {
     this.#sendSome();
   }
 
-  /** Looked at again and again: the server's word may have been lost. */
+  /** Called at intervals: the server's acknowledgement may have been lost. */
   look(): void {
     if (this.#isFull && ++this.#looks >= LOOKS) this.goOn();
   }
 
-  /** The server has those that were the last for a while. */
+  /** Continues after the server's acknowledgement. */
   goOn(): void {
     this.#isFull = false;
     this.#looks = 0;
@@ -44,7 +47,7 @@ export class LogLines {
     this.#sendSome();
   }
 
-  /** Sends all that waits, because nothing else will tell it. */
+  /** Sends all waiting lines, regardless of the bound; used when the reply does not contain them. */
   sendRest(): void {
     if (this.#waiting.length > 0) this.#send({ at: this.#sent, lines: this.#waiting });
     this.#waiting = [];

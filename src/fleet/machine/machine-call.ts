@@ -21,37 +21,37 @@ export interface MachineCallHost {
   readonly start: number;
   /** Sends a message to the call's server. */
   send(message: MachineMessage): void;
-  /** It waits for its server, and needs no slot; or no longer. */
+  /** The call starts or stops waiting for its server; while it waits it needs no slot. */
   onWait(isWaiting: boolean): void;
-  /** Time for which the executor refuses a tool's calls for a tenant. */
+  /** Milliseconds for which the executor refuses a tool's calls for a tenant. */
   refusedForMs(tool: string, tenant: string): number;
-  /** The call's server is gone, and the call makes a capability call. */
+  /** The call's server is lost, and the call makes a capability call. */
   onOrphanRequest(call: MachineCall): void;
   /** `end`: the result for other servers, if the call's server is lost before it has received it. */
   onEnd(call: MachineCall, end: CallEnd | null): void;
 }
 
-/** A call as it comes to a machine. */
+/** A call as its machine receives it. */
 export interface IncomingCall {
   readonly data: FleetCallData;
   readonly script: ToolScript;
   readonly limits: FleetLimits;
-  /** State of earlier starts, as the server has it. */
+  /** The server's state of earlier attempts. */
   readonly resumption: Resumption | undefined;
-  /** Where its end may be left. */
+  /** The registration under which the result is kept; `null` for a call without a key. */
   readonly kept: KeptCall | null;
 }
 
 interface PendingCapabilityCall {
   readonly message: MachineMessage;
   readonly resolve: (answer: CapabilityResponse | Diverged) => void;
-  /** Number of checks for a response. */
+  /** Number of checks without a response. */
   looks: number;
 }
 
-/** A call of a server as this machine's executor takes it: what it asks, its server answers. */
+/** A server's call as a job of this machine's executor; the server answers its capability calls. */
 export class MachineCall implements Job, JobReplay {
-  /** Its number here. */
+  /** Its number on this machine. */
   readonly run: number;
   readonly script: ToolScript;
   readonly limits: FleetLimits;
@@ -62,7 +62,7 @@ export class MachineCall implements Job, JobReplay {
   readonly #host: MachineCallHost;
   readonly #delivered: DeliveredResponses;
   #lines: LogLines | null = null;
-  /** Asks that are not answered yet, by attempt and step. */
+  /** Capability calls without a response, by attempt and step. */
   readonly #pending = new Map<string, PendingCapabilityCall>();
   #isWaiting = false;
   #isOrphan = false;
@@ -147,7 +147,10 @@ export class MachineCall implements Job, JobReplay {
     asked.resolve(answer);
   }
 
-  /** Says once more what has no answer: its envelope may have been lost. Rarer each time, because most handlers are only slow. */
+  /**
+   * Repeats capability calls without a response, because envelopes can be lost. Backs off exponentially: most handlers
+   * are only slow.
+   */
   repeatCapabilityCalls(): void {
     this.#lines?.look();
     for (const asked of this.#pending.values()) {
@@ -172,7 +175,7 @@ export class MachineCall implements Job, JobReplay {
     this.#lines.add(line);
   }
 
-  /** Its server has so much of what it has written that more may be on its way. */
+  /** The server has received the log lines up to the bound. */
   logged(): void {
     this.#lines?.goOn();
   }
@@ -183,7 +186,7 @@ export class MachineCall implements Job, JobReplay {
   }
 
   onRestart(attempts: number): void {
-    // Nobody waits for what an earlier start has asked.
+    // Responses to an earlier attempt's capability calls are no longer needed.
     this.#pending.clear();
     this.#updateWait();
     this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
@@ -200,12 +203,15 @@ export class MachineCall implements Job, JobReplay {
     this.#end(this.#endOf(reply));
   }
 
-  /** Nobody wants to know any more what comes of it. */
+  /** Ends the call without a result. */
   end(): void {
     this.#end(null);
   }
 
-  /** Its server is gone. Answers whether it goes on: then its end is kept, and it may ask for nothing more. */
+  /**
+   * The call's server is lost. Returns whether the call goes on: then its result is kept, and it may make no further
+   * capability calls.
+   */
   orphan(): boolean {
     if (this.kept === null || this.#pending.size > 0) return false;
     this.#isOrphan = true;
@@ -228,7 +234,7 @@ export class MachineCall implements Job, JobReplay {
     const attempts = this.#before + reply.attempts;
     if (!outcome.ok && (attempts === 0 || ERRORS[outcome.failure.code].retryable))
       return hasAsked ? null : { kind: "undone" };
-    // One that was started again may have asked for less than before, which only its journal shows.
+    // A restarted call may have made fewer capability calls than before, which only its journal shows.
     if (this.#pending.size > 0 || (hasAsked && attempts > 1)) return null;
     const { outputBytes } = this.limits;
     const left = { callId: this.callId, tool: this.kept.mark, outputBytes, reply: { ...reply, attempts } };

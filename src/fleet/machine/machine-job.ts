@@ -12,26 +12,26 @@ import type { ToolScripts } from "./tool-scripts.ts";
 
 const UNREADY: Failure = { code: "executor_lost", message: "the worker machine could not fetch the tool's code" };
 
-/** The machine of a job. */
+/** A job's view of its machine. */
 export interface JobHost {
   readonly executor: Executor;
   readonly scripts: ToolScripts;
   readonly slots: Slots;
-  /** Where the machine knows the ledger. */
+  /** Present where the machine has a ledger. */
   readonly keyed: KeyedCalls | undefined;
   nextRun(): number;
-  /** Time in which a server must say what has to be known of a job that another machine had begun. */
+  /** Time in which a server must send `resume` for a job that another machine had started. */
   readonly answerMs: number;
-  /** One object for the same limits: only calls that have the same may go together. */
+  /** Returns the same object for equal limits: only calls with identical limits share a batch. */
   limits(limits: FleetLimits): FleetLimits;
   send(server: string, message: MachineMessage): void;
-  /** … something that the server does not wait for. */
+  /** Sends a message that is not urgent. */
   sendSoon(server: string, message: MachineMessage): void;
-  /** All of its calls have ended. */
+  /** All calls of the job have ended. */
   onEnd(job: MachineJob): void;
 }
 
-/** A job as it was pulled. */
+/** A job as the puller delivers it. */
 export interface PulledJob {
   readonly bull: BullJob;
   readonly token: string;
@@ -39,14 +39,14 @@ export interface PulledJob {
   readonly puller: JobPuller;
 }
 
-/** A job of BullMQ on the machine that has it: calls of one server that came together. */
+/** A BullMQ job on the machine that runs it: calls of one server. */
 export class MachineJob implements MachineCallHost {
   readonly puller: JobPuller;
   readonly server: string;
   readonly start: number;
   #bull: BullJob;
   #token: string;
-  /** Whether it may begin only with what its server says of its calls. */
+  /** Whether it needs `resume` from its server before it starts. */
   readonly #needsResumption: boolean;
   readonly #data: JobData;
   readonly #host: JobHost;
@@ -86,8 +86,8 @@ export class MachineJob implements MachineCallHost {
   }
 
   /**
-   * Goes on where its machine was given the same job once more, and nobody else can have begun it meanwhile: a Redis that was away
-   * has forgotten whose it was. Answers whether it does.
+   * Adopts a second delivery of the same job, unless another machine may have started it meanwhile: after an outage
+   * Redis may have lost the lock. Returns whether it does.
    */
   keep(bull: BullJob, token: string): boolean {
     if (this.#isOver || bull.attemptsStarted > this.start + 1) return false;
@@ -106,7 +106,7 @@ export class MachineJob implements MachineCallHost {
     return this.#data.calls.map(({ run }) => run);
   }
 
-  /** Runs its calls; each is answered by messages. Never rejects. */
+  /** Runs the calls; their results are sent as messages. Never rejects. */
   async begin(): Promise<void> {
     const taken: MachineMessage = { kind: "taken", job: this.id, start: this.start };
     if (this.#needsResumption) this.send(taken);
@@ -120,10 +120,10 @@ export class MachineJob implements MachineCallHost {
     this.#check();
   }
 
-  /** Its server says which of its calls still are to be run. */
+  /** The server reports which of the calls still have to run. */
   resume(calls: readonly Resumption[]): void {
     this.#resumed.resolve(calls);
-    // A server that hears of a first start too late says the same.
+    // A server also sends this for a first start that it hears of too late.
     if (!this.#needsResumption) for (const run of this.#calls.keys()) this.cancel(run);
   }
 
@@ -131,7 +131,7 @@ export class MachineJob implements MachineCallHost {
     return this.#calls.get(run);
   }
 
-  /** Nobody wants to know any more what comes of a call. */
+  /** Ends a call without a result. */
   cancel(run: number): void {
     this.#cancelled.add(run);
     const call = this.#calls.get(run);
@@ -140,7 +140,7 @@ export class MachineJob implements MachineCallHost {
     this.#host.executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
   }
 
-  /** Ends all of it without a word: its server is gone, or another machine is to run it. */
+  /** Ends all calls without results: the server is lost, or another machine runs the job. */
   abandon(): void {
     this.#isOver = true;
     this.#resumed.resolve(null);
@@ -148,7 +148,10 @@ export class MachineJob implements MachineCallHost {
     this.#check();
   }
 
-  /** Its server is gone. Calls whose ends others may ask for go on, and those that never began are as if they had not been sent. */
+  /**
+   * The server is lost. Calls whose results can be stored for others go on; the claims of calls that never started are
+   * released.
+   */
   orphan(): void {
     if (this.#isBegun) {
       for (const [run, call] of this.#calls) if (!call.orphan()) this.cancel(run);
@@ -198,7 +201,7 @@ export class MachineJob implements MachineCallHost {
         try {
           const script = await this.#host.scripts.use(this.server, travelled);
           this.#used.push(script.key);
-          // It may have been given up meanwhile, and then nobody else says that it is not used.
+          // The job may have ended meanwhile; then no later step releases the script.
           if (this.#hasEnded) this.#host.scripts.release(script.key);
           return script;
         } catch {
@@ -235,7 +238,7 @@ export class MachineJob implements MachineCallHost {
     this.send({ kind: "done", run, start: this.start, reply });
   }
 
-  /** Whether it needs a slot, and whether it is over. */
+  /** Updates whether the job needs a slot, and ends it once its calls have ended. */
   #check(): void {
     const isOpen = !this.#isBegun || this.#calls.size > 0;
     if (!isOpen || this.#isOver) return this.#end();

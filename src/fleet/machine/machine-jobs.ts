@@ -21,10 +21,10 @@ import type { ToolScripts } from "./tool-scripts.ts";
 const UNSEEN_MAX = 10;
 const LIMITS_MAX = 1_000;
 const SERVERS_MAX = 10_000;
-/** The fleet's order hears of jobs that are taken within so long together. */
+/** Time in which taken jobs are collected before the scheduler is notified, in milliseconds. */
 const TURNS_MS = 5;
 
-/** The machine of some jobs. */
+/** A view of the machine. */
 export interface JobsHost {
   readonly fleet: Fleet;
   readonly executor: Executor;
@@ -33,21 +33,21 @@ export interface JobsHost {
   readonly keyed: KeyedCalls | undefined;
   readonly logger: MachineLogger | undefined;
   readonly protocols: readonly number[];
-  /** A job cannot be read, and is dropped. */
+  /** A job cannot be read, or its server is lost, and it is dropped. */
   readonly onDamage: (why: string) => void;
   readonly nextRun: () => number;
   send(server: string, message: MachineMessage): void;
-  /** … something that the server does not wait for. */
+  /** Sends a message that is not urgent. */
   sendSoon(server: string, message: MachineMessage): void;
-  /** A job with this number of calls has come. */
+  /** A job with this number of calls has been taken. */
   onTaken(calls: number): void;
 }
 
-/** The jobs that a machine has. */
+/** The jobs of a machine. */
 export class MachineJobs {
   readonly #host: JobsHost;
   readonly #servers: ServerMonitor;
-  /** By their ids, and by what their calls are called by their servers. */
+  /** Jobs by id, and by server and call number. */
   readonly #jobs = new Map<string, MachineJob>();
   readonly #calls = new Map<string, MachineJob>();
   readonly #limits = new BoundedCache<FleetLimits>(LIMITS_MAX);
@@ -68,7 +68,7 @@ export class MachineJobs {
     });
   }
 
-  /** Calls that have not ended. */
+  /** Number of calls that have not ended. */
   get calls(): number {
     return this.#calls.size;
   }
@@ -77,7 +77,10 @@ export class MachineJobs {
     return this.#protocols.get(server) ?? PROTOCOL;
   }
 
-  /** Resolves when all jobs have ended, or `ms` are over: then other machines are given what is left. New ones are given back. */
+  /**
+   * Resolves when all jobs have ended, or after `ms`: then the remaining jobs are given back. New jobs are given back
+   * too.
+   */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
     if (this.#jobs.size > 0 && ms > 0) await within(ms, new Promise<void>((resolve) => this.#idle.add(resolve)));
@@ -89,12 +92,12 @@ export class MachineJobs {
     clearInterval(this.#repeating);
   }
 
-  /** A job has come. Never rejects. */
+  /** Runs a delivered job. Never rejects. */
   async accept(puller: JobPuller, bull: BullJob, token: string): Promise<void> {
     const id = bull.id ?? "";
     const { slots } = this.#host;
     let data;
-    // It takes a slot while it is read as well: else more would be pulled meanwhile than there is room for.
+    // Reading takes a slot too: otherwise the puller would take more jobs than there is room for.
     slots.enter();
     try {
       data = await readJob(bull, this.#host.fleet.payloads, this.#host.protocols);
@@ -125,10 +128,10 @@ export class MachineJobs {
       const key = `${data.server} ${run}`;
       const other = this.#calls.get(key);
       this.#calls.set(key, job);
-      // It was sent again in another job. The server could not tell one of the two from the other.
+      // The server sent the call again in another job, and could not tell the two apart.
       if (other !== before) other?.cancel(run);
     }
-    // It was lost to us meanwhile, and has come back: who had it before has no say any more.
+    // This machine lost the job and took it again; the earlier start is obsolete.
     before?.abandon();
     const isWanted = await this.#isWanted(data.server);
     if (isWanted === null) return this.#giveUp(job);
@@ -140,7 +143,7 @@ export class MachineJobs {
     await job.begin();
   }
 
-  /** Takes what a server says. */
+  /** Handles a server's message. */
   onMessage(server: string, message: ServerMessage): void {
     switch (message.kind) {
       case "resume":
@@ -158,7 +161,7 @@ export class MachineJobs {
     }
   }
 
-  /** The job that a server means, unless that has been lost since, or has come once more. */
+  /** The job that a server's message names, unless it was lost or restarted since. */
   #jobOf(server: string, { job: id, start }: { readonly job: string; readonly start: number }): MachineJob | undefined {
     const job = this.#jobs.get(id);
     return job?.server === server && job.start === start ? job : undefined;
@@ -175,13 +178,13 @@ export class MachineJobs {
     );
   }
 
-  /** Whether a server is there whose job has come; `null` where nobody can say. */
+  /** Whether a new job's server has a heartbeat; `null` where that is unknown. */
   async #isWanted(server: string): Promise<boolean | null> {
     let isThere: boolean | null = null;
     for (let looked = 0; looked < UNSEEN_MAX; looked++) {
       isThere = await this.#servers.isThere(server);
       if (isThere === true) return true;
-      // All jobs of a server that is gone have waited for it together, and nobody waits for it twice.
+      // All jobs of a lost server share one wait; later ones do not wait again.
       if (this.#servers.isGone(server)) return false;
       await delay(this.#host.fleet.timings.lookMs);
     }
@@ -189,7 +192,7 @@ export class MachineJobs {
     return isThere;
   }
 
-  /** Lets another machine have a job that this one knows too little of. */
+  /** Gives a job back whose server could not be looked up. */
   #giveUp(job: MachineJob): void {
     this.#jobs.delete(job.id);
     job.abandon();
@@ -203,7 +206,7 @@ export class MachineJobs {
     }
     if (this.#jobs.get(job.id) !== job) return;
     this.#jobs.delete(job.id);
-    // Its messages go before its completion.
+    // Its messages are sent before its completion.
     setImmediate(() => job.puller.complete(job.bull, job.token));
     if (this.#jobs.size > 0) return;
     for (const resolve of this.#idle) resolve();

@@ -1,12 +1,12 @@
 import type { EmitExecutorEvent } from "../../executor/executor.ts";
 
-/** Takes log lines: a pino logger is one. */
+/** A sink for log lines, such as a pino logger. */
 export interface MachineLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-/** Writes a line for each rare thing that happens to a machine's executor. */
+/** Logs the rare events of a machine's executor. */
 export function logMachine(logger: MachineLogger | undefined): EmitExecutorEvent {
   return (name, event) => {
     switch (name) {

@@ -4,7 +4,7 @@ import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
 import { gaugesOf } from "../../base/prometheus.ts";
 import type { MachineStats } from "./machine-stats.ts";
 
-/** Prometheus metrics of one worker machine. Those of its executor have the names that they have in an engine. */
+/** Prometheus metrics of one worker machine. Those of its executor have the same names as in an engine. */
 export class MachineMetrics {
   readonly registry: Registry;
   readonly tell: EmitExecutorEvent;

@@ -15,7 +15,7 @@ export interface MachineStats {
   readonly problem: string | null;
   readonly slots: number;
   readonly busySlots: number;
-  /** Calls that it has. */
+  /** Number of calls that have not ended. */
   readonly calls: number;
   readonly executor: ExecutorStats;
 }
@@ -25,7 +25,7 @@ export function problemOf(redis: RedisConnection, { ready }: Pick<ExecutorStats,
   return describeLoss(redis) ?? (ready ? null : "executor processes were lost and are being restarted");
 }
 
-/** Tools that a machine names in what it says of itself every second. */
+/** Maximum number of tools that a heartbeat names. */
 const TOOLS_MAX = 200;
 
 /** The content of a machine's n-th heartbeat, as JSON. */

@@ -26,27 +26,27 @@ import { JobPuller, type JobPullerOptions } from "./puller.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
-/** Longest wait for Redis when a machine starts. */
+/** Longest wait for Redis at a machine's start, in milliseconds. */
 const REDIS_MS = 30_000;
 const CLOSE_MS = 5_000;
 
 export interface MachineOptions extends FleetOptions {
-  /** Jobs that run at once. */
+  /** Maximum number of jobs that run at once. */
   readonly slots: number;
-  /** Isolate threads. */
+  /** Number of isolate threads. */
   readonly workers: number;
   readonly executor: ResolvedIsolateOptions;
-  /** Where code lies that is too large for Redis: see `ExecutorOptions.store`. */
+  /** Store for code that is too large for Redis: see `ExecutorOptions.store`. */
   readonly store?: string | undefined;
   /**
-   * The ledger of the servers' calls with keys: with it such calls of a server that is lost come to their ends. What room there is in it
-   * its servers say.
+   * The ledger of the servers' calls with keys: with it, such calls of a lost server run to their end. The servers
+   * decide the ledger's capacity.
    */
   readonly ledger?: RedisLedgerOptions | undefined;
-  /** Where the machine's metrics are registered. Default: a registry of its own. */
+  /** The registry of the machine's metrics. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
-  /** Which versions of the fleet's protocol it takes. Default: all that it understands. */
+  /** Versions of the fleet's protocol that it takes. Default: all that it understands. */
   readonly protocols?: readonly number[];
 }
 
@@ -55,22 +55,22 @@ export interface Machine extends AsyncDisposable {
   stats(): MachineStats;
   /** Prometheus text. */
   metrics(): Promise<string>;
-  /** Takes no more jobs; resolves when those it has have ended, or `ms` are over: then other machines are given what is left. */
+  /** Takes no more jobs; resolves when its jobs have ended, or after `ms`: then the remaining jobs are given back. */
   drain(ms: number): Promise<void>;
-  /** Ends at once: what it has is given back. Leaves no process, thread or connection behind. */
+  /** Ends at once and gives its jobs back. Leaves no process, thread or connection behind. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a worker machine: its executor, and then its work for the fleet. Rejects with a `GloveboxError`, `executor_lost`, where either
- * cannot be used; with a `TypeError` where an option is wrong.
+ * Starts a worker machine: its executor, then its work for the fleet. Rejects with a `GloveboxError`, `executor_lost`,
+ * where either cannot be used; with a `TypeError` where an option is invalid.
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   await requireSigner(options.store);
   return FleetMachine.start(options, await bundlePrelude());
 }
 
-/** Runs calls of a fleet's servers in a `process` executor of its own. */
+/** Runs calls of a fleet's servers in its own `process` executor. */
 class FleetMachine implements Machine {
   readonly #fleet: Fleet;
   readonly #executor: Executor;

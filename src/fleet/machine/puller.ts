@@ -13,7 +13,7 @@ const STALLED_MAX = 100;
 const PAUSE_MS = 200;
 const CLOSE_MS = 3_000;
 const HOLDS_MS = 1_000;
-/** Interval at which a machine with too many open jobs looks for jobs that those wait for. */
+/** Interval at which a machine with too many open jobs looks for jobs that those wait for, in milliseconds. */
 const ROOM_MS = 100;
 
 export interface JobPullerOptions {
@@ -23,13 +23,13 @@ export interface JobPullerOptions {
   readonly onJob: (job: BullJob, token: string) => void;
 }
 
-/** Takes jobs from the fleet's queue, as many as there are slots for, and holds on to those that this machine has. */
+/** Takes jobs from the fleet's queue, as many as there are slots for, and renews the locks of this machine's jobs. */
 export class JobPuller {
   readonly #options: JobPullerOptions;
   readonly #worker: JobWorker;
   readonly #locks: JobLocks;
   readonly #marker: JobMarker;
-  /** The tokens of the jobs that are ours, by their ids. */
+  /** Tokens of this machine's jobs, by job id. */
   readonly #held = new Map<string, string>();
   readonly #renewing: NodeJS.Timeout;
   readonly #keeper: QueueKeeper;
@@ -41,7 +41,7 @@ export class JobPuller {
     const { fleet, protocol } = options;
     const { timings } = fleet;
     this.#options = options;
-    // BullMQ's own loop has a fixed number of places; ours come back while calls wait for their server.
+    // BullMQ's own loop has a fixed concurrency; our slots become free while calls wait for their server.
     this.#worker = new JobWorker(fleet.queueOf(protocol), null, {
       connection: fleet.connection.client,
       prefix: fleet.keys.prefix,
@@ -66,24 +66,24 @@ export class JobPuller {
     this.#pulling ??= this.#pull();
   }
 
-  /** A job's calls have ended, or are nobody's any more. */
+  /** Completes a job with ended or cancelled calls. */
   complete(job: BullJob, token: string): void {
     this.#letGo(job, token);
-    // Where another machine has it by now, it is that one's to complete.
+    // If another machine has taken the job, that machine completes it.
     job.moveToCompleted(null, token, false).then(
       () => this.#dropSide(job),
       () => undefined,
     );
   }
 
-  /** Lets another machine have a job, at once. */
+  /** Returns a job to the queue for another machine, at once. */
   async giveBack(job: BullJob, token: string): Promise<void> {
     this.#letGo(job, token);
-    // While Redis is away it cannot be said: another machine takes it when nobody renews its lock.
+    // While Redis is unreachable this fails: another machine takes the job when its lock expires.
     await answerOf(this.#options.fleet.connection, () => job.moveToWait(token), CLOSE_MS);
   }
 
-  /** Takes no more jobs; those that it has stay its own. */
+  /** Takes no more jobs; keeps those it has. */
   stop(): void {
     this.#isClosed = true;
     this.#options.slots.wake();
@@ -95,7 +95,7 @@ export class JobPuller {
     this.stop();
     clearInterval(this.#renewing);
     await valueIn(CLOSE_MS, this.#worker.close(true));
-    // Where Redis is away nothing ends a read that waits for it, and nothing comes of it either.
+    // While Redis is unreachable, a blocked read does not end and has no effect.
     if (this.#options.fleet.connection.isReady) await within(CLOSE_MS, this.#pulling ?? Promise.resolve());
     await this.#marker[Symbol.asyncDispose]();
     await this.#keeper.close();
@@ -116,13 +116,13 @@ export class JobPuller {
         if (job === undefined) await this.#marker.wait();
         else this.#take(job, token);
       } catch (error) {
-        // A job that BullMQ cannot read stalls until it is given up; the next one does not wait for it.
+        // A job that BullMQ cannot parse stalls until BullMQ gives it up; the next one does not wait for it.
         if (!(error instanceof SyntaxError)) await delay(PAUSE_MS);
       }
     }
   }
 
-  /** Whether the next job is of calls on behalf of others, or was lost by its machine: nothing else has no place in the order. */
+  /** Whether the next job is awaited by other calls or was lost by its machine: only those bypass the order. */
   async #isNextAwaited(): Promise<boolean> {
     const { connection } = this.#options.fleet;
     const length = await answerOf(connection, (client) => client.llen(this.#worker.toKey("wait")), HOLDS_MS);
@@ -131,19 +131,19 @@ export class JobPuller {
 
   #take(job: BullJob, token: string): void {
     this.#held.set(job.id ?? "", token);
-    // It came after all, and stays for the next machine.
+    // The pull completed after the stop: the job goes to another machine.
     if (this.#isClosed) return void this.giveBack(job, token);
     this.#options.onJob(job, token);
   }
 
-  /** Nobody will read what lies beside a job that is completed. */
+  /** Removes the side key of a completed job. */
   #dropSide(job: BullJob): void {
     const { connection, payloads } = this.#options.fleet;
     const side = payloads.sideOf(packedOf(job) ?? "");
     if (side !== null && connection.isReady) connection.client.unlink(side).catch(() => undefined);
   }
 
-  /** A job that was lost and has come back has another token. */
+  /** A job that was lost and taken again has another token. */
   #letGo({ id = "" }: BullJob, token: string): void {
     if (this.#held.get(id) === token) this.#held.delete(id);
   }
@@ -154,7 +154,7 @@ export class JobPuller {
   }
 }
 
-/** Says of jobs that this machine still has them, where nothing long can be before it. */
+/** Renews job locks on a connection without large commands. */
 export class JobLocks {
   readonly #queue: Queue;
   readonly #lockMs: number;
@@ -168,7 +168,10 @@ export class JobLocks {
     this.#queue.on("error", () => undefined);
   }
 
-  /** `tokens`: with which each of them was taken. Answers which are not this machine's any more. Rejects where Redis does not say. */
+  /**
+   * `tokens`: the token of each job. Returns the ids of jobs that this machine no longer owns. Rejects where Redis does
+   * not reply.
+   */
   extend(ids: readonly string[], tokens: readonly string[]): Promise<readonly string[]> {
     return this.#queue.backend.extendLocks([...ids], [...tokens], this.#lockMs);
   }

@@ -6,14 +6,14 @@ const SERVERS_MAX = 10_000;
 
 /** Receives the state of servers. */
 export interface ServerMonitorHost {
-  /** Those that have something here. */
+  /** Servers with jobs or kept calls here. */
   watched(): Iterable<string>;
-  /** Which of them are there now. */
+  /** Reports those of the watched servers that have a heartbeat. */
   onLook(servers: readonly string[], there: ReadonlySet<string>): void;
   onGone(server: string): void;
 }
 
-/** The servers whose calls a machine runs. */
+/** Watches the servers whose calls a machine runs. */
 export class ServerMonitor {
   readonly #options: MemberOptions;
   readonly #timings: FleetTimings;
@@ -43,7 +43,7 @@ export class ServerMonitor {
     this.#goneUntilMs.set(server, performance.now() + this.#timings.goneForMs);
   }
 
-  /** Whether a server is there whose job has come. `null` where nobody can say. */
+  /** Whether a new job's server has a heartbeat; `null` where Redis does not reply. */
   async isThere(server: string): Promise<boolean | null> {
     const seenMs = this.#seenMs.get(server);
     if (seenMs !== undefined && performance.now() - seenMs < this.#timings.freshMs) return true;
@@ -57,14 +57,14 @@ export class ServerMonitor {
     const servers = [...new Set(this.#host.watched())];
     const there = await readServers(this.#options, servers);
     const nowMs = performance.now();
-    // While Redis was away nobody could be seen, so that time counts for nobody.
+    // Time without Redis does not count towards a server's absence.
     const blindMs = nowMs - this.#lookedMs > 2 * this.#timings.lookMs ? nowMs - this.#lookedMs : 0;
     if (there === null) return;
     this.#lookedMs = nowMs;
     this.#host.onLook(servers, there);
     for (const server of servers) {
       if (there.has(server)) this.#markSeen(server);
-      // One that was never seen is missed from now on, and is not fresh.
+      // The absence of a server without any heartbeat so far counts from now, and the server is not fresh.
       else this.#seenMs.set(server, (this.#seenMs.get(server) ?? nowMs - this.#timings.freshMs) + blindMs);
       if (nowMs - (this.#seenMs.get(server) ?? nowMs) < this.#timings.goneMs) continue;
       this.#seenMs.delete(server);
@@ -79,7 +79,7 @@ export class ServerMonitor {
   }
 }
 
-/** Looks for servers that a machine cannot understand, which nobody would notice otherwise: their jobs go past it. */
+/** Reports servers whose messages a machine cannot read; otherwise their jobs would pass it unnoticed. */
 export class ForeignServers {
   readonly #options: MemberOptions;
   readonly #report: (why: string) => void;

@@ -1,6 +1,8 @@
 import { within } from "../../base/deadline.ts";
 
-/** Jobs whose calls all wait for their servers need no slot; with them a machine has no more jobs than this many times its slots. */
+/**
+ * Maximum number of open jobs, as a multiple of the slots: jobs whose calls all wait for their servers need no slot.
+ */
 const OPEN_FACTOR = 16;
 
 /** The jobs that a machine runs at once. */
@@ -26,7 +28,7 @@ export class Slots {
     return this.#busy < this.size && this.#open < this.size * OPEN_FACTOR;
   }
 
-  /** A job has come, which is busy. */
+  /** A job enters, and is busy. */
   enter(): void {
     this.#open++;
     this.#busy++;
@@ -38,18 +40,18 @@ export class Slots {
     this.wake();
   }
 
-  /** A job waits for its server now, or no longer. */
+  /** A job starts or stops waiting for its server. */
   change(isBusy: boolean): void {
     this.#busy += isBusy ? 1 : -1;
     if (!isBusy) this.wake();
   }
 
-  /** Whether another job could run now, but so many are open that only those are taken which open ones wait for. */
+  /** Whether a slot is free, but so many jobs are open that only jobs awaited by open ones may enter. */
   get isCrowded(): boolean {
     return this.#busy < this.size && !this.hasRoom;
   }
 
-  /** Resolves when there is room or there may be, after `ms`, or when somebody calls `wake`. */
+  /** Resolves when there is or may be room, after `ms`, or on `wake`. */
   async room(ms: number): Promise<void> {
     if (this.hasRoom) return;
     const { promise, resolve } = Promise.withResolvers<void>();

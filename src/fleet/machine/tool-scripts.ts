@@ -4,18 +4,18 @@ import { TextFailure } from "../texts/text-store.ts";
 import type { TextReader, TextRef } from "../texts/texts.ts";
 import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
 
-/** Tools that are kept ready. */
+/** Maximum number of tools kept ready. */
 const SCRIPTS_MAX = 1_024;
 /** Maximum number of fetches of a text that its server has published again: Redis may lose it more than once. */
 const TRIES_MAX = 4;
 
 export interface ToolScriptsOptions {
   readonly texts: TextReader;
-  /** Says something to a server. */
+  /** Sends a message to a server. */
   readonly send: (server: string, message: MachineMessage) => void;
-  /** Time in which a server must say what is needed of a tool. */
+  /** Time in which a server must answer a request for a part of a tool. */
   readonly answerMs: number;
-  /** A tool is not used any more. */
+  /** A tool was evicted. */
   readonly onForget: (key: string) => void;
 }
 
@@ -29,11 +29,11 @@ interface KeptScript {
   uses: number;
 }
 
-/** The tools that a machine runs: their code by content, their config from the server that has it. */
+/** The tools that a machine runs: their code by digest, their config from the server. */
 export class ToolScripts {
   readonly #options: ToolScriptsOptions;
   readonly #reader = new ConfigReader();
-  /** The one that was used longest ago comes first. */
+  /** Least recently used first. */
   readonly #kept = new Map<string, KeptScript>();
   readonly #fetching = new Map<string, Promise<ToolScript>>();
   /** Requests to servers, by kind and script. */
@@ -43,7 +43,7 @@ export class ToolScripts {
     this.#options = options;
   }
 
-  /** A tool, ready to run. Rejects where it cannot be had. `release` says that one of its calls has ended. */
+  /** A tool, ready to run. Rejects where it cannot be fetched. Every use needs a `release`. */
   async use(server: string, travelled: FleetScript): Promise<ToolScript> {
     const known = this.#kept.get(travelled.key);
     if (known !== undefined) {
@@ -73,7 +73,7 @@ export class ToolScripts {
   onHave(message: Extract<ServerMessage, { readonly kind: "have" }>): void {
     const what = message.config === undefined ? "text" : "config";
     this.#needs.get(`${what} ${message.script}`)?.answer(message);
-    // A server that has neither says it once, whatever it was asked for.
+    // A server that has neither replies once, whatever was requested.
     if (message.text === undefined && message.config === undefined) {
       this.#needs.get(`config ${message.script}`)?.answer(message);
     }

@@ -9,22 +9,24 @@ import type { CallReply, CapabilityResponse, Diverged, Job } from "../../executo
 import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
-/** A worker lets through what is just too much, so that its tool is told. */
+/**
+ * Steps and bytes beyond the limits: a worker forwards the first call over a limit, so that its tool gets the error.
+ */
 const ONE_MORE = 2;
 const ARGS_MORE = 1024 * 1024;
-/** Time for a reply on its way after the call's limits, before the call ends. */
+/** Extra time for a reply in transit after the call's limits, before the call ends. */
 const LATE_MS = 2_000;
 
-/** A call that a machine of the fleet runs. */
+/** A call that runs on a machine of the fleet. */
 export class FleetCall extends DispatchedCall {
   readonly isInspection: boolean;
-  /** The message that carries it to a machine, once it is sent. */
+  /** The job that carries the call to a machine; `null` before it is sent. */
   carrier: FleetJob | null = null;
-  /** Starts on machines that it has left. */
+  /** Number of attempts on earlier machines. */
   #before = 0;
   #losses = 0;
   #asked = 0;
-  /** Responses of this start, by step. */
+  /** Responses of the current attempt, by step. */
   #answers: Map<number, Promise<CapabilityResponse | Diverged>> | null = null;
   #answering = 0;
 
@@ -34,12 +36,12 @@ export class FleetCall extends DispatchedCall {
     this.nowMs = job.replay?.nowMs ?? Date.now();
   }
 
-  /** Only of one that is sent for the first time: of another nobody but its server knows what it has done. */
+  /** Only on the first send: after a loss only the call's own server knows which effects happened. */
   get ticket(): LedgerClaim | undefined {
     return this.#losses === 0 ? this.job.fleet?.ticket : undefined;
   }
 
-  /** A machine has it: its own time begins, and that for which it may wait there. */
+  /** A machine has taken the call: its queue and wall time begin. */
   take(nowMs: number): void {
     this.#before = this.attempts;
     this.attempts++;
@@ -47,13 +49,13 @@ export class FleetCall extends DispatchedCall {
     this.recordStart(nowMs);
   }
 
-  /** A machine has it, from now on as far as anybody knows. */
+  /** Restarts the deadline: the call is on a machine, as far as this server knows. */
   giveTime(nowMs: number): void {
     const { wallMs, queueMs } = this.job.limits;
     this.deadlineMs = nowMs + queueMs + wallMs + LATE_MS;
   }
 
-  /** Its machine is gone: it waits for another. Answers how often that has happened. */
+  /** The call's machine is lost; the call waits for another one. Returns the number of losses. */
   lose(nowMs: number): number {
     this.deadlineMs = nowMs + this.job.limits.queueMs;
     return ++this.#losses;
@@ -64,15 +66,16 @@ export class FleetCall extends DispatchedCall {
     return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.replay?.plan() ?? "" };
   }
 
-  /** Its machine lost the executor that ran it, and starts it again there. */
+  /** The call's machine lost the executor that ran the call and starts it again there. */
   restart(attempts: number): void {
     this.attempts = this.#before + attempts + 1;
     this.job.onRestart?.(this.#before + attempts);
   }
 
   /**
-   * What its machine asks. A message may be lost, so a machine asks again: that has one answer. What comes after
-   * an ask that is still missing has none, and comes again as well.
+   * Runs a capability call of the call's machine. The machine repeats requests because messages can be lost; a repeated
+   * step gets the same response. Returns `null` for a step after a missing one, which the machine repeats too, and for
+   * an excessive request.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
     const { step, attempt, nowMs, heard, capability, method, args } = asked;
@@ -89,7 +92,7 @@ export class FleetCall extends DispatchedCall {
     return answer;
   }
 
-  /** Lines from that with this number on. What earlier starts wrote comes again, and has been told. */
+  /** Log lines from index `at` on. A new attempt repeats the lines of earlier ones; those were emitted before. */
   log(at: number, lines: readonly string[]): void {
     for (const [nth, line] of lines.entries()) this.logLine(at + nth, line);
   }
@@ -98,7 +101,9 @@ export class FleetCall extends DispatchedCall {
     this.job.onProgress?.(readProgress(payload));
   }
 
-  /** More, and longer, than any worker lets a call ask: it comes from no machine of ours, and is not kept. */
+  /**
+   * Whether a request exceeds what a worker lets a call make: no machine of the fleet sends it, so it is not stored.
+   */
   #isTooMuch({ step, args }: { readonly step: number; readonly args: string }): boolean {
     const { capabilityCalls, capabilityBytes } = this.job.limits;
     return step > capabilityCalls + CONTINUATIONS_MAX + ONE_MORE || args.length > 2 * capabilityBytes + ARGS_MORE;
@@ -117,14 +122,14 @@ export class FleetCall extends DispatchedCall {
     return { code: "queue_timeout", message: `the call ${waited}` };
   }
 
-  /** Ends with what its machine says. Throws where that cannot be read. */
+  /** Ends the call with its machine's reply. Throws where the reply cannot be read. */
   finish(reply: CallReply, nowMs: number): void {
     const { outcome, logs, waitedMs, wallMs } = reply;
     if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with an invalid failure");
-    // The last log lines may have waited on the machine.
+    // The last log lines may have been buffered on the machine.
     if (this.job.stream) this.log(0, readLines(logs));
     this.attempts = this.#before + reply.attempts;
-    // On its machine it may have waited once more before it started; and that it was taken may be heard as late as that it has ended.
+    // The call may have waited again on the machine before it started, and `taken` may arrive as late as `done`.
     this.correctStart(waitedMs, nowMs - wallMs);
     this.settle(outcome, reply, nowMs);
   }

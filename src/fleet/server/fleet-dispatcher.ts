@@ -7,25 +7,25 @@ import type { FleetJob } from "./fleet-job.ts";
 /** Number of lost machines after which a call ends. */
 const LOSSES_MAX = 10;
 
-/** What a dispatcher needs of its executor. */
+/** A dispatcher's view of its executor. */
 export interface FleetDispatcherHost {
   readonly tell: EmitExecutorEvent;
   send(machine: string, message: ServerMessage): void;
-  /** Brings a call to the fleet, which then says `onSent`. */
+  /** Sends a call to the fleet, which then calls `onSent`. */
   dispatch(call: FleetCall): void;
-  /** Calls have ended that the fleet had admitted. */
+  /** Releases the leases of ended calls. */
   release(calls: readonly FleetCall[]): void;
-  /** A job is no longer wanted that no machine has. */
+  /** Removes an unwanted job that no machine holds. */
   withdraw(job: FleetJob): void;
-  /** Records the processor time of a call's turns. */
+  /** Records the CPU time of a call's turns. */
   recordTurnTime(call: FleetCall, cpuMs: number): void;
   /** A machine refuses a tool's calls for a tenant. */
   recordRefusal(call: FleetCall, refusedForMs: number): void;
 }
 
 /**
- * The calls of one server that are with the fleet, and what machines say of them. Of the machines that have begun a job only the
- * last one is heard: another may have been cut off, and go on with what is no longer its to do.
+ * The calls of one server in the fleet, and the messages of machines about them. Of the machines that started a job
+ * only the last one is trusted: an earlier one may have been cut off and still run calls that it no longer owns.
  */
 export class FleetDispatcher {
   readonly #host: FleetDispatcherHost;
@@ -44,7 +44,7 @@ export class FleetDispatcher {
     return this.#jobs.values();
   }
 
-  /** Number of jobs that no machine has. */
+  /** Number of jobs that no machine holds. */
   get waitingJobs(): number {
     return this.#jobs.values().reduce((sum, job) => sum + Number(!job.isHeard), 0);
   }
@@ -60,7 +60,7 @@ export class FleetDispatcher {
     if (size > 0) this.#host.tell("dispatch:batch", { size });
   }
 
-  /** Ends a call now; its machine is told, and what it still says is ignored. */
+  /** Ends a call now, cancels it on its machine and ignores the machine's later messages about it. */
   end(run: number, failure: Failure): void {
     const call = this.#calls.get(run);
     if (call === undefined) return;
@@ -78,7 +78,7 @@ export class FleetDispatcher {
     for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
   }
 
-  /** Throws where the message is damage. */
+  /** Throws where the message is invalid. */
   onMessage(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" }>): void {
     if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
     const call = this.#calls.get(message.run);
@@ -86,7 +86,7 @@ export class FleetDispatcher {
     const isAsk = message.kind === "ask";
     const isOurs = job?.machine === machine && job.start === message.start && (!isAsk || message.job === job.id);
     if (call === undefined || !isOurs) {
-      // It does not know yet that the call is over, or another's.
+      // The machine does not know yet that the call is over or runs elsewhere.
       if (isAsk) this.#cancel(machine, message.run, message.job, message.start);
       return;
     }
@@ -111,7 +111,7 @@ export class FleetDispatcher {
     }
   }
 
-  /** A machine is gone. What it had, another takes up in a while. */
+  /** A machine is lost. Another one takes its jobs once their locks expire. */
   onLeave(machine: string): void {
     const nowMs = performance.now();
     for (const job of this.#jobs.values()) {
@@ -121,12 +121,12 @@ export class FleetDispatcher {
     }
   }
 
-  /** A machine is there again that was only missed, and so may what it had. */
+  /** A machine that was only missing is back, and possibly its jobs too. */
   onJoin(machine: string): void {
     for (const job of this.#jobs.values()) if (job.machine === machine) this.#markFound(job);
   }
 
-  /** A job is no longer in Redis, and nobody has said what came of it: its calls go once more. */
+  /** A job is missing in Redis without a result: its calls are sent again. */
   sendAgain(job: FleetJob): void {
     this.#jobs.delete(job.id);
     for (const call of this.#openCalls(job)) {
@@ -151,7 +151,7 @@ export class FleetDispatcher {
   #onTaken(machine: string, id: string, start: number): void {
     const job = this.#jobs.get(id);
     if (job === undefined || start <= job.start) {
-      // All of its calls are over, or have been begun by another since.
+      // All of its calls are over, or a later start owns them.
       if (job?.machine !== machine) this.#host.send(machine, { kind: "resume", job: id, start, calls: [] });
       return;
     }
@@ -177,7 +177,7 @@ export class FleetDispatcher {
       const resumptions = calls.map(({ resumption }) => resumption);
       return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
     }
-    // It has begun with all of them.
+    // The machine has started all of the job's calls, including those that ended meanwhile.
     for (const run of job.runs) if (!this.#calls.has(run)) this.#cancel(machine, run, id, start);
   }
 
@@ -229,14 +229,14 @@ export class FleetDispatcher {
     this.#host.release([call]);
     const job = call.carrier;
     if (job === null) return;
-    // Why it ended may depend on where it was, so it keeps its carrier.
+    // The call keeps its carrier: the reason for its end may depend on the machine.
     job.open.delete(call.run);
     if (job.open.size > 0) return;
     this.#jobs.delete(job.id);
     if (job.machine === null) this.#host.withdraw(job);
   }
 
-  /** The calls that a job still has to bring. */
+  /** The calls of a job that have not ended. */
   #openCalls(job: FleetJob): readonly FleetCall[] {
     return Array.from(job.open).flatMap((run) => this.#calls.get(run) ?? []);
   }

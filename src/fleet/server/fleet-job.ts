@@ -1,29 +1,29 @@
-/** A call as its job knows it. */
+/** A call as its job sees it. */
 interface CarriedCall {
   readonly run: number;
   readonly attempts: number;
 }
 
-/** A job of BullMQ, as its server knows it. */
+/** A BullMQ job, as its server sees it. */
 export class FleetJob {
   readonly id: string;
-  /** The calls that it brings, by their numbers. */
+  /** The numbers of its calls. */
   readonly runs: readonly number[];
-  /** Those of them that have not ended. */
+  /** The numbers of its calls that have not ended. */
   readonly open: Set<number>;
   readonly sentMs: number;
-  /** Whether some of its calls have been begun before in another job, of which Redis knows nothing any more. */
+  /** Whether an earlier job, now lost in Redis, already started some of its calls. */
   readonly isAgain: boolean;
   /** The machine that started it last, and the number of that start. Messages of earlier starts are ignored. */
   machine: string | null = null;
   start = 0;
-  /** Whether a machine has said how the last of its calls ended: then that one takes it out of the queue. */
+  /** Whether a machine has reported the last of its results; that machine then removes the job from the queue. */
   isDone = false;
-  /** Whether its machine is known to be gone, and no other has it yet. */
+  /** Whether its machine is known to be lost and no other machine has taken the job. */
   isLost = false;
-  /** When it was last heard of, or looked for. */
+  /** Time of the last message about it, or of the last look in Redis. */
   seenMs: number;
-  /** Since when it is known to be missing in Redis, if it was when it was last looked for. */
+  /** Time at which it was found missing in Redis; `null` where the last look found it. */
   missingMs: number | null = null;
 
   constructor(id: string, calls: readonly CarriedCall[], nowMs: number) {
@@ -35,7 +35,7 @@ export class FleetJob {
     this.seenMs = nowMs;
   }
 
-  /** Whether a machine has it, as far as anybody knows. */
+  /** Whether a machine holds it, as far as this server knows. */
   get isHeard(): boolean {
     return this.machine !== null && !this.isLost;
   }

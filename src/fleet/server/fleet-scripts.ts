@@ -5,24 +5,24 @@ import type { FleetScript, MachineMessage, ServerMessage } from "../wire/message
 import type { TextPublisher } from "../texts/texts.ts";
 import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
 
-/** Tools whose keys are remembered. */
+/** Maximum number of remembered scripts, and of registrations. */
 const SCRIPTS_MAX = 10_000;
 
-/** The tools that a server brings to its fleet. */
+/** The tools that a server uploads to its fleet. */
 export class FleetScripts {
   readonly #texts: TextPublisher;
   readonly #keys = new WeakMap<ToolScript, string>();
-  /** A registration has several: its module as it was inspected, before anything was known of it, and each of its tools. */
+  /** A registration has several scripts: its module for inspection, and each of its tools. */
   readonly #registrations = new BoundedCache<Set<string>>(SCRIPTS_MAX);
   readonly #scripts = new BoundedCache<ToolScript>(SCRIPTS_MAX);
-  /** A config may be short enough to be found by trying: no digest of it leaves this process unsalted. */
+  /** A short config could be guessed from its digest, so no unsalted digest of it leaves this process. */
   readonly #salt = randomBytes(32).toString("hex");
 
   constructor(texts: TextPublisher) {
     this.#texts = texts;
   }
 
-  /** A tool as it travels, once its code is where machines find it. Rejects with a `TextFailure`. */
+  /** Publishes a tool's code and returns the tool's wire form. Rejects with a `TextFailure`. */
   async upload(script: ToolScript): Promise<FleetScript> {
     const text = await this.#texts.publish(script.text);
     const key = this.#keyOf(script, text.hash);
@@ -30,16 +30,16 @@ export class FleetScripts {
     return { ...rest, key, text, hasConfig: config !== NO_CONFIG };
   }
 
-  /** A tool is gone; calls of it may still run. */
+  /** Forgets a closed registration; calls of its tools may still run. */
   forget(key: string): void {
     for (const known of this.#registrations.get(key) ?? []) {
-      // Another registration may be of the same tool.
+      // Another registration may have the same tool.
       if (this.#scripts.get(known)?.key === key) this.#scripts.delete(known);
     }
     this.#registrations.delete(key);
   }
 
-  /** Sends the part of a tool that a machine lacks. */
+  /** Sends the part of a tool that a machine requests. */
   async answer(need: Extract<MachineMessage, { readonly kind: "need" }>): Promise<ServerMessage> {
     const script = this.#scripts.get(need.script);
     if (script === undefined) return { kind: "have", script: need.script };
@@ -47,14 +47,15 @@ export class FleetScripts {
       return { kind: "have", script: need.script, config: sealConfig(script.config, need.publicKey, need.script) };
     }
     const { hash: lost } = await this.#texts.publish(script.text);
-    // The machine cannot use the stored text.
+    // The machine could not use the stored text.
     this.#texts.forget(lost, "damaged");
     return { kind: "have", script: need.script, text: await this.#texts.publish(script.text) };
   }
 
   /**
-   * All that a machine runs a tool by. It is not the tool's mark (`tool/registered-tool.ts`): that has what its server does with the output, and
-   * nothing of isolates; and this may be read in Redis, so a config makes the key this server's own.
+   * Digest of all that a machine runs a tool by. Not the tool's fingerprint (`tool/registered-tool.ts`), which covers
+   * the server's handling of the output and not isolation. The key may be read in Redis, so a salted config makes it
+   * specific to this server.
    */
   #keyOf(script: ToolScript, textHash: string): string {
     const known = this.#keys.get(script);

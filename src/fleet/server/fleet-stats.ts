@@ -6,7 +6,7 @@ import { describeForeign } from "../wire/members.ts";
 import { describeLoss } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 
-/** Machines that are told one by one, and versions of the protocol of each. */
+/** Maximum number of machines listed one by one, and of protocol versions listed for each. */
 const SEEN_MAX = 100;
 const PROTOCOLS_MAX = 8;
 
@@ -40,7 +40,7 @@ function describeMachine(machine: MachineInfo, roll: MachineDirectory): SeenMach
   };
 }
 
-/** Sums up what machines last said of themselves. */
+/** Sums up the latest heartbeats of machines. */
 export function sumUpMachines(
   machines: readonly MachineInfo[],
 ): Pick<ExecutorStats, "isolates" | "starts" | "heapBytes" | "rssBytes" | "quarantined" | "sandbox"> {
@@ -80,7 +80,7 @@ const WORDS: Readonly<Record<MachineState, string>> = {
 
 export const NO_MACHINE = "there is no worker machine: start one with glovebox worker";
 
-/** Why no machine takes a server's calls, and what to do, in words for an operator; `null` where one does. */
+/** The reason why no machine takes a server's calls, and the remedy, for an operator; `null` where one does. */
 export function problemOf(redis: RedisConnection, roll: MachineDirectory): string | null {
   const loss = describeLoss(redis);
   if (loss !== null) return loss;

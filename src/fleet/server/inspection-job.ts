@@ -7,7 +7,7 @@ import { type Inspection, isModuleContract, type ToolScript } from "../../base/p
 import type { Diverged, Job } from "../../executor/executor.ts";
 import { inspectionError } from "../../executor/dispatch/inspector.ts";
 
-/** Time limits of an inspection on its way and on the machine; the machine limits the rest itself. */
+/** Limits of an inspection in the fleet; the machine enforces its own besides. */
 const LIMITS = {
   cpuMs: 2_000,
   wallMs: 15_000,
@@ -18,7 +18,7 @@ const LIMITS = {
   capabilityBytes: 0,
 };
 
-/** A module to be inspected, in the form of a call whose output is the inspection. */
+/** The job that inspects a module: a call whose output is the inspection. */
 export function inspectionJob(run: number, script: ToolScript, resolve: (inspection: Inspection) => void): Job {
   return {
     run,
@@ -27,7 +27,7 @@ export function inspectionJob(run: number, script: ToolScript, resolve: (inspect
     callId: "",
     args: "null",
     limits: LIMITS,
-    // Calls without a tenant are of the same one, and a server that starts is not to wait for all of them.
+    // Calls without a tenant share one flow; top priority keeps a starting server from waiting behind all of them.
     fleet: { priority: LEVELS },
     waitMs: LIMITS.queueMs,
     stream: false,

@@ -2,7 +2,7 @@ import { answerOf } from "../../store/redis/reply.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
-/** Most jobs are over after so long, and then there is nothing that could be left behind. */
+/** Delay before the expiry is set: most jobs are complete by then and need none. */
 const SOON_MS = 50;
 const AGAIN_MS = 1_000;
 
@@ -11,7 +11,7 @@ interface SentJob {
   readonly ttlMs: number;
 }
 
-/** Has Redis take away what a server leaves behind that is lost: a job outlives its calls by a while, and then expires. */
+/** Sets an expiry on jobs, so that Redis removes those of a lost server. A job outlives its calls by a while. */
 export class JobExpiry {
   readonly #connection: RedisConnection;
   readonly #keyOf: (job: string) => string;
@@ -24,7 +24,7 @@ export class JobExpiry {
     this.#keyOf = keyOf;
   }
 
-  /** The queue has a job. */
+  /** The queue has accepted a job. */
   onSent(job: FleetJob, ttlMs: number): void {
     this.#sent.push({ job, ttlMs });
     this.#due ??= setTimeout(() => this.#send(), SOON_MS);

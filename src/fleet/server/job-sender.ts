@@ -15,13 +15,13 @@ import { JobExpiry } from "./job-expiry.ts";
 import type { FleetScripts } from "./fleet-scripts.ts";
 import { dueOf, type JobTurn } from "../gate/turn.ts";
 
-/** Calls that one round takes, and rounds that are under way at once. */
+/** Maximum number of calls in a round, and of concurrent rounds. */
 const ROUND_MAX = 1_024;
 const ROUNDS_MAX = 2;
 const TURN_TIMES_MAX = 10_000;
 const SINGLES_MAX = 4;
 const NOTHING_ADMITTED: AdmissionResult = { places: [], held: [] };
-/** A job, and what is beside it in Redis, outlives its calls by so much. */
+/** Extra lifetime of a job and its side key in Redis after its calls, in milliseconds. */
 const MORE_MS = 60_000;
 
 export interface JobSenderOptions {
@@ -33,20 +33,20 @@ export interface JobSenderOptions {
   readonly connection: RedisConnection;
   readonly payloads: Payloads;
   readonly scripts: FleetScripts;
-  /** A call cannot be brought to the fleet. */
+  /** A call cannot be sent to the fleet. */
   readonly onFail: (call: FleetCall, failure: Failure) => void;
-  /** A job is on its way. */
+  /** A job is about to be sent. */
   readonly onSent: (job: FleetJob) => void;
 }
 
 /**
- * Brings calls to the fleet. Those that come in one turn of the event loop are one round: the scheduler says in which order they go,
- * and which have to wait for their tool or tenant, and the short ones go together.
+ * Sends calls to the fleet. Calls of one event-loop turn form one round: the scheduler orders them and holds those over
+ * a cap of their tool or tenant, and short calls share a job.
  */
 export class JobSender {
   readonly #options: JobSenderOptions;
   #waiting: FleetCall[] = [];
-  /** Calls for which the fleet had no room. */
+  /** Calls that a cap of the fleet holds back. */
   #held: FleetCall[] = [];
   readonly #turnTimes = new BoundedCache<TurnTimeEstimate>(TURN_TIMES_MAX);
   #rounds = 0;
@@ -59,7 +59,7 @@ export class JobSender {
   constructor(options: JobSenderOptions) {
     this.#options = options;
     this.#expiry = new JobExpiry(options.connection, (job) => options.queue.toKey(job));
-    // Calls that came without a connection have waited for it.
+    // Calls made without a connection have waited for it.
     this.#stopListening = options.connection.onReady(() => this.#schedule());
   }
 
@@ -68,14 +68,14 @@ export class JobSender {
     this.#schedule();
   }
 
-  /** The fleet has room for some of what it had none for. */
+  /** The fleet may have room for held calls. */
   tryHeld(): void {
     if (this.#held.length === 0) return;
     this.#waiting = [...this.#held.splice(0), ...this.#waiting];
     this.#schedule();
   }
 
-  /** Estimated duration of a tool's calls. */
+  /** Estimated duration of one turn of the call's tool. */
   turnTime({ job }: FleetCall): TurnTimeEstimate {
     return this.#turnTimes.getOrMake(job.script.key, () => new TurnTimeEstimate());
   }
@@ -98,7 +98,7 @@ export class JobSender {
   }
 
   async #run(): Promise<void> {
-    // The client cannot take back a command that waits for a connection.
+    // The client cannot withdraw a command that waits for a connection.
     if (this.#rounds >= ROUNDS_MAX || !this.#options.connection.isReady) return;
     const calls = this.#waiting.splice(0, ROUND_MAX).filter(({ isOver }) => !isOver);
     if (this.#waiting.length > 0) this.#schedule();
@@ -124,7 +124,7 @@ export class JobSender {
     const requests = calls.filter((call) => !isAwaited(call)).map((call) => this.#admissionRequest(call));
     const { places, held } = requests.length === 0 ? NOTHING_ADMITTED : await scheduler.admit(requests);
     this.#hold(held, byId);
-    // Those that have no place in the order stand before it.
+    // Calls that another call waits for bypass the order and go first.
     const first = awaited.map((call) => ({
       call,
       turn: { tag: 0, level: 0 },
@@ -151,17 +151,17 @@ export class JobSender {
       const packed = this.#options.payloads.pack(text, job.id, ttlMs);
       sent.push([job, ttlMs]);
       this.#options.onSent(job);
-      // They are in order, so what is due first comes first.
+      // Members are in due order: the first is due first.
       const data: JobEnvelope = { turn: first?.turn ?? { tag: 0, level: 0 }, packed };
       const opts = { jobId: job.id, priority: first?.priority ?? 1, removeOnComplete: true, removeOnFail: true };
       return { name: "calls", data, opts };
     });
-    // A few are brought sooner one by one: what brings them together costs as much as some of them.
+    // A few jobs are faster one by one: the overhead of a bulk add equals the cost of some of them.
     try {
       if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
       else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
     } finally {
-      // Where one was refused, others may have been taken.
+      // Even if one was refused, others may have been added.
       for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
     }
   }
@@ -170,7 +170,7 @@ export class JobSender {
     const { tenant, script, fleet } = call.job;
     const priority = fleet?.priority ?? 0;
     const cost = costOf(this.turnTime(call));
-    // A tool can be registered though all of its room is taken: else no server could start while a fleet is busy.
+    // Inspections bypass caps: otherwise no server could start while the fleet is busy.
     return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
   }
 
@@ -186,7 +186,7 @@ export class JobSender {
     return call === undefined ? [] : [{ call, turn, priority, turnTime: this.turnTime(call) }];
   }
 
-  /** Puts the tools' code where machines find it; calls of those for which that fails end. */
+  /** Uploads the tools' code. Calls of a tool whose upload fails end. */
   async #upload(placed: readonly PlacedCall[]): Promise<ReadonlyMap<string, FleetScript>> {
     const brought = new Map<string, FleetScript>();
     const scripts = new Map(placed.map(({ call }) => [call.job.script.key, call.job.script]));
@@ -250,7 +250,7 @@ export class JobSender {
   }
 }
 
-/** Whether another call waits for it. */
+/** Whether another call waits for this one. */
 function isAwaited({ job: { fleet } }: FleetCall): boolean {
   return fleet?.parent !== undefined && fleet.parent !== null;
 }
@@ -260,36 +260,36 @@ function limitsOf(limits: FleetLimits): FleetLimits {
   return { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes, wallMs, queueMs };
 }
 
-/** It may wait twice, for a machine and then for a worker there. */
+/** Longest time in the fleet, in milliseconds: a call may wait twice, for a machine and then for a worker there. */
 function longest({ queueMs, wallMs }: FleetLimits): number {
   return 2 * queueMs + wallMs;
 }
 
-/** Calls that are known to be short share a job, and so what Redis has to do for it. */
+/** Maximum number of calls in a job. Calls known to be short share a job, and so its cost in Redis. */
 const TOGETHER_MAX = 128;
-/** Longest total duration of the calls of one job, in milliseconds: they run on one machine. */
+/** Maximum expected total duration of a job's calls, in milliseconds: they run on one machine. */
 const TOGETHER_MS = 8;
-/** A call that takes longer is a job of its own. */
+/** Longest expected turn of a call that shares a job, in milliseconds; a longer one has a job of its own. */
 const SHORT_MS = 2;
-/** Arguments of all calls of a job, in characters. */
+/** Maximum total length of a job's arguments, in characters. */
 const LENGTH_MAX = 256 * 1024;
 
-/** A call, its place in the fleet's order, and how long its tool's calls take. */
+/** A call, its place in the fleet's order, and the estimated duration of its tool's turns. */
 export interface PlacedCall {
   readonly call: FleetCall;
   readonly turn: JobTurn;
-  /** BullMQ's: lower first. */
+  /** BullMQ's priority: lower goes first. */
   readonly priority: number;
   readonly turnTime: TurnTimeEstimate;
 }
 
-/** A call's share of a job, for the fleet's order. */
+/** A call's share of a job, from 0 to 1, for the fleet's order. */
 export function costOf(turnTime: TurnTimeEstimate): number {
   if (turnTime.isUnknown || turnTime.expectMs(1) > SHORT_MS) return 1;
   return Math.max(1 / TOGETHER_MAX, turnTime.expectMs(1) / TOGETHER_MS);
 }
 
-/** Which calls go together, in their order. */
+/** Groups calls into jobs, in due order. */
 export function packJobs(placed: readonly PlacedCall[]): readonly (readonly PlacedCall[])[] {
   const jobs: PlacedCall[][] = [];
   let open: PlacedCall[] = [];

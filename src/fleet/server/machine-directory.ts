@@ -2,28 +2,28 @@ import { type MemberOptions, readMachines } from "../wire/members.ts";
 import type { MachineInfo } from "../wire/messages.ts";
 import type { MachineState } from "../../executor/fleet-state.ts";
 
-/** A machine is gone that is missing so often in a row: once may be a Redis that has just started again. */
+/** Number of consecutive missed reads after which a machine is lost: a single miss may be a restarted Redis. */
 const MISSED_MAX = 2;
 
 export interface MachineDirectoryListener {
   onJoin(machine: string): void;
   onLeave(machine: string): void;
-  /** There are so many machines that cannot be read, and there were none before. */
+  /** Number of machines with an unreadable heartbeat, reported when it was 0 before. */
   onForeign(count: number): void;
 }
 
-/** Which machines the fleet has, as one server sees it. */
+/** The machines of the fleet, as one server sees them. */
 export class MachineDirectory {
   readonly #options: MemberOptions;
   readonly #protocol: number;
   readonly #listener: MachineDirectoryListener;
-  /** In the order of their ids. */
+  /** Sorted by id. */
   #machines: ReadonlyMap<string, MachineInfo> = new Map();
-  /** When they were heard last. */
+  /** Time of each machine's last new heartbeat. */
   readonly #beatMs = new Map<string, number>();
   /** Number of consecutive reads without a known machine's heartbeat. */
   readonly #missed = new Map<string, number>();
-  /** Machines that are there and cannot be read. */
+  /** Number of machines with an unreadable heartbeat. */
   #foreign = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -49,7 +49,7 @@ export class MachineDirectory {
     return this.#foreign;
   }
 
-  /** Those that understand what this server says. */
+  /** Machines that take this server's calls. */
   get serving(): readonly MachineInfo[] {
     return [...this.#machines.values()].filter((machine) => this.stateOf(machine) === "ready");
   }
@@ -60,13 +60,13 @@ export class MachineDirectory {
     return isReady ? "ready" : "unready";
   }
 
-  /** For how long a machine has said nothing. */
+  /** Milliseconds since a machine's last heartbeat. */
   silentMs(machine: string): number {
     const heardMs = this.#beatMs.get(machine);
     return heardMs === undefined ? 0 : Math.round(performance.now() - heardMs);
   }
 
-  /** Why nobody understands this server, where that is so. */
+  /** The reason why no machine understands this server's protocol; `null` where one does or no machine exists. */
   get misfit(): string | null {
     const machines = [...this.#machines.values()];
     if (machines.length === 0 || machines.some(({ protocols }) => protocols.includes(this.#protocol))) return null;
@@ -78,7 +78,7 @@ export class MachineDirectory {
     );
   }
 
-  /** Whether a machine was there when it was last looked for. */
+  /** Whether a machine was present at the last look. */
   has(machine: string): boolean {
     return this.#machines.has(machine);
   }

@@ -5,8 +5,8 @@ import type { FleetJob } from "./fleet-job.ts";
 const JOBS_MAX = 1_000;
 
 /**
- * Looks for jobs of which nothing is heard. A Redis that was killed may have lost what it had not written yet: a job, or the
- * envelope that said how its calls ended. What is missing twice goes once more; the journal keeps its effects from being repeated.
+ * Looks for jobs without recent messages. A killed Redis may lose unwritten data: a job, or the envelope with its
+ * results. A job that is missing twice is sent again; the journal keeps its effects from being repeated.
  */
 export class MissingJobs {
   readonly #fleet: Fleet;
@@ -49,7 +49,7 @@ export class MissingJobs {
     });
     this.#isLooking = false;
     for (const [at, job] of jobs.entries()) {
-      // Where Redis is away, they are looked for when it is back.
+      // While Redis is unreachable, nothing is recorded; the next look repeats the search.
       const [error, count] = answers?.[at] ?? [new Error("no answer")];
       if (error === null && !this.#isClosed) this.#record(job, count === 0);
     }
@@ -58,7 +58,7 @@ export class MissingJobs {
   #record(job: FleetJob, isMissing: boolean): void {
     const nowMs = performance.now();
     job.seenMs = nowMs;
-    // What its machine had said before it was first missing has been read since: a long envelope may take a while.
+    // All messages sent before the job was first missing have been read: a long envelope may take a while.
     if (isMissing && job.missingMs !== null && this.#readMs() > job.missingMs) return this.#sendAgain(job);
     job.missingMs = isMissing ? (job.missingMs ?? nowMs) : null;
   }

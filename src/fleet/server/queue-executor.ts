@@ -30,7 +30,7 @@ import { FleetScripts } from "./fleet-scripts.ts";
 import { JobSender } from "./job-sender.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 
-/** Longest wait for a worker machine when a server starts. */
+/** Longest wait for a worker machine at a server's start, in milliseconds. */
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
 const EVENTS_MAX = 100;
@@ -40,18 +40,18 @@ export interface QueueOptions extends ResolvedFleetOptions {
   readonly entropyKey: string;
   readonly nextRun: () => number;
   readonly tell: EmitExecutorEvent;
-  /** Caps of the whole fleet; `Infinity` for none. */
+  /** Caps of the whole fleet; `Infinity` for no cap. */
   readonly perTool: number;
   readonly perTenant: number;
   readonly timings?: FleetTimings;
-  /** Which version of the fleet's protocol to speak. Default: the newest. */
+  /** Version of the fleet's protocol to speak. Default: the newest. */
   readonly protocol?: number;
 }
 
 /**
- * Isolates on other machines. This server keeps its calls, with their journals, limits and deadlines; BullMQ brings them to
- * whichever worker machine has room; what machines say of them comes back as messages. A call whose machine is lost is taken up by
- * another, and is a function of its journal there as it would be here.
+ * Isolates on other machines. This server owns its calls with their journals, limits and deadlines; BullMQ delivers
+ * them to machines with free slots; machines reply with messages. When a machine is lost, another one resumes its calls
+ * by replaying their journals.
  */
 export class QueueExecutor implements Executor {
   readonly kind = "queue";
@@ -81,7 +81,7 @@ export class QueueExecutor implements Executor {
     this.#queue = new Queue(this.#fleet.queueOf(protocol), {
       connection: connection.client,
       prefix: keys.prefix,
-      // Nobody listens to them.
+      // The stream has no readers, so it stays short.
       streams: { events: { maxLen: EVENTS_MAX } },
     });
     this.#keeper = new QueueKeeper(this.#fleet, protocol);
@@ -237,7 +237,10 @@ export class QueueExecutor implements Executor {
     this.#deadlines.keepOn();
   }
 
-  /** Nothing comes of calls while Redis is away for so long, nor of those of a server that cannot say that it is there. */
+  /**
+   * The failure of calls while Redis is lost for `lostMs`, on either the message or the heartbeat connection; else
+   * `null`.
+   */
   get #lost(): Failure | null {
     const { lostMs } = this.#options;
     if (this.#fleet.weakest.lostForMs < lostMs) return null;
@@ -257,7 +260,7 @@ export class QueueExecutor implements Executor {
     );
   }
 
-  /** Ends what is overdue; says whether anything is left. */
+  /** Ends overdue calls; returns whether any calls remain. */
   #look(): boolean {
     const nowMs = performance.now();
     const lost = this.#lost;
@@ -270,7 +273,7 @@ export class QueueExecutor implements Executor {
 
 const REFUSALS_MAX = 10_000;
 
-/** Tools whose calls for a tenant some machine refuses, because of what they did there. */
+/** Quarantine refusals by machines, per tool and tenant. */
 export class Refusals {
   readonly #untilMs = new BoundedCache<number>(REFUSALS_MAX);
 
@@ -278,7 +281,7 @@ export class Refusals {
     this.#untilMs.set(JSON.stringify([tool, tenant]), performance.now() + refusedForMs);
   }
 
-  /** Remaining time of the refusal; 0 where the tool is not refused. */
+  /** Remaining time of the refusal in milliseconds; 0 where the tool is not refused. */
   forMs(tool: string, tenant: string): number {
     const untilMs = this.#untilMs.get(JSON.stringify([tool, tenant])) ?? 0;
     return Math.max(0, Math.ceil(untilMs - performance.now()));

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
-/** Credentials that sign requests to a bucket. They go into signatures only. */
+/** Credentials for signing requests to a bucket. They are only used in signatures. */
 export interface BucketCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -10,13 +10,13 @@ export interface BucketCredentials {
 }
 
 export interface BucketOptions {
-  /** `https://host/bucket/prefix`, with nothing behind it. */
+  /** `https://host/bucket/prefix`, without a trailing slash. */
   readonly url: string;
   readonly region: string;
   readonly credentials: BucketCredentials;
-  /** Longest time of one request with its answer. */
+  /** Longest time of one request including its response, in milliseconds. */
   readonly requestMs: number;
-  /** Before the first of the repetitions; twice as long before each next one. */
+  /** Delay before the first retry, in milliseconds; doubled for each further one. */
   readonly retryMs: number;
 }
 
@@ -28,7 +28,7 @@ const TOO_MANY = 429;
 type Method = "GET" | "HEAD" | "PUT";
 type Attempt<Answer> = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly why: string };
 
-/** Texts as objects of a bucket that understands S3. How long they stay is the bucket's lifecycle rule to say. */
+/** Texts as objects of an S3-compatible bucket. The bucket's lifecycle rule decides their lifetime. */
 export class BucketStore implements TextStore {
   readonly #options: BucketOptions;
 
@@ -38,7 +38,8 @@ export class BucketStore implements TextStore {
 
   keep(key: string): Promise<boolean> {
     return this.#ask("HEAD", key, null, async ({ ok, status }) => {
-      // Whoever may not list a bucket is not told what is missing in it: putting it there shows whether it may.
+      // Without permission to list the bucket, S3 reports a missing object as forbidden: the PUT shows whether writing
+      // works.
       if (status === NOT_FOUND || status === FORBIDDEN) return false;
       if (ok) return true;
       throw refused(status);
@@ -99,7 +100,7 @@ export class BucketStore implements TextStore {
       if (error instanceof TextFailure) throw error;
       return { ok: false, why: wordsOf(error) };
     } finally {
-      // What was not read would hold its connection. What was read to its end, or broke off, has nothing to cancel.
+      // An unread body would hold its connection. A body that was read or broke off has nothing to cancel.
       await body?.cancel().catch(() => undefined);
     }
   }
@@ -130,7 +131,7 @@ function refused(status: number): TextFailure {
   return new TextFailure("unreachable", `the bucket of executor.store refuses with ${status}`);
 }
 
-/** `fetch` says in the cause's code what went wrong; its message holds addresses. */
+/** A short description of a failed `fetch`: the cause's code only, because the message holds addresses. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return "cannot be reached";
   if (error.name === "TimeoutError") return "does not answer in time";

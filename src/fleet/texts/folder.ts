@@ -6,16 +6,16 @@ import { inTime } from "../../base/deadline.ts";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
 const HOUR_MS = 3_600_000;
-/** A text in use is touched every half hour, so one that nobody has touched for so long is nobody's. */
+/** Age after which an untouched text is removed: a text in use is touched every half hour. */
 const KEPT_MS = 30 * 24 * HOUR_MS;
 const SWEPT_MAX = 10_000;
 const MODE = 0o600;
-/** A link or a pipe in a folder that others write to leads somewhere else, or never ends. */
+/** In a folder that others can write to, a link could lead elsewhere, and a pipe would never end. */
 const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const TEXT = /^[0-9a-f]{64}\.text$/;
 const DRAFT = /^[0-9a-f]{64}\.text\.[0-9a-f-]{36}$/;
 
-/** Texts as files of a folder that servers and machines share: a mount of a file server, mostly. */
+/** Texts as files of a folder that servers and machines share, usually a network mount. */
 export class FolderStore implements TextStore {
   readonly #path: string;
   readonly #waitMs: number;
@@ -39,7 +39,7 @@ export class FolderStore implements TextStore {
       await this.#write(fileNameOf(key), stored);
       if (performance.now() - this.#sweptMs < HOUR_MS) return;
       this.#sweptMs = performance.now();
-      // The text is there: what cannot be removed may stay for another hour.
+      // The text is stored; the sweep can be retried in an hour.
       await this.#sweep().catch(() => undefined);
     });
   }
@@ -56,7 +56,7 @@ export class FolderStore implements TextStore {
     });
   }
 
-  /** Under a name of its own first, so that nobody ever reads the half of a text. */
+  /** Writes under a temporary name first, so that no reader sees a partial text. */
   async #write(name: string, stored: string): Promise<void> {
     const draft = join(this.#path, `${name}.${randomUUID()}`);
     try {
@@ -70,7 +70,7 @@ export class FolderStore implements TextStore {
     }
   }
 
-  /** Removes what nobody has used for long, and what a writer left that did not come to its end. */
+  /** Removes unused texts, and temporary files of writers that failed. */
   async #sweep(): Promise<void> {
     const nowMs = Date.now();
     let count = 0;
@@ -79,13 +79,13 @@ export class FolderStore implements TextStore {
       const keptMs = TEXT.test(name) ? KEPT_MS : DRAFT.test(name) ? HOUR_MS : Number.POSITIVE_INFINITY;
       if (keptMs === Number.POSITIVE_INFINITY) continue;
       const file = join(this.#path, name);
-      // Another server may sweep just now.
+      // Another server may be sweeping at the same time.
       const state: Stats | null = await lstat(file).catch(() => null);
       if (state?.isFile() === true && nowMs - state.mtimeMs > keptMs) await rm(file, { force: true });
     }
   }
 
-  /** A file server that is gone lets whoever asks it wait for ever. */
+  /** Bounds the wait: a lost file server never answers. */
   async #ask<Answer>(work: () => Promise<Answer>): Promise<Answer> {
     try {
       const late = () => new TextFailure("unreachable", "the folder of executor.store does not answer in time");

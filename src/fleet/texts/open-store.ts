@@ -6,11 +6,11 @@ import { FolderStore } from "./folder.ts";
 import type { TextStore } from "./text-store.ts";
 
 export interface StoreOptions {
-  /** Only a bucket needs them. */
+  /** Required for a bucket. */
   readonly credentials?: BucketCredentials | undefined;
-  /** Longest wait for a folder, and for one request to a bucket. Default 60,000. */
+  /** Longest wait for a folder, and for one request to a bucket, in milliseconds. Default 60,000. */
   readonly waitMs?: number | undefined;
-  /** Wait before a request to a bucket is repeated for the first time. Default 200. */
+  /** Delay before the first retry of a request to a bucket, in milliseconds. Default 200. */
   readonly retryMs?: number | undefined;
 }
 
@@ -20,19 +20,22 @@ const REGION_DEFAULT = "us-east-1";
 const BUCKET = /^\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/\w[\w.-]*)*$/;
 const REGION = /^[a-z0-9-]{1,64}$/;
 
-/** Rejects with a `GloveboxError`, `missing_package`, where a bucket is named and what signs its requests is not installed. */
+/**
+ * Rejects with a `GloveboxError`, `missing_package`, where the store is a bucket and the signing package is not
+ * installed.
+ */
 export async function requireSigner(store: string | undefined): Promise<void> {
   if (store?.startsWith("s3+") === true)
     await importOptional("executor.store", ["aws4fetch"], () => import("aws4fetch"));
 }
 
 /**
- * Opens where texts go that are too large for Redis:
+ * Opens the store for texts that are too large for Redis:
  *
- * - `/mnt/tools` or `file:///mnt/tools`: a folder that is there on servers and machines alike
- * - `s3+https://host[:port]/bucket[/prefix][?region=…]`: a bucket, and `s3+http` for one inside a network
+ * - `/mnt/tools` or `file:///mnt/tools`: a folder that servers and machines share
+ * - `s3+https://host[:port]/bucket[/prefix][?region=…]`: a bucket; `s3+http` for one inside a network
  *
- * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
+ * Throws a `TypeError` that does not quote the value, because it may contain a password.
  */
 export function openTextStore(store: string, options: StoreOptions = {}): TextStore {
   const { waitMs = WAIT_DEFAULT_MS, retryMs = RETRY_DEFAULT_MS, credentials } = options;
@@ -51,7 +54,7 @@ export function openTextStore(store: string, options: StoreOptions = {}): TextSt
   }
 }
 
-/** The credentials that an environment holds under AWS's names; `undefined` where it holds none. */
+/** The credentials in an environment under AWS's names; `undefined` where it has none. */
 export function readBucketCredentials(
   env: Readonly<Record<string, string | undefined>>,
 ): BucketCredentials | undefined {

@@ -5,7 +5,7 @@ import { isObject } from "../../base/json.ts";
 import { isCount, isKey } from "../wire/fields.ts";
 import { TextFailure } from "./text-store.ts";
 
-/** Which text is meant, and where it is. It says enough to find the text, to bound what is read and to verify it. */
+/** A reference to a text: enough to find it, to bound what is read, and to verify it. */
 export interface TextRef {
   /** The SHA-256 of the text in UTF-8, in hexadecimal digits. */
   readonly hash: string;
@@ -14,27 +14,27 @@ export interface TextRef {
   readonly place: "redis" | "store";
 }
 
-/** Closes a text for one place, and opens it only there. Throws where it cannot be opened. */
+/** Seals a text for one place, and opens it only there. `open` throws where that fails. */
 export interface TextSeal {
   close(text: string, about: string): string;
   open(sealed: string, about: string): string;
 }
 
-/** As large as a text may be: twice that is still a string in V8. */
+/** Maximum size of a text, in bytes: twice that is still a valid string in V8. */
 export const TEXT_BYTES_MAX = 256 * 1024 * 1024;
 
-/**
- * zstd at its default level makes as little of JavaScript and of Base64 as deflate at its default does, in a quarter of the time.
- */
+/** zstd at its default level compresses JavaScript and Base64 as well as deflate does, in a quarter of the time. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
-/** Largest growth of a text when stored: incompressible, twice in Base64. */
+/** Maximum growth of a stored text: incompressible, twice in Base64. */
 const GROWTH = 2;
 const FRAME_BYTES = 4_096;
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** The name of a text, by what is in it. Rejects what UTF-8 cannot say, because what comes out must be what went in. */
+/**
+ * The digest and size of a text. Rejects text that UTF-8 cannot represent, because it would not be restored unchanged.
+ */
 export function identify(text: string): Pick<TextRef, "hash" | "bytes"> {
   if (!text.isWellFormed()) throw new TextFailure("damaged", "the tool's code contains an unpaired surrogate");
   const bytes = Buffer.byteLength(text);
@@ -49,19 +49,19 @@ export async function pack(text: string, seal: TextSeal, key: string): Promise<s
   return seal.close(compressed.toString("base64"), key);
 }
 
-/** The most that a text of so many bytes takes where it is stored. */
+/** Maximum stored size of a text of this many bytes. */
 export function storedBytesMax({ bytes }: TextRef): number {
   return bytes * GROWTH + FRAME_BYTES;
 }
 
-/** Whether a reference is one: it comes from elsewhere, and names of files and keys are made of it. */
+/** Whether a value is a valid reference: it comes from Redis, and names of files and keys are made of it. */
 export function isTextRef(ref: unknown): ref is TextRef {
   if (!isObject(ref)) return false;
   const { hash: name, bytes, place } = ref;
   return (place === "redis" || place === "store") && isKey(name) && isCount(bytes) && bytes <= TEXT_BYTES_MAX;
 }
 
-/** The text that a reference names, out of what is stored. Rejects with `damaged` whatever is any other. */
+/** Restores the text that a reference names. Rejects with `damaged` where the stored text is another one. */
 export async function unpack(stored: string, seal: TextSeal, key: string, ref: TextRef): Promise<string> {
   const bytes = await decode(stored, seal, key, ref).catch(() => null);
   if (bytes === null)
@@ -73,6 +73,6 @@ export async function unpack(stored: string, seal: TextSeal, key: string, ref: T
 
 async function decode(stored: string, seal: TextSeal, key: string, ref: TextRef): Promise<Buffer> {
   const compressed = Buffer.from(seal.open(stored, key), "base64");
-  // Little can be made much of by compression, so no more comes out than the reference says.
+  // The bound stops decompression bombs.
   return decompress(compressed, { maxOutputLength: Math.max(1, ref.bytes) });
 }

@@ -1,16 +1,17 @@
 import { hash } from "node:crypto";
 
 /**
- * Why a tool's code cannot be had, or not be put where machines find it.
+ * The kinds of failure to fetch or publish a tool's code.
  *
- * - `missing`: it is not there. Redis may have lost it; its server can publish it again.
- * - `damaged`: what is there is not what the reference names, or is sealed with another secret. Its server can write over it.
- * - `too_large`: a server wants to publish more than places take.
+ * - `missing`: the text does not exist. Redis may have lost it; its server can publish it again.
+ * - `damaged`: the stored text is not the one that the reference names, or is sealed with another secret. Its server
+ * can overwrite it.
+ * - `too_large`: a server's text exceeds the limits of all places.
  * - `unreachable`: the place does not answer, or refuses.
  */
 export type TextFailureKind = "missing" | "damaged" | "too_large" | "unreachable";
 
-/** The message names neither hosts nor paths nor what opens them, so there is no `cause` either. */
+/** The message contains no hosts, paths or secrets; for the same reason there is no `cause`. */
 export class TextFailure extends Error {
   override readonly name = "TextFailure";
   readonly kind: TextFailureKind;
@@ -21,25 +22,25 @@ export class TextFailure extends Error {
   }
 }
 
-/** Somewhere that servers and machines both reach. What it gives is believed by nobody before it has been verified. */
+/** A place that servers and machines both reach. Readers verify its contents: it is not trusted. */
 export interface TextStore {
-  /** Whether it has something under this key, which will then stay for a while longer. */
+  /** Whether the key exists; if so, extends its lifetime. */
   keep(key: string): Promise<boolean>;
-  /** Puts it there, in the stead of what there may be. */
+  /** Stores a text, and replaces an existing one. */
   put(key: string, stored: string): Promise<void>;
-  /** The stored text; `null` where there is nothing. Rejects with `damaged` where it is larger than `bytesMax`. */
+  /** The stored text; `null` where it does not exist. Rejects with `damaged` where it is larger than `bytesMax`. */
   get(key: string, bytesMax: number): Promise<string | null>;
 }
 
 /**
- * The file or object name of a text. It is the key's digest, so that fleets which share a store but no secret do not
- * write over each other's texts, and nothing of a tool can be read in it.
+ * The file or object name of a text: the digest of its key, so that fleets which share a store but no secret do not
+ * overwrite each other's texts, and the name reveals nothing about the tool.
  */
 export function fileNameOf(key: string): string {
   return `${hash("sha256", key)}.text`;
 }
 
-/** All of a stream, where that is not more than it may be. */
+/** Reads a stream to its end. Throws where it has more than `bytesMax` bytes. */
 export async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;

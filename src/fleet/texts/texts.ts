@@ -8,27 +8,27 @@ import { replyOf, wordsOfLoss, wordsOfReply } from "../../store/redis/reply.ts";
 
 export type { TextRef, TextSeal };
 
-/** Where tools' code is, for both sides of a fleet. */
+/** The places of tools' code, for both sides of a fleet. */
 export interface TextsOptions {
-  /** Best one of its own: what else is sent on it waits behind a large text. */
+  /** Preferably a dedicated connection: other commands wait behind a large text. */
   readonly connection: RedisConnection;
   readonly keys: FleetKeys;
   readonly seal: TextSeal;
-  /** Where texts are that are too large for Redis: see `openTextStore`. Default: nowhere. */
+  /** Store for texts that are too large for Redis: see `openTextStore`. Default: none. */
   readonly store?: TextStore | undefined;
-  /** Longest wait for Redis. Default 10,000. */
+  /** Longest wait for Redis, in milliseconds. Default 10,000. */
   readonly waitMs?: number | undefined;
-  /** For how long a text stays in Redis when nobody publishes it again. Default one hour. */
+  /** Lifetime of a text in Redis after its last publication, in milliseconds. Default one hour. */
   readonly ttlMs?: number | undefined;
 }
 
 export interface TextPublisherOptions extends TextsOptions {
-  /** The most that Redis is given as one text, as it is stored: compressed and sealed. Default 16 MiB. */
+  /** Maximum size of a text in Redis, compressed and sealed. Default 16 MiB. */
   readonly codeMaxBytes?: number | undefined;
 }
 
 export interface TextReaderOptions extends TextsOptions {
-  /** The most that is kept in memory. Default 256 MiB. */
+  /** Maximum size of the cache in memory. Default 256 MiB. */
   readonly cacheBytes?: number | undefined;
 }
 
@@ -37,7 +37,7 @@ type PublishedState =
   | { readonly kind: "published"; readonly ref: TextRef; readonly freshUntilMs: number; readonly untilMs: number }
   | { readonly kind: "missing" | "damaged" };
 
-/** A text in a machine's memory, and how much of that it takes. */
+/** A text in a machine's memory, and its size there. */
 interface CachedText {
   readonly text: string;
   readonly bytes: number;
@@ -52,7 +52,7 @@ const CODE_MAX_DEFAULT_BYTES = 16 * MIB;
 const CACHE_DEFAULT_BYTES = 256 * MIB;
 const ENTRIES_MAX = 4_096;
 
-/** The places of a fleet's texts, and under which key each is in them. */
+/** The places of a fleet's texts, and their keys. */
 class TextStores {
   readonly #redis: TextStore;
   readonly #store: TextStore | undefined;
@@ -79,13 +79,13 @@ class TextStores {
   }
 }
 
-/** The server's side: puts tools' code where machines find it, each text once. */
+/** The server's side: publishes tools' code for machines, each text once. */
 export class TextPublisher {
   readonly #places: TextStores;
   readonly #seal: TextSeal;
   readonly #ttlMs: number;
   readonly #codeMaxBytes: number;
-  /** By the text itself, so that a text of many megabytes is not digested for each call. */
+  /** Keyed by the text itself, so that a large text is not hashed for each call. */
   readonly #identities = new BoundedCache<Identity>(ENTRIES_MAX, CACHE_DEFAULT_BYTES, ({ bytes }) => bytes);
   readonly #known = new BoundedCache<PublishedState>(ENTRIES_MAX);
   readonly #publishing = new Map<string, Promise<TextRef>>();
@@ -98,14 +98,15 @@ export class TextPublisher {
   }
 
   /**
-   * Resolves when machines can fetch the text. It is sent once, and its time begins anew while it is used. Rejects with a
-   * `TextFailure`.
+   * Resolves when machines can fetch the text. It is sent once, and its lifetime is extended while it is used. Rejects
+   * with a `TextFailure`.
    */
   async publish(text: string): Promise<TextRef> {
     const identity = this.#identities.getOrMake(text, () => identify(text));
     const known = this.#known.get(identity.hash);
     if (known?.kind !== "published" || performance.now() >= known.untilMs) return this.#once(identity, text);
-    // It is there for half of its time still, so no call waits, or fails, for the other half's sake: the next one tries again.
+    // The text still has half of its lifetime, so no call waits for the extension or fails with it: the next call
+    // retries.
     if (performance.now() >= known.freshUntilMs) this.#once(identity, text).catch(() => undefined);
     return known.ref;
   }
@@ -116,8 +117,8 @@ export class TextPublisher {
   }
 
   /**
-   * A machine did not find the text, or could not use what it found. When it is published next, it is sent again: where it is
-   * `missing` only if nobody else has, where it is `damaged` over what is there.
+   * A machine did not find the text, or could not use it. The next `publish` sends it again: with `missing` only if no
+   * other server has; with `damaged` over the stored one.
    */
   forget(hash: string, why: "missing" | "damaged" = "missing"): void {
     this.#known.set(hash, { kind: why });
@@ -161,7 +162,7 @@ export class TextPublisher {
   }
 }
 
-/** A machine's side: fetches tools' code, each text once while there is room for it, and believes none before its digest. */
+/** A machine's side: fetches tools' code, caches it within bounds, and verifies each text's digest. */
 export class TextReader {
   readonly #places: TextStores;
   readonly #seal: TextSeal;
@@ -200,7 +201,7 @@ export class TextReader {
     if (stored === null) throw new TextFailure("missing", "the tool's code is missing in the store");
     const text = await unpack(stored, this.#seal, key, ref);
     const bytes = weigh(text, ref);
-    // All others would go before it does.
+    // A larger text would evict all others.
     if (bytes <= this.#cacheBytes) this.#texts.set(ref.hash, { text, bytes });
     return text;
   }
@@ -219,13 +220,13 @@ function tooLargeWords(bytes: number, codeMaxBytes: number): string {
 }
 
 export interface RedisTextStoreOptions {
-  /** For how long a text stays when nobody publishes it again. */
+  /** Lifetime of a text after its last publication, in milliseconds. */
   readonly ttlMs: number;
-  /** Longest wait for Redis. */
+  /** Longest wait for Redis, in milliseconds. */
   readonly waitMs: number;
 }
 
-/** Texts in Redis itself: where all of them are that are not too large for it. */
+/** Texts in Redis itself: the default place for all that are small enough. */
 export class RedisTextStore implements TextStore {
   readonly #connection: RedisConnection;
   readonly #ttlMs: number;
@@ -246,14 +247,14 @@ export class RedisTextStore implements TextStore {
   }
 
   async get(key: string, bytesMax: number): Promise<string | null> {
-    // Whatever lies there, no more than this is sent: one byte beyond what there may be shows that it is more.
+    // Bounds the read: one byte beyond the maximum reveals an oversized text.
     const stored = await this.#ask((client) => client.getrangeBuffer(key, 0, bytesMax));
     if (stored.length > bytesMax) throw oversized();
     return stored.length === 0 ? null : stored.toString();
   }
 
   async #ask<Answer>(ask: (client: RedisConnection["client"]) => Promise<Answer>): Promise<Answer> {
-    // What is sent while there is no connection waits in memory for the next one, and a text may be large.
+    // A command without a connection would wait in memory, and a text may be large.
     if (!(await this.#connection.ready(this.#waitMs))) throw unreachable(wordsOfLoss(this.#connection.failure));
     try {
       const late = () => unreachable("does not answer in time");

@@ -1,11 +1,11 @@
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import { SealError } from "../../store/redis/seal.ts";
 
-/** Maximum number of reports in a window: anybody who can write to Redis may send damage without end. */
+/** Maximum number of reports in a window: any writer to Redis can send invalid data without end. */
 const REPORTS_MAX = 10;
 const WINDOW_MS = 10_000;
 
-/** Tells of what came damaged, in bounds: what was left out is counted with the next. */
+/** Reports invalid data at a bounded rate; the next report carries the number of omitted ones. */
 export class DamageReport {
   readonly #emit: (damage: Damage) => void;
   #windowMs = -Infinity;
@@ -35,7 +35,7 @@ export interface Damage {
   readonly unsaid?: number;
 }
 
-/** The message of an error that is safe to log; other errors may quote what was read. */
+/** The message of an error that is safe to log; other errors may quote the data. */
 export function describeDamage(error: unknown): string {
   return error instanceof ProtocolError || error instanceof SealError ? error.message : "the data is invalid";
 }

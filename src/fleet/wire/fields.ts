@@ -1,20 +1,25 @@
 import { describeExcess, isObject } from "../../base/json.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 
-/** An object of which nothing is known yet. */
+/** An object with unchecked fields. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Ids of members; names of inboxes contain them. */
 const MEMBER = /^(?:server|machine)-[0-9a-f]{16}$/;
 const KEY = /^[0-9a-f]{64}$/;
 const SHORT_MAX = 1_024;
-/** The last moment of JavaScript's dates; durations are shorter. */
+/** The latest time of a JavaScript `Date`; durations are shorter. */
 const TIME_MAX_MS = 8.64e15;
-/** What JSON text has none of, and what ends a line or a field where such text goes on to a worker. */
+/**
+ * Control characters: compact JSON text contains none unescaped, and they end a line or field of the worker protocol.
+ */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const CONTROL = /[\u0000-\u001f]/;
 
-/** The value of JSON text. Throws a `ProtocolError` where it is invalid, or would take more memory than its length tells. */
+/**
+ * The value of JSON text. Throws a `ProtocolError` where it is invalid, or would take more memory than its length
+ * suggests.
+ */
 export function readText(text: string, what: string): unknown {
   const excess = describeExcess(text);
   if (excess !== null) throw new ProtocolError(`${what} that is ${excess}`);
@@ -38,22 +43,22 @@ export function isListOf<Item>(
   return Array.isArray(list) && list.every((item) => isObject(item) && isItem(item));
 }
 
-/** A number of things, or a number by which one is called. */
+/** A non-negative integer: a count or a number that identifies something. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** One that is counted from 1. */
+/** A number that counts from 1. */
 export function isStart(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 1;
 }
 
-/** Milliseconds since the epoch, or of a duration; a quantity that need not be whole. */
+/** Milliseconds since the epoch or of a duration, or another bounded quantity with fractions. */
 export function isTime(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= TIME_MAX_MS;
 }
 
-/** As much as somebody likes. */
+/** A finite, non-negative number without an upper bound. */
 export function isAmount(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value < Infinity;
 }
@@ -63,12 +68,12 @@ export function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** A name. */
+/** A name of at most 1,024 characters. */
 export function isShort(value: unknown): value is string {
   return typeof value === "string" && value.length <= SHORT_MAX;
 }
 
-/** A digest. */
+/** A SHA-256 digest in lowercase hexadecimal digits. */
 export function isKey(value: unknown): value is string {
   return typeof value === "string" && KEY.test(value);
 }
@@ -78,7 +83,7 @@ export function briefly(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 16) ?? "none";
 }
 
-/** Whether JSON text can go on within a line. */
+/** Whether JSON text can be embedded in a line of the worker protocol. */
 export function isLine(value: unknown): value is string {
   return typeof value === "string" && !CONTROL.test(value);
 }

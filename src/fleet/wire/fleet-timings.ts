@@ -1,11 +1,11 @@
 /**
- * Durations that the members of a fleet agree on, all in milliseconds. Servers and worker machines of one fleet need the same
- * values: what one member renews, another one waits for.
+ * Durations that the members of a fleet agree on, all in milliseconds. Servers and worker machines of one fleet need
+ * the same values: one member waits for what another renews.
  */
 export interface FleetTimings {
   /** Interval between two heartbeats of a member. */
   readonly beatMs: number;
-  /** Lifetime of a heartbeat: a member without one for longer is missing. */
+  /** Lifetime of a heartbeat: a member is missing once it has expired. */
   readonly seenMs: number;
   /** Interval at which a member reads the heartbeats of others, and a server looks for missing jobs. */
   readonly lookMs: number;
@@ -13,11 +13,13 @@ export interface FleetTimings {
   readonly freshMs: number;
   /** Time for which a server must be missing before a machine ends its calls. */
   readonly goneMs: number;
-  /** Time for which a machine refuses new jobs of a server that is gone. */
+  /** Time for which a machine refuses new jobs of a lost server. */
   readonly goneForMs: number;
   /** Interval at which a machine counts servers whose messages it cannot read. */
   readonly foreignMs: number;
-  /** Time for which a machine keeps the result of a call with a key: a server with a later heartbeat has received it. */
+  /**
+   * Time for which a machine keeps the result of a call with a key: a server with a later heartbeat has received it.
+   */
   readonly acknowledgedMs: number;
   /** Lifetime of a machine's lock on a job: without renewal another machine takes the job. */
   readonly lockMs: number;
@@ -29,7 +31,7 @@ export interface FleetTimings {
   readonly silentMs: number;
   /** Interval at which a machine repeats capability calls without a response. */
   readonly repeatMs: number;
-  /** Time in which a server must answer a machine that asks about a job or a tool. */
+  /** Time in which a server must answer a machine's request about a job or a tool. */
   readonly answerMs: number;
   /** Longest duration of a blocking read. */
   readonly blockMs: number;
@@ -37,9 +39,9 @@ export interface FleetTimings {
   readonly leaseMs: number;
   /** Interval between two renewals of a server's leases. */
   readonly leaseRenewMs: number;
-  /** Time for which a server keeps its place among those that wait at a cap. */
+  /** Time for which a server keeps its place among the waiters of a cap. */
   readonly waiterMs: number;
-  /** Interval at which a server asks again for room at a cap. */
+  /** Interval at which a server requests room at a cap again. */
   readonly retryMs: number;
   /** Interval at which a member extends the lifetime of BullMQ's keys. */
   readonly keepMs: number;
@@ -68,13 +70,13 @@ export const FLEET_TIMINGS: FleetTimings = {
   keepMs: 10_000,
 };
 
-/** The default timings, each multiplied by a factor: tests need not wait as long as a fleet does. Throws a `RangeError`. */
+/** The default timings, each multiplied by a factor, so that tests run faster. Throws a `RangeError`. */
 export function scaled(factor: number): FleetTimings {
   const entries = Object.entries(FLEET_TIMINGS).map(([name, ms]: [string, number]) => [name, ms * factor]);
   return checkTimings(Object.fromEntries(entries) as Record<keyof FleetTimings, number>);
 }
 
-/** The timings that were given. Throws a `RangeError` that names the relation that does not hold. */
+/** Returns valid timings unchanged. Throws a `RangeError` that names the violated relation. */
 export function checkTimings(timings: FleetTimings): FleetTimings {
   const { beatMs, seenMs, lookMs, freshMs, goneMs, acknowledgedMs, silentMs } = timings;
   const { lockMs, lockRenewMs, leaseMs, leaseRenewMs, waiterMs, retryMs } = timings;
@@ -86,7 +88,7 @@ export function checkTimings(timings: FleetTimings): FleetTimings {
     "acknowledgedMs > seenMs + lookMs": acknowledgedMs > seenMs + lookMs,
     "silentMs > 2 × lookMs": silentMs > 2 * lookMs,
     "lockMs > 3 × lockRenewMs": lockMs > 3 * lockRenewMs,
-    // Machines run the calls of a lost server until they are certain of the loss, and those calls take up room until then.
+    // Machines run the calls of a lost server until the loss is certain, and those calls need their leases until then.
     "leaseMs > seenMs + goneMs + lookMs": leaseMs > seenMs + goneMs + lookMs,
     "leaseMs > 3 × leaseRenewMs": leaseMs > 3 * leaseRenewMs,
     "waiterMs > 3 × retryMs": waiterMs > 3 * retryMs,

@@ -17,14 +17,14 @@ export interface FleetOptions {
   readonly timings?: FleetTimings | undefined;
 }
 
-/** A member's connections to its fleet, and what it needs to read and write there. */
+/** A member's connections to its fleet, and its keys, seal and payloads there. */
 export class Fleet {
-  /** No other member has or had it. */
+  /** Unique for ever: no other member has or had this id. */
   readonly id: string;
   readonly connection: RedisConnection;
-  /** For what is large: what is sent on a connection waits behind what was sent before. */
+  /** For large data: commands on a connection wait behind earlier ones. */
   readonly bulk: RedisConnection;
-  /** For what has to be in time: that a member is there, and which jobs it has. Nothing long is sent on it, or asked for. */
+  /** For data with a deadline: heartbeats and job locks. No large command or reply uses it. */
   readonly pulse: RedisConnection;
   readonly keys: FleetKeys;
   readonly seal: Seal;
@@ -45,7 +45,9 @@ export class Fleet {
     this.payloads = new Payloads(this, this.keys, this.seal);
   }
 
-  /** The connection that has been lost for longest, of those without which nothing goes on; else any of them. */
+  /**
+   * The essential connection that has been lost for the longest time: `pulse` or `connection`. `bulk` is not essential.
+   */
   get weakest(): RedisConnection {
     return this.pulse.lostForMs > this.connection.lostForMs ? this.pulse : this.connection;
   }
@@ -55,20 +57,23 @@ export class Fleet {
     return { connection: this.pulse, keys: this.keys, seal: this.seal, timings: this.timings };
   }
 
-  /** BullMQ's queue for a version of the protocol. Members with other secrets have another, as they could not read what comes. */
+  /**
+   * BullMQ's queue for a version of the protocol. Each secret has its own queue, because members cannot read jobs
+   * sealed with another secret.
+   */
   queueOf(protocol: number): string {
     const { mark } = this.seal;
     return mark === "" ? queueName(protocol) : `${queueName(protocol)}-${mark}`;
   }
 
-  /** Resolves once there is a connection. Rejects with `executor_lost` after that time. */
+  /** Resolves once the essential connections are ready. Rejects with `executor_lost` after `ms`. */
   async reach(ms: number): Promise<void> {
     await Promise.all([this.connection, this.pulse].map((each) => each.ready(ms)));
     const { weakest } = this;
     if (!weakest.isReady) throw this.unusable(`Redis ${wordsOfLoss(weakest.failure)}`);
   }
 
-  /** For whoever starts a member of it: why that cannot do its work. */
+  /** The error for the starter of a member that cannot be used. */
   unusable(why: string): GloveboxError {
     return new GloveboxError("executor_lost", `the fleet "${this.#name}" cannot be used: ${why}`);
   }

@@ -1,23 +1,28 @@
 import { Script } from "../../store/redis/script.ts";
 
-/** Maximum size of an inbox entry: longer envelopes have a key of their own. Sealed, and in Base64, they come to half of that. */
+/**
+ * Maximum size of an inbox entry: longer envelopes have a key of their own. Sealed and in Base64, envelopes stay within
+ * half of that.
+ */
 export const ENVELOPE_BYTES_MAX = 512 * 1024;
-/** Envelopes of one answer, and what they may be together: whoever can write to Redis must not fill the memory of who reads. */
+/**
+ * Maximum number and total size of the envelopes of one reply: a writer to Redis must not exhaust the reader's memory.
+ */
 const ENTRIES_MAX = 128;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-/** Both parts of a place have 64 bits. */
+/** Both parts of an entry id have 64 bits. */
 const NTH_MAX = 2n ** 64n - 1n;
 
-/** An entry of an inbox: its place, and the envelope as it was packed, or empty text where what is there is none. */
+/** An entry of an inbox: its id and its packed envelope; empty text where the entry has an invalid form or size. */
 export interface InboxEntry {
   readonly id: string;
   readonly packed: string;
 }
 
 /**
- * KEYS: an inbox. ARGV: the entry that was read last, and `idAfter` of it: neither it nor what is before it is needed any more. Answers
- * what follows.
+ * KEYS: an inbox. ARGV: the id of the last entry read, and `idAfter` of it; entries before that are removed. Returns
+ * the entries that follow.
  */
 export const READ_INBOX = new Script(`
 local last = ARGV[1]
@@ -36,15 +41,16 @@ return entries
 `);
 
 /**
- * KEYS: an inbox. ARGV: envelopes that it holds, about; an envelope; for how long the inbox is kept. One step, so that no Redis that is killed
- * keeps the envelope and forgets that its inbox expires. It is sent as text: one that Redis did not know by its hash would come late.
+ * KEYS: an inbox. ARGV: approximate maximum number of its envelopes; an envelope; lifetime of the inbox in
+ * milliseconds. One step, so that a killed Redis cannot keep the envelope and lose the expiry. Sent as text with
+ * `EVAL`: after a `NOSCRIPT` error the retry would arrive out of order.
  */
 export const SEND_AND_EXPIRE = `
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'm', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 `;
 
-/** Of a list of entries as Redis answers with it. */
+/** The entries in a reply of Redis. */
 export function entriesOf(answer: unknown): readonly InboxEntry[] {
   const entries: readonly unknown[] = Array.isArray(answer) ? answer : [];
   return entries.flatMap((entry) => {
@@ -54,20 +60,20 @@ export function entriesOf(answer: unknown): readonly InboxEntry[] {
   });
 }
 
-/** Entries of an inbox, and whether there were no others. */
+/** Entries of an inbox, and whether they were all that waited. */
 export interface InboxPage {
   readonly entries: readonly InboxEntry[];
   readonly areAll: boolean;
 }
 
-/** Whether there was no more in an inbox when it answered with these. */
+/** Whether the inbox held no further entries when it returned these. */
 export function isLastPage(entries: readonly InboxEntry[]): boolean {
   return (
     entries.length < ENTRIES_MAX && entries.reduce((sum, { packed }) => sum + Buffer.byteLength(packed), 0) < BYTES_MAX
   );
 }
 
-/** Nothing in a stream lies between the two. */
+/** The smallest id after this one in a stream. */
 export function idAfter(id: string): string {
   const dash = id.indexOf("-");
   const [ms, nth] = [BigInt(id.slice(0, dash)), BigInt(id.slice(dash + 1))];

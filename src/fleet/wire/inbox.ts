@@ -22,32 +22,35 @@ const READS_MAX = 8;
 /** Longest time until a page shows that all waiting envelopes were read. */
 const READ_MS = 1_000;
 const PAUSE_MS = 200;
-/** An entry of an inbox that is so much later than now was put there by nobody who sends envelopes, and none could follow it. */
+/**
+ * Maximum distance of an entry's id into the future: Redis's clock produces no later one, and a later one blocks all
+ * entries after it.
+ */
 const AHEAD_MS = 24 * 3_600_000;
 const BEGINNING = "0-0";
-/** Senders that are remembered. */
+/** Maximum number of remembered senders. */
 const SENDERS_MAX = 10_000;
 
 export interface InboxOptions<Message> extends MessagingOptions {
   readonly protocols: readonly number[];
   readonly timings: FleetTimings;
-  /** Throws a `ProtocolError` for a message that is invalid here. */
+  /** Throws a `ProtocolError` for an invalid message. */
   readonly read: (message: unknown) => Message;
-  /** Takes what somebody has said, in its order. What it throws is told as damage, and the next is read. */
+  /** Receives messages in their senders' order. An error that it throws is reported as damage, and reading goes on. */
   readonly onMessage: (from: string, message: Message) => void;
   /** An envelope cannot be read: it was sealed with another secret, speaks another protocol, or is invalid. */
   readonly onDamage: (why: string) => void;
 }
 
-/** Reads what is sent to one member of a fleet, as it comes. */
+/** Reads the messages that are sent to one member of a fleet. */
 export class Inbox<Message> {
   readonly #options: InboxOptions<Message>;
-  /** A read that waits holds its connection. */
+  /** A blocking read occupies its connection. */
   readonly #reader: RedisConnection;
   readonly #sequences = new BoundedCache<SequenceTracker>(SENDERS_MAX);
   #last = BEGINNING;
   #readMs = -Infinity;
-  /** Whether what waits is to be taken together, and what was read is to be taken away. */
+  /** Whether to read the waiting entries as a page and to remove those already read. */
   #readsPages = true;
   #reads = 0;
   #isClosed = false;
@@ -58,7 +61,7 @@ export class Inbox<Message> {
     this.#reader = options.connection.another("inbox");
   }
 
-  /** All envelopes that arrived before this time have been read, by the clock of this process. */
+  /** Time, by the clock of this process, before which all arrived envelopes have been read. */
   get readMs(): number {
     return this.#readMs;
   }
@@ -69,11 +72,11 @@ export class Inbox<Message> {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // A read that waits would hold up its end.
+    // A blocking read would delay the close.
     this.#reader.client.disconnect();
     await Promise.all([this.#reader.close(), this.#ended]);
     const { connection, keys, id } = this.#options;
-    // It is left to expire: what comes too late would make a new one, of which nobody has said when it does.
+    // The inbox is emptied and expires: deleting it would let a late envelope create a new one without an expiry.
     if (connection.isReady) connection.client.xtrim(keys.of("mail", id), "MAXLEN", 0).catch(() => undefined);
   }
 
@@ -82,7 +85,7 @@ export class Inbox<Message> {
       try {
         const askedMs = performance.now();
         const { entries, areAll } = await this.#entries(askedMs);
-        // The text beside an envelope is fetched while the one before it is read: all together might be gigabytes.
+        // The next side text is fetched while the current one is read: all at once could be gigabytes.
         let opening = this.#open(entries[0]);
         for (const [at, { id, packed }] of entries.entries()) {
           this.#last = id;
@@ -94,12 +97,12 @@ export class Inbox<Message> {
         }
         if (areAll) this.#readMs = askedMs;
         this.#dropSides(entries);
-        // It would bar the inbox for all that comes: a clock of Redis's own is never so far ahead.
+        // Such an id would block all later entries; Redis's own clock is never that far ahead.
         if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
       } catch (error) {
-        // Redis is away, this inbox closes, or its key has another type.
+        // Redis is unreachable, this inbox closes, or its key has another type.
         if (replyOf(error) === "WRONGTYPE") await this.#clear();
-        // Together with others nothing is taken that is too long to be read.
+        // Page reads skip entries that are too long, so the next read is one.
         this.#readsPages = true;
         if (!this.#isClosed) await delay(PAUSE_MS);
       }
@@ -135,7 +138,7 @@ export class Inbox<Message> {
     return { entries: next, areAll: next.length === 0 };
   }
 
-  /** An envelope, or what is wrong with it. */
+  /** The envelope of an entry, or a description of its damage. */
   async #open(entry: InboxEntry | undefined): Promise<Envelope<unknown> | string | null> {
     if (entry === undefined) return null;
     const { packed } = entry;
@@ -161,14 +164,14 @@ export class Inbox<Message> {
     }
   }
 
-  /** Long texts lie beside their envelopes, and nobody needs them any more. */
+  /** Removes the side texts of read envelopes. */
   #dropSides(entries: readonly InboxEntry[]): void {
     const { connection, payloads } = this.#options;
     const sides = entries.flatMap(({ packed }) => payloads.sideOf(packed) ?? []);
     if (sides.length > 0 && connection.isReady) connection.client.unlink(sides).catch(() => undefined);
   }
 
-  /** Senders repeat the messages that were in it, or learn of the loss. */
+  /** Removes the inbox. Senders repeat the messages in it, or learn of the loss. */
   async #clear(): Promise<void> {
     this.#options.onDamage("an inbox entry that blocks all later ones");
     this.#last = BEGINNING;
@@ -185,14 +188,14 @@ export class Inbox<Message> {
 const MISSING_MAX = 64;
 
 /**
- * Which numbers of one sender's envelopes have been read. A cluster's client sends each envelope until it arrives, so one may overtake
- * another, and one may come twice.
+ * The envelope numbers of one sender that have been read. A cluster's client repeats each envelope until it arrives, so
+ * envelopes can arrive out of order or twice.
  */
 export class SequenceTracker {
   #last = 0;
   readonly #missing = new Set<number>();
 
-  /** Whether a number has not been read before; now it has. */
+  /** Whether a number is new; marks it as read. */
   accept(number: number): boolean {
     if (number <= this.#last) return this.#missing.delete(number);
     for (let passed = Math.max(this.#last + 1, number - MISSING_MAX); passed < number; passed++) {

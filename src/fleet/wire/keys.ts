@@ -1,10 +1,10 @@
 import { resolveFleetName } from "../../store/redis/url.ts";
 
-/** The names of what a fleet keeps in Redis. All have one hash tag, so a cluster keeps them on one of its nodes. */
+/** The names of a fleet's keys in Redis. All have one hash tag, so a cluster keeps them on one node. */
 export class FleetKeys {
   readonly prefix: string;
 
-  /** Throws a `TypeError` where a fleet cannot be called so. */
+  /** Throws a `TypeError` where the fleet's name is invalid. */
   constructor(fleet: string) {
     this.prefix = `{glovebox:${resolveFleetName("fleet", fleet)}}`;
   }

@@ -8,7 +8,7 @@ import type { FleetTimings } from "./fleet-timings.ts";
 import { isObject } from "../../base/json.ts";
 
 const LEFT_MS = 60_000;
-/** No member's clock is so far ahead of another's. */
+/** Maximum difference between two members' clocks, in milliseconds. */
 const AHEAD_MS = 3_600_000;
 const MEMBERS_MAX = 10_000;
 const INFO_MAX_BYTES = 64 * 1024;
@@ -28,7 +28,7 @@ export interface MemberAccess {
   readonly seal: Seal;
 }
 
-/** Says every second that a member of the fleet is there, and what there is to know of it. */
+/** Writes a member's heartbeat with its description at every `beatMs`. */
 export class Heartbeat {
   readonly #options: MemberOptions;
   readonly #kind: MemberKind;
@@ -43,13 +43,13 @@ export class Heartbeat {
     this.#info = info;
   }
 
-  /** Resolves when the fleet knows it, or Redis has not answered for a while. */
+  /** Resolves when the first heartbeat is written, or Redis has not replied for a while. */
   start(): Promise<void> {
     this.#timer = setInterval(() => void this.beat(), this.#options.timings.beatMs);
     return this.beat();
   }
 
-  /** Says it now, because something has changed. */
+  /** Writes a heartbeat now; called after a change. */
   async beat(): Promise<void> {
     const { connection, keys, seal, timings } = this.#options;
     const key = keys.of(this.#kind, this.#id);
@@ -83,7 +83,7 @@ export interface MachineHeartbeats {
   readonly unreadable: number;
 }
 
-/** The machines that are there now, by their ids; `null` where Redis does not say. */
+/** The machines with a heartbeat, by id; `null` where Redis does not reply. */
 export async function readMachines(options: MemberAccess): Promise<MachineHeartbeats | null> {
   return answerOrNull(options, async () => {
     const machines = new Map<string, MachineInfo>();
@@ -98,7 +98,7 @@ export async function readMachines(options: MemberAccess): Promise<MachineHeartb
   });
 }
 
-/** Which of these servers are there; `null` where Redis does not say. */
+/** Those of these servers that have a heartbeat; `null` where Redis does not reply. */
 export async function readServers(options: MemberAccess, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
   return answerOrNull(options, async () => {
     const there = new Set<string>();
@@ -109,7 +109,7 @@ export async function readServers(options: MemberAccess, ids: readonly string[])
   });
 }
 
-/** Number of servers with an unreadable heartbeat; `null` where Redis does not answer. */
+/** Number of servers with an unreadable heartbeat; `null` where Redis does not reply. */
 export async function countForeignServers(options: MemberAccess): Promise<number | null> {
   return answerOrNull(options, async () => {
     let foreign = 0;
@@ -126,13 +126,13 @@ export function describeForeign(count: number, kind: MemberKind): string {
   return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
 }
 
-/** Those that have said last that they are there. */
+/** Ids of the members with the most recent heartbeats. */
 async function memberIds({ connection, keys }: MemberAccess, kind: MemberKind): Promise<readonly string[]> {
   const ids = await connection.client.zrange(keys.of(`${kind}s`), 0, `${MEMBERS_MAX - 1}`, "REV");
   return ids.filter(isMember);
 }
 
-/** Tells what those say who are there: `null` where that cannot be opened. */
+/** Reads the heartbeats of members; emits `null` as the text of an unreadable one. */
 async function readHeartbeats(
   { connection, keys, seal }: MemberAccess,
   kind: MemberKind,
@@ -142,7 +142,7 @@ async function readHeartbeats(
   for (let at = 0; at < ids.length; at += PAGE) {
     const page = ids.slice(at, at + PAGE);
     const pipeline = connection.client.pipeline();
-    // One more than there may be shows that it is more.
+    // One byte beyond the maximum reveals an oversized heartbeat.
     for (const id of page) pipeline.getrange(keys.of(kind, id), 0, INFO_MAX_BYTES);
     const answers = (await pipeline.exec()) ?? [];
     for (const [index, id] of page.entries()) {
@@ -166,7 +166,7 @@ async function answerOrNull<T>({ connection }: MemberAccess, read: () => Promise
 }
 
 const SLOTS_MAX = 100_000;
-/** The longest name that a system may have in the DNS. */
+/** Maximum length of a host name in the DNS. */
 const HOST_MAX = 255;
 
 /** The content of a machine's heartbeat; `null` where it is invalid. */

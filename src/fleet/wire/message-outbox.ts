@@ -5,18 +5,23 @@ import { SEND_AND_EXPIRE } from "./inbox-script.ts";
 import type { Envelope } from "./messages.ts";
 import type { Payloads } from "./payloads.ts";
 
-/** Envelopes that an inbox holds, about: its owner reads them as they come, so more wait only for one that is gone. */
+/**
+ * Approximate maximum number of envelopes in an inbox: its owner reads them on arrival, so more wait only for a lost
+ * one.
+ */
 const ENVELOPES_MAX = 10_000;
 const INBOX_TTL_MS = 10 * 60_000;
-/** A sender says so often that an inbox is still in use. */
+/** Interval at which a sender renews an inbox's expiry. */
 const RENEW_MS = 60_000;
-/** Characters of one envelope. */
+/** Maximum characters of one envelope. */
 const ENVELOPE_LENGTH_MAX = 512 * 1024;
-/** Characters that wait while there is no Redis: what comes then is lost, and whoever misses it asks again. */
+/**
+ * Maximum characters that wait for a connection: later messages are dropped, and their recipients request them again.
+ */
 const WAITING_LENGTH_MAX = 64 * 1024 * 1024;
 /** Longest delay of a message sent with `sendSoon`. */
 const SOON_MS = 1;
-/** Inboxes that are remembered. */
+/** Maximum number of remembered recipients. */
 const RECIPIENTS_MAX = 10_000;
 
 /** The connection and identity of a member that sends and receives messages. */
@@ -33,7 +38,7 @@ export interface MessageOutboxOptions extends MessagingOptions {
   readonly protocolOf: (to: string) => number;
 }
 
-/** Sends messages, in their order: all that are for one recipient in one turn of the event loop are one envelope. */
+/** Sends messages in order: those for one recipient in one turn of the event loop share an envelope. */
 export class MessageOutbox<Message> {
   readonly #options: MessageOutboxOptions;
   readonly #waiting = new Map<string, { messages: string[]; length: number }>();
@@ -42,7 +47,7 @@ export class MessageOutbox<Message> {
   #isDue = false;
   #isClosed = false;
   #sendingSoon: NodeJS.Timeout | undefined;
-  /** Since when there is a connection: a Redis that was away may have forgotten that inboxes expire, or the inboxes. */
+  /** Time of the last reconnection: the Redis may have lost inboxes or their expiry. */
   #readyMs = 0;
   readonly #stopListening: () => void;
 
@@ -59,7 +64,7 @@ export class MessageOutbox<Message> {
     if (this.#add(to, message)) this.#schedule();
   }
 
-  /** Sends something that nobody waits for: often there is soon something to send with it. */
+  /** Sends a message that is not urgent: a short delay lets later messages share its envelope. */
   sendSoon(to: string, message: Message): void {
     if (!this.#add(to, message)) return;
     this.#sendingSoon ??= setTimeout(() => {
@@ -68,7 +73,7 @@ export class MessageOutbox<Message> {
     }, SOON_MS);
   }
 
-  /** Sends what waits, as far as there is a Redis. */
+  /** Sends the waiting messages if there is a connection. */
   close(): void {
     this.#flush();
     clearTimeout(this.#sendingSoon);
@@ -80,7 +85,7 @@ export class MessageOutbox<Message> {
     const text = JSON.stringify(message);
     if (this.#isClosed) return false;
     if ((this.#waiting.get(to)?.length ?? 0) + text.length > ENVELOPE_LENGTH_MAX) this.#flush();
-    // Where there is a Redis nothing is held any more, however long the texts are.
+    // With a connection nothing waits beyond the current turn, so texts of any length pass.
     if (this.#waitingLength > 0 && this.#waitingLength + text.length > WAITING_LENGTH_MAX) return false;
     const waiting = this.#waiting.get(to) ?? { messages: [], length: 0 };
     waiting.messages.push(text);
@@ -90,7 +95,7 @@ export class MessageOutbox<Message> {
     return true;
   }
 
-  /** The client has just sent again what was on its way, and so may have made inboxes anew. */
+  /** The client has just repeated the commands in flight, which may have created inboxes without an expiry. */
   #extendInboxes(): void {
     const { connection, keys } = this.#options;
     const commands = connection.client.pipeline();
@@ -109,7 +114,7 @@ export class MessageOutbox<Message> {
 
   #flush(): void {
     const { connection, keys, payloads, id, protocolOf } = this.#options;
-    // The client cannot take back a command that waits for a connection.
+    // The client cannot withdraw a command that waits for a connection.
     if (!connection.isReady || this.#waitingLength === 0) return;
     const nowMs = performance.now();
     for (const [to, { messages }] of this.#waiting) {
@@ -121,7 +126,7 @@ export class MessageOutbox<Message> {
       const envelope = `${JSON.stringify(head).slice(0, -2)}${messages.join(",")}]}`;
       const inbox = keys.of("mail", to);
       const packed = payloads.pack(envelope, inbox);
-      // The client sends it again where the connection is lost meanwhile, so an envelope may come twice, and is read once.
+      // The client repeats the command if the connection is lost meanwhile; the recipient ignores the duplicate.
       const sent = isDue
         ? connection.client.eval(SEND_AND_EXPIRE, 1, inbox, ENVELOPES_MAX, packed, INBOX_TTL_MS)
         : connection.client.xadd(inbox, "MAXLEN", "~", ENVELOPES_MAX, "*", "m", packed);

@@ -7,21 +7,22 @@ import type { TextRef } from "../texts/texts.ts";
 import type { JobTurn } from "../gate/turn.ts";
 
 /**
- * The messages between servers and machines of a fleet. Jobs of BullMQ bring calls to machines, messages bring all else. Each
- * version of the protocol has a queue of its own, so no machine is given what it cannot read; envelopes say their version.
+ * The messages between servers and machines of a fleet. BullMQ's jobs carry calls to machines; messages carry all else.
+ * Each version of the protocol has its own queue, so that no machine gets a job it cannot read; envelopes carry their
+ * version.
  */
 export const PROTOCOL = 2;
 
-/** Versions that a machine understands, the newest first. */
+/** Versions that a machine understands, newest first. */
 export const UNDERSTOOD: readonly number[] = [PROTOCOL];
 
 export function queueName(protocol: number): string {
   return `calls-${protocol}`;
 }
 
-/** A tool as it travels: its code is elsewhere, by content, and its config is only told to those who ask for it. */
+/** A tool's wire form: a reference to its code by digest, and no config, which a machine requests from the server. */
 export interface FleetScript extends Omit<ToolScript, "text" | "config"> {
-  /** Of all that the tool is: servers that have the same tool have one key for it. */
+  /** Digest of all fields of the tool: servers with the same tool have the same key for it. */
   readonly key: string;
   readonly text: TextRef;
   readonly hasConfig: boolean;
@@ -34,9 +35,9 @@ export interface FleetLimits extends RunLimits {
 }
 
 export interface FleetCallData {
-  /** Unique within its server. */
+  /** Unique for its server. */
   readonly run: number;
-  /** Of `scripts` and of `limits`. */
+  /** Indexes into `scripts` and `limits`. */
   readonly script: number;
   readonly limits: number;
   readonly tenant: string;
@@ -45,56 +46,65 @@ export interface FleetCallData {
   readonly args: string;
   readonly command?: string;
   readonly seed: string;
-  /** The call's clock at its start: the same for every start on every machine. */
+  /** The call's clock at its start: the same for every attempt on every machine. */
   readonly nowMs: number;
   readonly stream: boolean;
-  /** Where its end may be left for others to find if its server is lost. A call that has it has never been sent before. */
+  /**
+   * The claim in the ledger under which the result is stored if the server is lost. Only present on the first send of
+   * the call.
+   */
   readonly ticket?: LedgerClaim;
 }
 
 /** The data of a job of BullMQ. */
 export interface JobEnvelope {
-  /** When it is due, for those who change the order and need not know what it is. */
+  /** Readable without the payload, for members that only move the job in the queue. */
   readonly turn: JobTurn;
-  /** A `JobData`: see `Payloads`. */
+  /** A packed `JobData`: see `Payloads`. */
   readonly packed: string;
 }
 
-/** A job: calls that go together, or a module that is to be inspected. */
+/** A job: calls that go together, or a module inspection. */
 export interface JobData {
   readonly v: number;
   readonly server: string;
   readonly scripts: readonly FleetScript[];
   readonly limits: readonly FleetLimits[];
   readonly calls: readonly FleetCallData[];
-  /** Whether the only call is no call but wants to know what its script exports; its output is an `Inspection`. */
+  /** Whether the only call is a module inspection; its output is an `Inspection`. */
   readonly isInspection?: boolean;
-  /** Whether some of its calls have been begun before in another job: its first start has to ask for leave as well. */
+  /** Whether an earlier job already started some of its calls: then even its first start waits for `resume`. */
   readonly isAgain?: boolean;
 }
 
-/** State of a call that another machine had started. */
+/** State of a call that another machine has started. */
 export interface Resumption {
   readonly run: number;
-  /** Number of its starts. */
+  /** Number of its attempts. */
   readonly attempts: number;
   /** Number of its capability calls, and the times of their responses: a `ReplayPlan` as JSON, or empty text. */
   readonly asked: number;
   readonly plan: string;
 }
 
-/** The call of a message. `start` is the job's attempt number, so that messages of a machine that lost the job are ignored. */
+/**
+ * The call of a message. `start` is the job's attempt number, so that messages of a machine that lost the job are
+ * ignored.
+ */
 interface CallReference {
   readonly run: number;
   readonly start: number;
 }
 
 export type MachineMessage =
-  /** It begins with a job, for the n-th time, or asks for leave to where n is not 1, or its calls have been begun before. */
+  /** The machine starts a job, for the n-th time. If n is not 1 or `isAgain` is set, it waits for `resume`. */
   | { readonly kind: "taken"; readonly job: string; readonly start: number }
-  /** `job` brought the call: its server may have sent it again since in another, and has to say which one it ends. */
+  /**
+   * `job` is the job that carried the call: the server may have sent the call again in another one, and must name the
+   * job that it cancels.
+   */
   | (CallReference & CapabilityCall & { readonly kind: "ask"; readonly job: string })
-  /** Log lines, in order, from this index on; after a marked message the machine waits for `logged`. */
+  /** Log lines, in order, from index `at` on; after a message with `isFull` the machine waits for `logged`. */
   | (CallReference & {
       readonly kind: "log";
       readonly at: number;
@@ -104,13 +114,19 @@ export type MachineMessage =
   | (CallReference & { readonly kind: "progress"; readonly payload: string })
   | (CallReference & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
   | (CallReference & { readonly kind: "restart"; readonly attempts: number })
-  /** `attempts` of the reply are the machine's own. `refusedForMs`: how long the machine refuses the tool's calls. */
+  /**
+   * `attempts` of the reply counts this machine's only. `refusedForMs`: time for which the machine refuses the tool's
+   * calls.
+   */
   | (CallReference & { readonly kind: "done"; readonly reply: CallReply; readonly refusedForMs?: number })
-  /** It lacks a tool's code, which has expired or was lost, or its config, which is sealed for this key. */
+  /**
+   * The machine lacks a tool's code, which has expired or was lost, or its config, which is to be sealed for
+   * `publicKey`.
+   */
   | { readonly kind: "need"; readonly script: string; readonly what: "text" | "config"; readonly publicKey: string };
 
 export type ServerMessage =
-  /** Of a job that another machine had begun: the calls that have not ended meanwhile. */
+  /** For a job that another machine had started: those of its calls that have not ended. */
   | { readonly kind: "resume"; readonly job: string; readonly start: number; readonly calls: readonly Resumption[] }
   | {
       readonly kind: "answer";
@@ -120,17 +136,17 @@ export type ServerMessage =
       /** A `CapabilityResponse` or `Diverged` as JSON. */
       readonly answer: string;
     }
-  /** Of this start of this job: the same call may have come to the machine once more. */
+  /** Names the job and its start: the same call may have reached the machine again in another job. */
   | (CallReference & { readonly kind: "cancel"; readonly job: string })
-  /** The lines have come that were the last for a while. */
+  /** The server has received the lines of the last `log` message with `isFull`. */
   | (CallReference & { readonly kind: "logged"; readonly job: string })
-  /** Reply to `need`: the text's place or the sealed config; neither where the server no longer has the tool. */
+  /** Reply to `need`: the text's reference or the sealed config; neither where the server no longer has the tool. */
   | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
 
 /** The content of a machine's heartbeat. */
 export interface MachineInfo {
   readonly id: string;
-  /** The versions of the protocol that it understands. */
+  /** Versions of the protocol that it understands. */
   readonly protocols: readonly number[];
   readonly slots: number;
   readonly busySlots: number;
@@ -142,17 +158,17 @@ export interface MachineInfo {
   readonly rssBytes: number;
   readonly quarantined: readonly string[];
   readonly isSandboxed: boolean;
-  /** The name of its system. */
+  /** The system's host name. */
   readonly host?: string;
   /** Number of the heartbeat: a change shows a new one, independent of clocks. */
   readonly beat?: number;
 }
 
-/** All that a sender says to one recipient in one turn of its event loop. */
+/** A sender's messages to one recipient in one turn of its event loop. */
 export interface Envelope<Message> {
   readonly v: number;
   readonly from: string;
-  /** Counts the envelopes from this sender to this recipient: one that comes twice is read once. */
+  /** Number of the envelope, per sender and recipient: a duplicate is ignored. */
   readonly seq: number;
   readonly messages: readonly Message[];
 }

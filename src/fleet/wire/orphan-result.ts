@@ -1,13 +1,10 @@
 import { isObject } from "../../base/json.ts";
 import type { CallReply } from "../../executor/executor.ts";
 
-/**
- * How a call ended whose server was lost, as its machine leaves it for another server: that one has the tool, and makes a
- * result of it.
- */
+/** The result of a call with a lost server, as its machine stores it for another server that has the tool. */
 export interface OrphanResult {
   readonly callId: string;
-  /** The mark of its tool: of another one nobody knows how to read the reply. */
+  /** The fingerprint of its tool: a server with another tool cannot interpret the reply. */
   readonly tool: string;
   readonly outputBytes: number;
   readonly reply: CallReply;

@@ -4,22 +4,25 @@ import { ProtocolError } from "../../base/protocol/wire.ts";
 import type { Seal } from "../../store/redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 
-/** Longer texts have a key of their own, in characters: they would make streams and queues slow for all others. */
+/**
+ * Maximum length of an inline text, in characters. Longer texts have a key of their own: inline they would slow streams
+ * and queues for everyone.
+ */
 const INLINE_MAX = 64 * 1024;
-/** Lifetime of such a key. */
+/** Lifetime of a side key, in milliseconds. */
 export const SIDE_TTL_MS = 10 * 60_000;
 
-/** The most that is fetched of such a key, in bytes: the longest output, written as JSON twice and in Base64. */
+/** Maximum size read of a side key, in bytes: the longest output, JSON-encoded twice and in Base64. */
 const SIDE_MAX_BYTES = 256 * 1024 * 1024;
 
 export interface PayloadConnections {
-  /** On which long texts are written: what names them is sent after them on it. */
+  /** Writes side texts: the message that names one follows it on this connection. */
   readonly connection: RedisConnection;
-  /** … and on which they are read, so that nothing else waits for them. */
+  /** Reads side texts, so that nothing else waits for them. */
   readonly bulk: RedisConnection;
 }
 
-/** Texts as they lie in Redis: sealed where the fleet has a secret, and long ones beside what names them. */
+/** Texts in Redis: sealed where the fleet has a secret; long ones under side keys. */
 export class Payloads {
   readonly #connections: PayloadConnections;
   readonly #keys: FleetKeys;
@@ -32,8 +35,8 @@ export class Payloads {
   }
 
   /**
-   * `about`: where it will lie, which need be no key. What a long text needs beside it is sent now, so that it is there before what
-   * names it.
+   * `about`: the place that the text is bound to; it need not be a key. A long text's side key is written now, before
+   * the message that names it.
    */
   pack(text: string, about: string, ttlMs = SIDE_TTL_MS): string {
     const place = this.#placeOf(about);
@@ -45,7 +48,7 @@ export class Payloads {
     return `@${key}`;
   }
 
-  /** Throws where it is not what was packed for this place, or its key has expired. */
+  /** Throws where the text was packed for another place, or its side key has expired. */
   async unpack(packed: string, about: string): Promise<string> {
     const place = this.#placeOf(about);
     if (packed.startsWith("=")) return this.#seal.open(packed.slice(1), place);
@@ -56,13 +59,13 @@ export class Payloads {
     return this.#seal.open(sealed, `${place} ${side}`);
   }
 
-  /** The key of a text that has one of its own: whoever is the last to read it takes it away, so that it need not expire. */
+  /** The side key of a text, or `null`. The last reader removes the key, so that it need not wait for its expiry. */
   sideOf(packed: string): string | null {
     const isSide = packed.startsWith(`@${this.#keys.of("side", "")}`);
     return isSide ? packed.slice(1) : null;
   }
 
-  /** Fleets that share a secret cannot read each other's. */
+  /** Contains the fleet's prefix: fleets that share a secret cannot read each other's texts. */
   #placeOf(about: string): string {
     return `${this.#keys.prefix} ${about}`;
   }

@@ -3,10 +3,10 @@ import type { Fleet } from "./fleet.ts";
 
 /** BullMQ's keys of a queue besides its jobs: lists of ids, counters, settings. BullMQ sets no expiry on them. */
 const PARTS = ["active", "events", "id", "marker", "meta", "pc", "prioritized", "stalled", "wait"] as const;
-/** Their lifetime after the last member of the fleet is gone. */
+/** Their lifetime after the last member of the fleet has left. */
 const TTL_MS = 3_600_000;
 
-/** Keeps a fleet's queue for as long as it has a member, so that nothing of it is left in Redis for good. */
+/** Extends the lifetime of a fleet's queue while the fleet has a member, so that its keys expire afterwards. */
 export class QueueKeeper {
   readonly #fleet: Fleet;
   readonly #queue: string;
@@ -22,7 +22,7 @@ export class QueueKeeper {
     void this.#keep();
   }
 
-  /** Keeps what has come since for the last time. */
+  /** Extends the lifetimes a last time. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#keep();

@@ -20,7 +20,9 @@ import type { FleetCallData, FleetLimits, FleetScript, JobData } from "./message
 import { isTextRef } from "../texts/packing.ts";
 
 const SEED = /^[0-9a-f]{1,128}$/i;
-/** Isolates larger than this are nobody's: V8 would refuse them only when they have filled. */
+/**
+ * Maximum heap of an isolate that a machine accepts, in MiB: V8 would accept a larger one and fail only when it fills.
+ */
 const MEMORY_MAX_MB = 1_048_576;
 const ISOLATIONS: ReadonlySet<unknown> = new Set(["instance", "context", "isolate", "shared"]);
 const RUNTIME_NAMES: ReadonlySet<unknown> = new Set(RUNTIMES);
@@ -41,13 +43,13 @@ export function readJobData(text: string, protocols: readonly number[]): JobData
 function isJobData(data: Fields): data is Fields & JobData {
   const { scripts, limits, calls, isInspection, isAgain } = data;
   if (!isListOf(scripts, isScript) || !isListOf(limits, isLimits) || !isListOf(calls, isCall)) return false;
-  // A number twice would be two calls of which nobody could say which is meant.
+  // Two calls with the same number would be indistinguishable.
   if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
   const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
   return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
 }
 
-/** How much of a tool's world is new for each call. */
+/** Whether a value names an isolation level. */
 export function isIsolation(value: unknown): value is Isolation {
   return ISOLATIONS.has(value);
 }
@@ -78,7 +80,7 @@ function isTicket({ digest, holder, tool }: Fields): boolean {
   return isShort(digest) && isShort(holder) && isText(tool);
 }
 
-/** Whether arguments are JSON, and nothing more: calls that go together are one text on their way into their isolate. */
+/** Whether arguments are exactly one JSON value: calls of one batch are concatenated on their way into the isolate. */
 function isArgs(args: unknown): args is string {
   if (!isLine(args) || describeExcess(args) !== null) return false;
   try {

@@ -21,9 +21,9 @@ import {
 import type { Envelope, MachineMessage, Resumption, ServerMessage } from "./messages.ts";
 import { isTextRef } from "../texts/packing.ts";
 
-/*
- * Readers of the messages of a fleet, checked field by field before anybody acts on them: a process that can write to Redis, and a
- * peer of another version or that is broken, must not be able to end a process. Checked by hand, because each call crosses here twice.
+/**
+ * Readers of a fleet's messages. Every field is checked before use: a process that can write to Redis, or a broken or
+ * differently versioned peer, must not crash this process. The checks are by hand, because each call passes here twice.
  */
 
 /** An envelope; its messages are read one by one. Throws a `ProtocolError`. */
@@ -57,7 +57,7 @@ export function readAnswer(text: string): CapabilityResponse | Diverged {
   throw new ProtocolError("an invalid capability response");
 }
 
-/** A resumption's plan. Throws a `ProtocolError`. */
+/** Reads the plan of a resumption. Throws a `ProtocolError`. */
 export function readPlan(text: string): ReplayPlan {
   const plan = text === "" ? [] : readText(text, "a plan");
   if (Array.isArray(plan) && plan.every(isPlannedResponse)) return plan;
@@ -160,7 +160,7 @@ function isAnswer(answer: Fields): answer is Fields & (CapabilityResponse | Dive
   }
 }
 
-/** Whether a call may fail with this. */
+/** Whether this is a valid failure of a call. */
 export function isFailure({ code, message, type, stack }: Partial<Record<keyof Failure, unknown>>): boolean {
   const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
   return isErrorCode(code) && isText(message) && isNamed;

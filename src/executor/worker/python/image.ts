@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** V8's heap beside an interpreter's own memory, in MiB: what the interpreter itself needs of it is about a third. */
+/** V8's heap beside an interpreter's own memory, in MiB; the interpreter itself needs about a third of it. */
 export const PYTHON_HEAP_MB = 96;
 
-/** Python as it lies in its folder. What isolates share is in shared memory. */
+/** The contents of Python's image folder. Parts shared between isolates are in shared memory. */
 export interface PythonImage {
   readonly engine: string;
-  /** The interpreter's module, not limited. */
+  /** The interpreter's module, without a memory limit. */
   readonly wasm: Uint8Array;
   readonly library: SharedArrayBuffer;
   readonly lock: string;
-  /** The modules that a snapshot is made with, as JSON. */
+  /** The modules imported into the snapshot, as JSON. */
   readonly modules: string;
 }
 
@@ -21,7 +21,7 @@ export interface PythonSnapshot {
   readonly runs: Int32Array;
 }
 
-/** What `image.json` says, which is written last. */
+/** The contents of `image.json`, which is written last. */
 export interface SnapshotLayout {
   readonly headerBytes: number;
   readonly runs: readonly number[];

@@ -5,24 +5,24 @@ import { compileScript, GuestRealm, type PreludeCode, type RealmHost } from "../
 import { PYTHON_HEAP_MB, type PythonImage, type PythonSnapshot } from "./image.ts";
 
 const START_MS = 20_000;
-/** From nothing, on a machine that does much else. */
+/** Start without a snapshot, on a busy machine. */
 const FIRST_START_MS = 100_000;
 const ENTROPY_BYTES = 4_096;
 
-/** What all interpreters of a worker are started from. */
+/** The common parts of a worker's interpreters. */
 export interface InterpreterParts {
   readonly image: PythonImage;
-  /** Compiled by somebody else, for as far as its memory may grow. */
+  /** Compiled elsewhere, with a limit on its memory. */
   readonly module: ivm.ExternalCopy<WebAssembly.Module>;
-  /** `null` to make one. */
+  /** `null` to create one. */
   readonly snapshot: PythonSnapshot | null;
   readonly prelude: string;
   readonly preludeCode: PreludeCode | undefined;
-  /** What V8 made of the engine's script. */
+  /** V8's code cache of the engine's script. */
   engineCode: PreludeCode | undefined;
 }
 
-/** An isolate with an interpreter that has started. */
+/** An isolate with a started interpreter. */
 export interface StartedInterpreter {
   readonly isolate: ivm.Isolate;
   readonly realm: GuestRealm;
@@ -64,7 +64,7 @@ export function startInterpreter(parts: InterpreterParts, host: RealmHost): Star
   }
 }
 
-/** Its memory, where it was started without a snapshot. */
+/** The memory of an interpreter that was started without a snapshot. */
 export function takeSnapshot({ realm }: StartedInterpreter): Uint8Array {
   return realm.callEngine<PythonEngine, "snapshot">("snapshot", [], START_MS, { copy: true }) as Uint8Array;
 }
@@ -78,8 +78,8 @@ export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.Refere
 }
 
 /**
- * The module on its way into an isolate. Whoever takes it gives it back at once: a process could not end by itself whose
- * thread was ended while it held one.
+ * A copy of the module for another isolate. The receiver must release it at once: a process cannot exit if one of its
+ * threads ended while holding one.
  */
 export function shareModule(
   keeper: ivm.Context,

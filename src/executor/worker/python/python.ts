@@ -12,9 +12,9 @@ import {
 } from "./interpreter.ts";
 
 const MIB = 1024 * 1024;
-/** Modules that differ in how far their memory may grow: each holds what V8 compiled. */
+/** Maximum number of modules with different memory limits: each holds compiled code. */
 const MODULES_MAX = 4;
-/** The isolate in which modules are compiled, in MiB. */
+/** Heap of the isolate in which modules are compiled, in MiB. */
 const KEEPER_MB = 64;
 
 interface LoadedPython {
@@ -22,11 +22,11 @@ interface LoadedPython {
   readonly snapshot: PythonSnapshot;
   readonly keeper: ivm.Isolate;
   readonly context: ivm.Context;
-  /** By how many MiB an interpreter may have. */
+  /** Modules by memory limit in MiB. */
   readonly modules: Map<number, ivm.Reference<WebAssembly.Module>>;
 }
 
-/** Python's interpreters of one worker: what they have in common, loaded when the first is made. */
+/** The Python interpreters of one worker; their common parts are loaded with the first. */
 export class Python implements Disposable {
   readonly #folder: string | null;
   #loaded: LoadedPython | null = null;
@@ -36,7 +36,7 @@ export class Python implements Disposable {
     this.#folder = folder;
   }
 
-  /** An isolate with an interpreter that no tool has used yet. Throws where there is none. */
+  /** An isolate with an unused interpreter. Throws where Python is not installed or its image cannot be read. */
   createBlank(
     memoryMb: number,
     prelude: string,
@@ -85,7 +85,7 @@ function startAndRelease(parts: InterpreterParts, host: RealmHost): StartedInter
   }
 }
 
-/** What Node says of a file that is not there has its path in it. */
+/** Replaces Node's error, which contains the file's path. */
 function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
   try {
     return [readImage(folder), readSnapshot(folder)];
@@ -94,7 +94,7 @@ function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
   }
 }
 
-/** The least recently used is given up for another; interpreters that run keep theirs. */
+/** The least recently used module is dropped for a new one; running interpreters keep theirs. */
 function moduleFor({ image, context, modules }: LoadedPython, memoryMb: number): ivm.Reference<WebAssembly.Module> {
   const module =
     modules.get(memoryMb) ?? compileModule(context, limitMemory(image.wasm, (memoryMb * MIB) / PAGE_BYTES));

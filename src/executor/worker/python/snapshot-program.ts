@@ -5,8 +5,8 @@ import { readImage, type SnapshotLayout } from "./image.ts";
 import { compileModule, shareModule, startInterpreter, takeSnapshot } from "./interpreter.ts";
 
 /**
- * Starts Python once, and writes down its memory: interpreters begin with it, instead of a second of work. A process of its own, whose
- * argument is the folder of the image that is being made.
+ * Starts Python once and writes a snapshot of its memory: interpreters load it instead of initializing for a second.
+ * Runs as its own process; its argument is the folder of the new image.
  */
 
 const PAGE = 4_096;
@@ -24,7 +24,7 @@ const snapshot = Buffer.from(takeSnapshot(started));
 started.isolate.dispose();
 keeper.dispose();
 
-/** The second number in it. */
+/** The second number in the header. */
 const headerBytes = snapshot.readUInt32LE(4);
 const memory = snapshot.subarray(headerBytes);
 const runs = filledRuns(memory);
@@ -33,7 +33,7 @@ writeFileSync(join(folder, "snapshot.bin"), Buffer.concat([snapshot.subarray(0, 
 const layout: SnapshotLayout = { headerBytes, runs: runs.flat() };
 writeFileSync(join(folder, "image.json"), JSON.stringify(layout));
 
-/** Where there is something, in whole pages. */
+/** The non-empty ranges, in whole pages. */
 function filledRuns(bytes: Buffer): [at: number, length: number][] {
   const found: [number, number][] = [];
   for (let at = 0; at < bytes.length; at += PAGE) {
