@@ -112,7 +112,8 @@ test("no text has a phrase that needs a second reading", () => {
   const found = texts
     .filter((name) => !SAY_THEM.includes(name.split(sep).join("/")))
     .flatMap((name) => {
-      const text = readFileSync(join(ROOT, name), "utf8");
+      // In Python `is None` is code.
+      const text = readFileSync(join(ROOT, name), "utf8").replaceAll(/\bis None\b/g, "");
       return DENIED.flatMap((phrase) => (phrase.test(text) ? [`${name}: ${phrase}`] : []));
     });
   expect(found).toEqual([]);

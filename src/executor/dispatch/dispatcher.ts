@@ -34,8 +34,8 @@ export interface DispatcherOwner {
 }
 
 /**
- * Sends jobs to workers and returns their replies. Connections come and go with their processes; calls wait while there
- * is none, and start again when their connection is lost through no fault of theirs.
+ * Sends jobs to workers and returns their replies. Connections come and go with their processes; calls wait while no connection
+ * exists, and start again when their connection is lost through no fault of theirs.
  */
 export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;

@@ -1,7 +1,7 @@
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import { SealError } from "../../store/redis/seal.ts";
 
-/** Maximum number of reports in a window: any writer to Redis can send invalid data without end. */
+/** Maximum number of reports in a window, because any writer to Redis can send invalid data without end. */
 const REPORTS_MAX = 10;
 const WINDOW_MS = 10_000;
 

@@ -8,7 +8,7 @@ export interface InspectOptions {
   readonly maxStringLength?: number;
   /** Maximum length of the whole output, in characters. */
   readonly maxChars?: number;
-  /** State of an object that is not in its properties; `undefined` if there is none. */
+  /** State of an object that is not in its properties; `undefined` if it has no such state. */
   readonly show?: (value: object) => object | undefined;
 }
 

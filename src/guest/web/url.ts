@@ -32,7 +32,7 @@ export interface UrlClasses {
   readonly URLSearchParams: typeof URLSearchParams;
 }
 
-/** Parses a URL; `base` is `NO_BASE` if there is none. Returns its `UrlParts` as JSON, or "" if it is invalid. */
+/** Parses a URL; `base` is `NO_BASE` for no base. Returns its `UrlParts` as JSON, or "" if it is invalid. */
 export type ParseUrl = (href: string, base: string) => string;
 
 /** Sets a property of a URL as the standard does. Returns the parts as JSON, or "" if the URL would be invalid. */
