@@ -1,4 +1,4 @@
-/** A whole number that an option says, or what holds where it says none. Throws a `RangeError` that names the option. */
+/** An option's whole number, or `fallback` where the option is not set. Throws a `RangeError` that names the option. */
 export function count(name: string, value: number | undefined, fallback: number, least: number): number {
   if (value === undefined) return fallback;
   if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {

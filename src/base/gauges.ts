@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "./prometheus.ts";
 
-/** Registers gauges that are read of a source at each scrape, and are left as they are while there is nothing to read of. */
+/** Registers gauges that read a source at each scrape. While the source is undefined, they keep their last value. */
 export function gaugesOf<Source>(registry: Registry, source: () => Source | undefined) {
   return (name: string, help: string, read: (now: Source) => number): void => {
     new Gauge({

@@ -3,10 +3,7 @@ import type * as PromClient from "prom-client";
 
 const require = createRequire(import.meta.url);
 
-/*
- * The parts of prom-client that an engine needs. Its index also loads HTTP, HTTPS, clusters and OpenTelemetry's API, which takes ten times
- * as long and four times the memory.
- */
+/* The parts of prom-client that an engine needs. Its index also loads HTTP, HTTPS, clusters and OpenTelemetry's API, which takes ten times the time and four times the memory. */
 export const Counter = require("prom-client/lib/counter.js") as typeof PromClient.Counter;
 export const Gauge = require("prom-client/lib/gauge.js") as typeof PromClient.Gauge;
 export const Registry = require("prom-client/lib/registry.js") as typeof PromClient.Registry;

@@ -1,4 +1,4 @@
-/** What is wrong with a store, in words for a tool or a caller: no path of the host and no address is in them. */
+/** A store failure, worded for a tool or a caller: it contains no path of the host and no address. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
 }
