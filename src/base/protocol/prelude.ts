@@ -22,7 +22,7 @@ const FIXED = "seed:";
 /** Seed of a call's randomness: 256 bits in hexadecimal, from the executor's key and the call's number. */
 export function seedOf(entropyKey: string, run: string): string {
   if (entropyKey.startsWith(FIXED)) return entropyKey.slice(FIXED.length);
-  // Keys are of one length, so no two of them and their numbers are one text; a keyed hash proper takes several times as long.
+  // All keys have the same length, so this concatenation is unambiguous; a true HMAC takes several times as long.
   return hash("sha256", `${entropyKey}:${run}`);
 }
 
