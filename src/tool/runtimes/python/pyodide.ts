@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import path from "node:path";
 
-/** Where Pyodide is installed: it is optional. `null` where it is not. */
+/** The folder of Pyodide, an optional package; `null` if it is not installed. */
 export function findPyodide(): string | null {
   try {
     return path.dirname(createRequire(import.meta.url).resolve("pyodide"));

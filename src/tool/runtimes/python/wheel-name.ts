@@ -2,15 +2,15 @@ import { PYTHON_MINOR } from "./environment.ts";
 import { isProjectName, normalizedName } from "./project-name.ts";
 import { isVersion } from "./versions.ts";
 
-/** What the name of a wheel's file says of it (PEP 427): `name-1.2-py3-none-any.whl`. */
+/** The parts of a wheel's file name (PEP 427): `name-1.2-py3-none-any.whl`. */
 export interface WheelName {
   readonly file: string;
-  /** Normalised. */
+  /** Normalized (PEP 503). */
   readonly name: string;
   readonly version: string;
-  /** Of two with the same version, the one with the higher build goes before. */
+  /** Among wheels of the same version, the highest build wins. */
   readonly build: number;
-  /** `other` is for a Python that is not the interpreter's. */
+  /** `other`: pure, but for another Python version. */
   readonly code: "pure" | "compiled" | "other";
 }
 
@@ -18,7 +18,7 @@ const EXTENSION = ".whl";
 const FILE_MAX = 255;
 const TAG = /^[\w.]+$/;
 
-/** Reads the name of a file; `null` where it is not a wheel's. */
+/** Parses a file name; `null` if it is not a wheel's. */
 export function readWheelName(file: string): WheelName | null {
   if (!file.endsWith(EXTENSION) || file.length > FILE_MAX) return null;
   const parts = file.slice(0, -EXTENSION.length).split("-");
@@ -27,7 +27,7 @@ export function readWheelName(file: string): WheelName | null {
   if (name === undefined || version === undefined || python === undefined || abi === undefined) return null;
   if (platform === undefined || more.length > 0 || ![python, abi, platform].every((tag) => TAG.test(tag))) return null;
   const number = /^\d{1,9}/.exec(build)?.[0];
-  // In names of files, what would be a dash is an underscore.
+  // File names have an underscore in place of a dash.
   const unescaped = version.replaceAll("_", "-");
   if (!isProjectName(name) || number === undefined || !isVersion(unescaped)) return null;
   const isPure = abi.split(".").includes("none") && platform.split(".").includes("any");
@@ -35,7 +35,7 @@ export function readWheelName(file: string): WheelName | null {
   return { file, name: normalizedName(name), version: unescaped, build: Number(number), code };
 }
 
-/** Of the language, or of the interpreter itself, and of no later version. */
+/** Whether a tag is for the language or for the interpreter, and for no later version. */
 function isForPython(tag: string): boolean {
   const minor = /^py3(\d{1,3})$/.exec(tag)?.[1];
   return tag === "py3" || tag === `cp3${PYTHON_MINOR}` || (minor !== undefined && Number(minor) <= PYTHON_MINOR);
