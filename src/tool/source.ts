@@ -104,7 +104,7 @@ async function sourceOf(entry: string): Promise<ToolSource | undefined> {
   return (await hasCode(entry)) ? packageSource(entry) : undefined;
 }
 
-/** The file that makes a folder one tool; `undefined` if there is none. */
+/** The file that makes a folder one tool; or `undefined`. */
 async function indexFile(folder: string): Promise<string | undefined> {
   for (const name of INDEX_FILES) {
     const file = path.join(folder, name);

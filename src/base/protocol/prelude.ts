@@ -13,7 +13,7 @@ export interface Prelude {
    * evaluates to a `RuntimeEngine`.
    */
   readonly engines: { readonly wasi: string; readonly native: string };
-  /** The folder of the prepared Python interpreter; `null` if there is none. */
+  /** The folder of the prepared Python interpreter; `null` if Python is not available. */
   readonly pythonImage: string | null;
 }
 

@@ -1,7 +1,7 @@
 import { writeSync, readSync } from "node:fs";
 
 /**
- * The current turn of each worker, in memory shared with its watcher: the call, the start and the CPU budget. Also
+ * The current turn of each worker, in memory shared with its watcher: the call, the start and the time budget. Also
  * mirrored into a file where the system allows it: shared memory is lost when a process aborts, and the supervisor must
  * still learn which turn was running.
  */

@@ -27,7 +27,7 @@ export interface Bundle {
    */
   readonly text: string;
   readonly bytes: number;
-  /** Source map as JSON, without the sources' contents; empty if there is none. */
+  /** Source map as JSON, without the sources' contents; empty for runtimes without one. */
   readonly sourceMap: string;
   /** Content of a native binary, which runs outside of isolates; `text` is its hash. */
   readonly binary?: Uint8Array;
@@ -94,7 +94,7 @@ export async function bundleModule(input: BundleInput, deadlineMs: number = DEAD
     return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name, deadlineMs);
   };
   // `a < b > (c)` means different things in JavaScript and TypeScript, so TypeScript is tried only if JavaScript fails.
-  // Where types are likely, both builds start at once; both are awaited, so that none is running after the return.
+  // Where types are likely, both builds start at once; both are awaited, so that no build outlives the call.
   const asScript = asText("js");
   const asTyped = looksTyped(contents) ? asText("ts") : undefined;
   await Promise.allSettled([asScript, asTyped]);

@@ -71,7 +71,7 @@ export function isNodeBuiltin(specifier: string): boolean {
 /** The npm packages that a tool may import, instead of those in the folders above its own. */
 export interface PackageScope {
   readonly names: ReadonlySet<string>;
-  /** The folder whose `node_modules` holds them; `undefined` if there are none. */
+  /** The folder whose `node_modules` holds them; `undefined` for an empty scope. */
   readonly modules: string | undefined;
 }
 

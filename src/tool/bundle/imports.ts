@@ -21,7 +21,7 @@ export function isAlone(contents: string): boolean {
 }
 
 /**
- * The problems of a module's `import()` and `require()` calls; `[]` if there are none.
+ * The problems of a module's `import()` and `require()` calls, or `[]`.
  *
  * When esbuild bundles a call whose argument begins with a string, such as `import("../../" + name)`, it searches for
  * every matching file by itself, without plugins, in any folder of the host. Such a module must not reach it. Here it

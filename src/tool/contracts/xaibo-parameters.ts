@@ -25,7 +25,7 @@ const PARAMETERS_MAX = 1_000;
 const ENUM_MAX = 1_000;
 
 /**
- * Reads a tool's parameters; `{}` if there are none. `null`, which Python writes, counts as missing. Throws a
+ * Reads a tool's parameters; `{}` for a missing value. `null`, which Python writes, counts as missing. Throws a
  * `ContractError` that points to the mistake; `pointer` is the position of the parameters.
  */
 export function readParameters(value: unknown, pointer: string): ToolParameters {

@@ -34,7 +34,7 @@ export function readMetadata(bytes: Uint8Array, name: string): Metadata {
   return fields;
 }
 
-/** The only value of a field. Throws a `PackageError` if there is none or more than one. */
+/** The only value of a field. Throws a `PackageError` if it is missing or repeated. */
 export function onlyField(metadata: Metadata, field: string, name: string): string {
   const [value, another] = metadata.get(field.toLowerCase()) ?? [];
   if (value !== undefined && another === undefined) return value;

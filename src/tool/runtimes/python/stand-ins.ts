@@ -36,8 +36,8 @@ export function standInFor(name: string): StandIn | undefined {
 }
 
 /**
- * Whether a stand-in satisfies the specifiers. It implements many versions, so it does if any version named in the
- * specifiers, or its successor, fits both.
+ * Whether a stand-in satisfies the specifiers. It implements many versions, so it does if its own version, any version
+ * named in the specifiers, or the successor of one fits both.
  */
 export function standsIn({ versions, version }: StandIn, specifiers: string): boolean {
   const named = versionsIn(specifiers);
