@@ -1,13 +1,13 @@
-/** What is expensive to make again, within bounds: of more, what was asked for longest ago is forgotten. */
+/** A cache bounded by number of entries and total weight. Evicts the least recently used entries first. */
 export class BoundedCache<Value> {
   readonly #entriesMax: number;
   readonly #weightMax: number;
   readonly #weigh: (value: Value) => number;
-  /** What was asked for last is at the end. */
+  /** In order of use, most recent last. */
   readonly #values = new Map<string, Value>();
   #weight = 0;
 
-  /** Where nothing is said of weight, only their number counts. */
+  /** By default, only the number of entries is bounded. */
   constructor(entriesMax: number, weightMax = Infinity, weigh: (value: Value) => number = () => 0) {
     this.#entriesMax = entriesMax;
     this.#weightMax = weightMax;
@@ -32,7 +32,7 @@ export class BoundedCache<Value> {
     }
   }
 
-  /** What there is, or else what is made for it now. */
+  /** The cached value, or else the result of `make`, which is then cached. */
   getOrMake(key: string, make: () => Value): Value {
     const known = this.get(key);
     if (known !== undefined) return known;

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+
 /*
- * Imported first by every entry of the package. An older Node can read all modules that an entry imports, but not run them: so they are
- * compiled for ES2023, and this one is evaluated before any other.
+ * Every entry of the package imports this module first. Older versions of Node.js can parse the other modules (they are compiled
+ * for ES2023) but not run them, so this check must run before them.
  */
 const NEEDED = 24;
 const { node } = process.versions;
@@ -9,7 +10,7 @@ const { node } = process.versions;
 if (Number.parseInt(node, 10) < NEEDED) {
   const install = `install it from https://nodejs.org/, or for one project with: npm install node@${NEEDED}`;
   const error = new Error(`glovebox needs Node.js ${NEEDED} or later, and this is Node.js ${node}; ${install}`);
-  // Nothing is wrong at any of its lines.
+  // The stack trace points at no mistake of the user, so it is left out.
   error.stack = error.message;
   throw error;
 }

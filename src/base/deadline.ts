@@ -1,4 +1,4 @@
-/** Waits for a promise, but never longer than `ms`: what depends on threads or tools may never end. */
+/** Waits for a promise, at most `ms`: a promise that depends on threads or tools may never settle. */
 export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
@@ -8,7 +8,7 @@ export async function within(ms: number, promise: Promise<unknown>): Promise<voi
   clearTimeout(timer);
 }
 
-/** What a promise comes to, or else, after `ms`, the error of who is late. */
+/** The promise's value. Rejects with the error made by `late` after `ms`. */
 export async function inTime<Value>(ms: number, promise: Promise<Value>, late: () => Error): Promise<Value> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), ms);
@@ -19,7 +19,7 @@ export async function inTime<Value>(ms: number, promise: Promise<Value>, late: (
   }
 }
 
-/** What a promise comes to; nothing where it fails, or takes longer than `ms`. Never rejects. */
+/** The promise's value; `undefined` if it fails or takes longer than `ms`. Never rejects. */
 export function valueIn<Value>(ms: number, promise: Promise<Value>): Promise<Value | undefined> {
   return inTime(ms, promise, () => new Error("it is late")).catch(() => undefined);
 }

@@ -1,12 +1,11 @@
 /**
- * The one table of error codes. Results carry a code; HTTP statuses, retry advice, metrics labels and the
- * README's table are all read from here.
+ * The one table of error codes: source of result types, HTTP statuses, retry advice, metrics labels and the README's
+ * table.
  */
 
-/** Who has to change something for the call to succeed. */
+/** The party that has to change something for the call to succeed. */
 export type Blame = "caller" | "tool" | "operator" | "engine";
 
-/** The table's entry for one error code. */
 export interface ErrorEntry {
   /** `error.type` of a result that failed with this code. */
   readonly type: string;
@@ -253,7 +252,7 @@ export class GloveboxError extends Error {
   }
 }
 
-/** Whether a string is one of the table's codes: for text that comes from outside. */
+/** Whether a value from outside is one of the table's codes. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERRORS, value);
 }
@@ -268,7 +267,7 @@ export interface Failure {
   readonly stack?: string;
 }
 
-/** What is wrong with a store, in words for a tool or a caller: no path of the host and no address is in them. */
+/** A store failure, worded for a tool or a caller: it contains no path of the host and no address. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
 }

@@ -1,19 +1,19 @@
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** A JSON Schema; its dialect is read from `$schema` (draft-07 where there is none). */
+/** A JSON Schema. `$schema` selects its dialect; default: draft-07. */
 export type JsonSchema = boolean | { readonly [key: string]: unknown };
 
-/** Whether a value is an object, and no list. */
+/** Whether a value is an object and not a list. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** One key of a JSON pointer. */
+/** One segment of a JSON pointer (RFC 6901), escaped. */
 export function pointerSegment(key: string | number): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** Values nested deeper are refused: what reads JSON may follow it step by step, what writes it follows by recursion. */
+/** Maximum nesting depth of JSON text: readers may be iterative, but writers recurse. */
 export const NESTING_MAX = 1_000;
 
 const QUOTE = 34;
@@ -23,10 +23,13 @@ const [OPEN_LIST, OPEN_OBJECT] = [91, 123];
 const [CLOSE_LIST, CLOSE_OBJECT] = [93, 125];
 const OPENING = ["[", "{"] as const;
 
-/** Values that one JSON text may hold: reading many small ones takes far longer, and far more memory, than their length tells. */
+/**
+ * Maximum number of values in one JSON text: many small values cost far more time and memory than the text's length
+ * suggests.
+ */
 export const VALUES_MAX = 1_000_000;
 
-/** What about JSON text is too much to read it, or `null`. Texts too short for either are not looked at. */
+/** The limit that JSON text exceeds, or `null`. Texts too short to exceed either limit are not scanned. */
 export function describeExcess(text: string): string | null {
   if (text.length < 2 * NESTING_MAX || isSimple(text)) return null;
   let depth = 0;
@@ -43,7 +46,10 @@ export function describeExcess(text: string): string | null {
   return values > VALUES_MAX ? `made of more than ${VALUES_MAX} values` : null;
 }
 
-/** Whether a text is too short for too many values, and opens too few for deep ones: that is known several times sooner. */
+/**
+ * Fast path: whether a text is too short to exceed `VALUES_MAX` and has too few opening brackets to exceed
+ * `NESTING_MAX`.
+ */
 function isSimple(text: string): boolean {
   if (text.length > VALUES_MAX) return false;
   let opened = 0;
@@ -55,7 +61,7 @@ function isSimple(text: string): boolean {
   return true;
 }
 
-/** Where the string that begins at `start` ends. */
+/** Index of the closing quote of the string that opens at `start`. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -65,7 +71,10 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** UTF-8 bytes of a text; not counted where even the worst case is within the limit. */
+/**
+ * Length of a text in UTF-8 bytes; the cheaper `text.length` where even the worst case (3 bytes per unit) fits the
+ * limit.
+ */
 export function byteLength(text: string, limit: number): number {
   return text.length * 3 <= limit ? text.length : Buffer.byteLength(text);
 }

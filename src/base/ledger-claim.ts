@@ -1,20 +1,22 @@
-/** What another process has to know of a call with a key to say in the place of its server how it ended. */
+/**
+ * Data with which another process can record the end of a call with an idempotency key, in place of the call's server.
+ */
 export interface LedgerClaim {
-  /** The call's in the ledger, in hexadecimal digits. */
+  /** Digest of the call's key in the ledger, in hexadecimal digits. */
   readonly digest: string;
-  /** Who holds it, by this claim: one that comes later is another's, even of the same process. */
+  /** Holder of the call under this claim; a later claim has another holder, even in the same process. */
   readonly holder: string;
-  /** The mark of its tool, as the ledger keeps things: who cannot read it does not know the ledger's secret. */
+  /** The tool's mark, sealed with the ledger's secret: only those who know the secret can read it. */
   readonly tool: string;
 }
 
-/** A tool, as the ledger is told of it. */
+/** The identity of a tool for the ledger. */
 export interface ToolFingerprint {
-  /** The same for the same tool, wherever it is registered. */
+  /** Equal for equal tools, on every server. */
   readonly mark: string;
-  /** Whether it has a config: then neither its mark nor what its calls say may be read by others. */
+  /** Whether the tool has a config: then its mark and the outputs of its calls must not be readable by others. */
   readonly isConfidential: boolean;
 }
 
-/** Answers `null` where a call is its server's alone. */
+/** Returns `null` if only the call's own server may record its end. */
 export type LedgerClaimOf = (tool: ToolFingerprint) => LedgerClaim | null;

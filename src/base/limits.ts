@@ -1,10 +1,10 @@
-/** Every limit of a call: its default, and the ceiling that no tool and no call may exceed. */
+/** The limits of a call. Each has a default and a ceiling that no tool and no call may exceed. */
 export interface Limits {
-  /** Longest wait for a start, in milliseconds: then `queue_timeout`. */
+  /** Maximum wait for a start, in milliseconds: then `queue_timeout`. */
   readonly queueMs: number;
-  /** Processor time of the call's own turns, in milliseconds: then `cpu_limit`. */
+  /** CPU time of the call's own turns, in milliseconds: then `cpu_limit`. */
   readonly cpuMs: number;
-  /** Longest time from start to result, in milliseconds: then `wall_limit`. */
+  /** Maximum time from start to result, in milliseconds: then `wall_limit`. */
   readonly wallMs: number;
   /** V8 heap of the tool's isolate, in MiB: then `memory_limit`. */
   readonly memoryMb: number;
@@ -12,15 +12,15 @@ export interface Limits {
   readonly inputBytes: number;
   /** UTF-8 bytes of the output as JSON: then `output_too_large`. */
   readonly outputBytes: number;
-  /** UTF-16 units of console output kept for a call; what is beyond is counted and dropped. */
+  /** UTF-16 units of console output kept for a call; the excess is counted and dropped. */
   readonly logBytes: number;
-  /** Capability calls that one call may make: then `capability_limit`. */
+  /** Maximum number of capability calls of one call: then `capability_limit`. */
   readonly capabilityCalls: number;
-  /** UTF-16 units of capability arguments and answers together: then `capability_limit`. */
+  /** UTF-16 units of capability arguments and responses together: then `capability_limit`. */
   readonly capabilityBytes: number;
 }
 
-/** The limits of an engine that are in force: of tools that ask for none, and of all. */
+/** The limits in force in an engine: defaults for tools that set none, and ceilings. */
 export interface Bounds {
   readonly limits: Limits;
   readonly maxLimits: Limits;
@@ -53,14 +53,14 @@ export const MAX_LIMITS: Limits = Object.freeze({
   capabilityBytes: 256 * MIB,
 });
 
-/** isolated-vm refuses smaller heaps. */
+/** The smallest heap that isolated-vm accepts. */
 const MIN_MEMORY_MB = 8;
 
 export const NAMES: readonly (keyof Limits)[] = Object.freeze(Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]);
 
 /**
- * Lays `asked` over `base` and cuts every value at `ceiling`.
- * Throws a `RangeError` that names the limit when a value is not a positive finite number or the name is unknown.
+ * Overrides `base` with `asked` and cuts every value at `ceiling`. Throws a `RangeError` that names the limit when a
+ * value is not a positive finite number or the name is unknown.
  */
 export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, ceiling: Limits): Limits {
   const resolved = { ...base };
@@ -81,7 +81,7 @@ function isLimitName(name: string): name is keyof Limits {
   return Object.hasOwn(DEFAULT_LIMITS, name);
 }
 
-/** A whole number that an option says, or what holds where it says none. Throws a `RangeError` that names the option. */
+/** An option's whole number, or `fallback` where the option is not set. Throws a `RangeError` that names the option. */
 export function count(name: string, value: number | undefined, fallback: number, least: number): number {
   if (value === undefined) return fallback;
   if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {

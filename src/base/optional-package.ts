@@ -1,6 +1,6 @@
 import { GloveboxError } from "./errors.ts";
 
-/** Optional peer dependencies, with the versions that fit: as in `package.json`. */
+/** Optional peer dependencies and their supported versions, as in `package.json`. */
 const VERSIONS = {
   aws4fetch: "^1.0.20",
   bullmq: "^6.7.0",
@@ -13,8 +13,8 @@ const VERSIONS = {
 export type OptionalPackage = keyof typeof VERSIONS;
 
 /**
- * Imports modules that need optional peer dependencies. `feature` is what needs them. Rejects with a `GloveboxError`, `missing_package`,
- * where one of them is not installed.
+ * Imports modules that need optional peer dependencies. `feature` names the feature for the error message. Rejects with
+ * a `GloveboxError`, `missing_package`, if one of the packages is not installed.
  */
 export async function importOptional<Module>(
   feature: string,

@@ -3,17 +3,14 @@ import type * as PromClient from "prom-client";
 
 const require = createRequire(import.meta.url);
 
-/*
- * The parts of prom-client that an engine needs. Its index also loads HTTP, HTTPS, clusters and OpenTelemetry's API, which takes ten times
- * as long and four times the memory.
- */
+/* The parts of prom-client that an engine needs. Its index also loads HTTP, HTTPS, clusters and OpenTelemetry's API, which takes ten times the time and four times the memory. */
 export const Counter = require("prom-client/lib/counter.js") as typeof PromClient.Counter;
 export const Gauge = require("prom-client/lib/gauge.js") as typeof PromClient.Gauge;
 export const Registry = require("prom-client/lib/registry.js") as typeof PromClient.Registry;
 export type Counter<Label extends string = string> = PromClient.Counter<Label>;
 export type Registry = PromClient.Registry;
 
-/** Registers gauges that are read of a source at each scrape, and are left as they are while there is nothing to read of. */
+/** Registers gauges that read a source at each scrape. While the source is undefined, they keep their last value. */
 export function gaugesOf<Source>(registry: Registry, source: () => Source | undefined) {
   return (name: string, help: string, read: (now: Source) => number): void => {
     new Gauge({

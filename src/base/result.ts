@@ -1,12 +1,12 @@
 import type { ToolError } from "./errors.ts";
 
-/** A call as it comes in. */
+/** A call as the caller sends it. */
 export interface ToolCall {
-  /** The caller's own id; the engine makes one where it is missing. At most 256 characters. */
+  /** The caller's own id, at most 256 characters. Default: the engine generates one. */
   readonly id?: string;
   readonly name: string;
   readonly arguments: Record<string, unknown>;
-  /** The operation that is meant, of a tool that has others beside its main one. Its arguments have no schema. */
+  /** An operation other than the tool's main one. Its arguments have no schema. */
   readonly command?: string;
 }
 
@@ -16,15 +16,15 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** How far a tool says that it has come. */
+/** Progress reported by a tool. */
 export interface Progress {
   readonly progress: number;
-  /** What `progress` is when it is done, where that is known. */
+  /** The value of `progress` at completion, if known. */
   readonly total?: number;
   readonly message?: string;
 }
 
-/** What a call cost and how it went. Times in milliseconds. */
+/** Cost and course of a call. Times in milliseconds. */
 export interface ResultMetadata {
   readonly callId: string;
   readonly tool: string;
@@ -32,15 +32,15 @@ export interface ResultMetadata {
   readonly wallMs: number;
   readonly cpuMs: number;
   readonly heapBytes: number;
-  /** How often the call was started: above 1 when an executor was lost under it. 0 when it never started. */
+  /** Number of starts of the call: above 1 if its executor was lost, 0 if it never started. */
   readonly attempts: number;
   readonly logs: readonly LogLine[];
-  /** What was cut off: dropped log lines, for example. */
+  /** Amounts cut off, for example dropped log lines. */
   readonly truncated?: { readonly output?: number; readonly logs?: number };
   readonly [key: string]: unknown;
 }
 
-/** Every call ends in one of these, whatever the tool does. */
+/** The end of every call, whatever the tool does. */
 export interface ToolResult {
   readonly success: boolean;
   readonly output: unknown;
@@ -55,7 +55,7 @@ export function failure(error: ToolError, metadata: ResultMetadata): ToolResult 
   return { success: false, output: null, error, metadata };
 }
 
-/** What is told of a call that did not run. */
+/** Metadata of a call that did not run. */
 export function emptyMetadata(callId: string, tool: string, queueMs: number): ResultMetadata {
   return { callId, tool, queueMs, wallMs: 0, cpuMs: 0, heapBytes: 0, attempts: 0, logs: NO_LOGS };
 }

@@ -1,9 +1,9 @@
 import type { Histogram, Registry } from "prom-client";
 
-/** One line of a histogram: so many observations at most `bounds[i]`, and what they sum up to. */
+/** One series of a histogram: counts of observations per bucket, and their sum. */
 export class Tally {
   readonly #bounds: readonly number[];
-  /** One more than there are bounds: the last one counts what is beyond them all. */
+  /** One count per bound, and a last one for values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -20,7 +20,7 @@ export class Tally {
     this.#sum += value;
   }
 
-  /** The samples that Prometheus wants of it: buckets that each count all the smaller ones too, sum and count. */
+  /** The samples in Prometheus's form: cumulative buckets, sum and count. */
   samples(name: string, labels: Readonly<Record<string, string>>): Sample[] {
     const samples: Sample[] = [];
     let total = 0;
@@ -41,8 +41,8 @@ interface Sample {
 }
 
 /**
- * A histogram that is counted here and written out by prom-client: with its own, looking labels up at each observation
- * costs more than everything else that a call's metrics take.
+ * Registers a histogram that is counted here and only written out by prom-client: prom-client's own label lookup at
+ * each observation costs more than all other metrics of a call together.
  */
 export function registerTallies(
   registry: Registry,
@@ -53,7 +53,7 @@ export function registerTallies(
     const values = [...read()].flatMap(([labels, tally]) => tally.samples(name, labels));
     return { name, help, type: "histogram", aggregator: "sum", values };
   };
-  // A registry asks its metrics for a name and for `get`, and for nothing else.
+  // A registry uses only the name and `get` of a metric.
   const metric = { name, help, type: "histogram", aggregator: "sum", get, reset: () => undefined };
   registry.registerMetric(metric as unknown as Histogram);
 }

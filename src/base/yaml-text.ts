@@ -1,18 +1,18 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
 
-/** A place in a text, both counted from 1. */
+/** A position in a text; line and column start at 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** One mistake in a text, and its place where it has one. */
+/** One mistake in a text, with its position if known. */
 interface YamlProblem {
   readonly message: string;
   readonly position?: Position;
 }
 
-/** What is wrong with a text that is no YAML, or more than is read. Its message is that of the first problem. */
+/** A text that is not YAML or exceeds the limits. The message is that of the first problem. */
 export class YamlError extends Error {
   override readonly name = "YamlError";
   readonly problems: readonly YamlProblem[];
@@ -23,30 +23,30 @@ export class YamlError extends Error {
   }
 }
 
-/** The value of a document, and where its parts stand. */
+/** The value of a document, with the positions of its parts. */
 export interface YamlText {
   readonly value: unknown;
-  /** Where the value at a path stands, or else the nearest one around it. `key`: where its name does. */
+  /** Position of the value at a path (`key`: of its name), or else of the nearest value around it. */
   readonly positionOf: (path: readonly string[], part?: "value" | "key") => Position;
-  /** The last line of the value at a path; nothing where there is none. */
+  /** The last line of the value at a path; `undefined` if it does not exist. */
   readonly lastLineOf: (path: readonly string[]) => number | undefined;
 }
 
-/** Few: each may stand for many. */
+/** Maximum expansion of one alias: each alias may stand for many nodes. */
 const ALIASES_MAX = 100;
-/** Of all: for each, the parser looks through the document. */
+/** Maximum number of aliases in a document: for each, the parser searches the document. */
 const ALIASES_IN_ALL_MAX = 1_000;
 const TOO_DEEP = "it is nested too deeply";
 
 /**
- * The value of a document that is hostile input, in time that grows as it does. JSON is YAML as well. Throws a
- * `YamlError` whose message names no file.
+ * The value of a YAML or JSON document from hostile input, in linear time. Throws a `YamlError` whose message names no
+ * file.
  */
 export function readYaml(text: string): unknown {
   return valueOf(parse(text, new LineCounter(), true));
 }
 
-/** The same, with the places of its parts. What its errors say shows nothing of the text around their place. */
+/** The same with the positions of its parts. Error messages quote nothing of the text around the mistake. */
 export function readYamlText(text: string): YamlText {
   const lines = new LineCounter();
   const document = parse(text, lines, false);
@@ -56,13 +56,13 @@ export function readYamlText(text: string): YamlText {
 function parse(text: string, lines: LineCounter, prettyErrors: boolean): Document {
   let document: Document;
   try {
-    // The parser compares each key with all others, which takes minutes where there are very many.
+    // The parser's own check compares each key with all others: quadratic time. `checkNodes` checks them instead.
     document = parseDocument(text, { uniqueKeys: false, prettyErrors, lineCounter: lines });
   } catch {
     throw new YamlError(TOO_DEEP);
   }
   const [error] = document.errors;
-  // The parser follows nesting by calling itself, and takes for the text's mistake that it cannot go on.
+  // The parser recurses into nested values and reports its own stack overflow as a mistake in the text.
   if (error?.message.startsWith("Maximum call stack") === true) throw new YamlError(TOO_DEEP);
   if (error !== undefined) {
     const problems = document.errors.map(({ message, pos }) => ({ message, position: positionAt(lines, pos[0]) }));

@@ -2,14 +2,17 @@ import { Redactor } from "../broker/capabilities/secrets/redactor.ts";
 import type { JsonValue } from "../base/json.ts";
 import type { ToolResult } from "../base/result.ts";
 
-/** What is shorter may stand in a text by chance, and what is longer is no key. */
+/** Shorter strings may occur in a text by chance; longer ones are not keys. */
 const [VALUE_MIN, VALUE_MAX] = [8, 4_096];
 const VALUES_MAX = 100;
-/** Of all values together: what there is of them is looked for in every error and log line. */
+/** Limit of all values together: each error and log line is searched for every value. */
 const CHARACTERS_MAX = 64 * 1024;
 const NESTING_MAX = 32;
 
-/** Takes the strings of a tool's config, which may be keys, out of what is told of its calls. Its output is its own. */
+/**
+ * Removes the strings of a tool's config, which may be keys, from the errors and logs of its calls. The output is
+ * unchanged.
+ */
 export class ConfigRedactor {
   readonly #redactor: Redactor;
 
@@ -17,7 +20,7 @@ export class ConfigRedactor {
     this.#redactor = new Redactor(values, (name) => `(${name})`);
   }
 
-  /** `null` where a config has no string that could be a key. */
+  /** `null` if a config has no string that could be a key. */
   static of(config: JsonValue): ConfigRedactor | null {
     const values: NamedValue[] = [];
     let characters = 0;
@@ -33,7 +36,7 @@ export class ConfigRedactor {
     return this.#redactor.text(text);
   }
 
-  /** Of an error, and of the log lines. */
+  /** Redacts the error and the log lines; leaves the output as it is. */
   result(result: ToolResult): ToolResult {
     const { error, metadata } = result;
     if (error === null && metadata.logs.length === 0) return result;
@@ -41,7 +44,7 @@ export class ConfigRedactor {
     return { ...result, error: this.value(error), metadata: { ...metadata, logs } };
   }
 
-  /** Of all strings in a value of JSON, which stays as it is. */
+  /** Redacts all strings in a JSON value; its structure stays the same. */
   value<Value>(value: Value): Value {
     return this.#clean(value) as Value;
   }
@@ -67,7 +70,7 @@ function* valuesIn(value: JsonValue, name: string, depth: number): Generator<Nam
   }
 }
 
-/** Entries of a list have the name of the list. */
+/** Entries of a list take the name of the list. */
 function nameOf(key: string, parent: string): string {
   return /^\d+$/.test(key) ? parent : key.replaceAll(/\W/g, "_").slice(0, 64);
 }

@@ -7,7 +7,7 @@ import { type Isolation, type ModuleContractName, type Runtime, RUNTIMES } from 
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
 import { describeViolations } from "../base/schema/violation.ts";
 
-/** What somebody who registers a tool says of it. */
+/** A tool's definition, as the caller of `register` gives it. */
 export interface ToolDefinition {
   /** 1 to 128 of `A-Z a-z 0-9 _ . -`. */
   readonly name: string;
@@ -25,44 +25,44 @@ export interface ToolDefinition {
   readonly limits?: Partial<Limits>;
   readonly capabilities?: CapabilityRequest;
   readonly config?: JsonValue;
-  /** How often a failed call that may be retried is started again. Default 0, at most 5. */
+  /** Maximum number of retries of a failed call. Default 0, at most 5. */
   readonly retries?: number;
   /**
-   * Which failures `retries` is about: those that are nobody's fault (`lost`, the default), or the tool's own as well
-   * (`failure`), unless the call has had effects and does not say that it may have them twice.
+   * Failures that `retries` covers: `lost` (the default) only those without fault, `failure` the tool's own as well,
+   * except where the call has had effects and does not declare that they may be repeated.
    */
   readonly retryOn?: RetryOn;
   readonly annotations?: ToolAnnotations;
   /**
-   * Characters of a text output: a longer one is cut, which its last line and `metadata.truncated.output` tell. Default:
-   * no cut; beyond `limits.outputBytes` a call fails.
+   * Maximum characters of a text output: a longer one is cut and marked in its last line and in
+   * `metadata.truncated.output`. Default: no cut; a call whose output exceeds `limits.outputBytes` fails.
    */
   readonly outputChars?: number;
   /**
-   * The argument that says how many seconds a call may take: its processor time is no more than that, and its wall-clock
-   * time just a little, so that the tool can still say what came of it. Default: none does.
+   * The argument that sets the maximum seconds of a call: its CPU time ends there, its wall-clock time slightly later,
+   * so that the tool can still report its outcome. Default: none.
    */
   readonly timeoutArgument?: string;
 }
 
 export type RetryOn = "lost" | "failure";
 
-/** A module or a package on disk, and what whoever registers it has to say of it, which goes before what it says itself. */
+/** A module or a package on disk, and settings that override its own. */
 export interface ToolLocation extends Pick<
   ToolDefinition,
   "isolation" | "limits" | "capabilities" | "tags" | "config"
 > {
-  /** A module, a package, an archive, an address of one, or a folder of any of these. */
+  /** A module, a package, an archive, the URL of an archive, or a folder of any of these. */
   readonly path: string;
-  /** The contract in which its modules have to be written; it may be in each of them where this is missing. */
+  /** The contract in which its modules must be written. Default: any. */
   readonly contract?: ModuleContractName;
-  /** The names that its tools may have; a module that has another one is refused. Default: whatever they say. */
+  /** The names that its tools may have; a module with another name is refused. Default: any. */
   readonly names?: readonly string[];
-  /** The registration record of an AgentSpace package, instead of the one that lies in it. */
+  /** The registration record of an AgentSpace package, instead of the one in the package. */
   readonly record?: unknown;
 }
 
-/** What the engine says of a registered tool. */
+/** A registered tool, as the engine describes it. */
 export interface ToolInfo {
   readonly name: string;
   readonly description: string;
@@ -75,7 +75,7 @@ export interface ToolInfo {
   readonly contract: Extract<ContractName, ModuleContractName>;
   readonly annotations: ToolAnnotations;
   readonly retries: number;
-  /** The level in force; see `isolationReason` where it is not the one asked for. */
+  /** The level in force; `isolationReason` explains a difference from the requested one. */
   readonly isolation: Isolation;
   readonly isolationReason?: string;
   readonly limits: Limits;
@@ -85,7 +85,7 @@ export interface ToolInfo {
 }
 
 export interface CheckOptions {
-  /** For the `spec` of a module: the module is the source, so the spec must name none. */
+  /** For the `spec` of a module: the module itself is the source, so the spec must not name one. */
   readonly allowNoSource?: boolean;
 }
 
@@ -130,7 +130,7 @@ const CAPABILITIES = {
   },
 };
 
-/** What a definition may say, as a JSON Schema. */
+/** The JSON Schema of a definition. */
 export const DEFINITION = {
   type: "object",
   properties: {
@@ -170,8 +170,8 @@ export const DEFINITION = {
 let validator: Validator | undefined;
 
 /**
- * Checks what `register` or a module's `spec` gives, and fills in the version.
- * Throws a `GloveboxError` with `load_error` that says what to change.
+ * Checks a definition from `register` or a module's `spec`, and fills in the version. Throws a `GloveboxError` with
+ * `load_error` that says what to change.
  */
 export function checkDefinition(definition: unknown, options: CheckOptions = {}): ToolDefinition {
   validator ??= compileSchema(DEFINITION, "inputSchema");
@@ -191,7 +191,7 @@ export function checkDefinition(definition: unknown, options: CheckOptions = {})
   return { ...definition, version: definition.version ?? "0.0.0" };
 }
 
-/** Only the type: everything about it has been checked by then. */
+/** Narrows the type only: the schema has checked the rest. */
 function isDefinition(value: unknown): value is ToolDefinition {
   return typeof value === "object" && value !== null;
 }

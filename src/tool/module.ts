@@ -7,16 +7,16 @@ import type { Inspection, ModuleContractName, Runtime } from "../base/protocol/s
 import { checkDefinition } from "./definition.ts";
 import type { ToolDefinition, ToolLocation } from "./definition.ts";
 
-/** What an isolate found in a module, and in what that is written. */
+/** The result of a module's inspection, and its runtime. */
 type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport"> & {
   readonly runtime: Runtime;
 };
 
-/** What may be said of a tool beside its module. */
+/** Settings of a tool given beside its module. */
 export type LocationExtras = Omit<ToolLocation, "path">;
 
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
-/** What contracts have no place for, and a module may say all the same, in `spec`. */
+/** Settings that a module may export in `spec` because contracts have no place for them. */
 const EXTRAS = [
   "capabilities",
   "limits",
@@ -28,15 +28,15 @@ const EXTRAS = [
   "timeoutArgument",
 ] as const;
 
-/** The config that a module is given when it is loaded: before it has said anything. */
+/** The config with which a module is loaded, before its own description is known. */
 export function configFor({ config, record }: LocationExtras): JsonValue {
   if (config !== undefined) return config;
   if (record === undefined) return null;
-  // It was read from JSON, so it is a value of it.
+  // Parsed from JSON, so it is a JSON value.
   return reading("the record", () => toolData(record)) as JsonValue;
 }
 
-/** The tools that a module holds, from what its isolate says of it: hostile input. */
+/** The tools of a module, from the description by its isolate: hostile input. */
 export function readTools(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
   const tools = definitionsIn(found, name, extras);
   const other = tools.find((tool) => extras.names?.includes(tool.name) === false);
@@ -57,7 +57,7 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
   }
   if (contract === "glovebox") return [checkDefinition(together(readSpec(name, spec, found), location), MODULE)];
   const descriptions = reading(name, () => describedBy(contract, found, name, extras));
-  // A module that mounts nothing has found that it cannot work here; that is no mistake of those beside it.
+  // An Amplifier module that mounts nothing has found that it cannot work here; its neighbours still register.
   if (descriptions.length === 0 && contract !== "amplifier")
     throw loadError(name, "defines no tools: its list of tools is empty");
   const config = configFor(extras);
@@ -67,13 +67,13 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
 }
 
 /**
- * A module's `spec`, what is said of it in the terms of its contract (for AgentSpace, by whoever registers it), and what
- * is said of its place: the last one wins, and each limit is one.
+ * Merges a module's `spec`, its description in the terms of its contract (for AgentSpace: from the registration record)
+ * and the settings of its location. The last one wins; limits are merged one by one.
  */
 function together(...parts: readonly object[]): object {
   const merge = (values: readonly object[]): object => values.reduce((all, each) => ({ ...all, ...each }), {});
   const limits = parts.map((part): unknown => Reflect.get(part, "limits")).filter((one) => one !== undefined);
-  // What is no object is refused with the rest, when the definition is checked.
+  // Limits that are not an object are refused later, when the definition is checked.
   return { ...merge(parts), ...(limits.length > 0 && limits.every(isObject) ? { limits: merge(limits) } : {}) };
 }
 
@@ -98,7 +98,7 @@ function readSpec(name: string, spec: unknown, found: Found): object {
   throw loadError(name, `must export its specification: ${written}, description, inputSchema, … }`);
 }
 
-/** Throws where a module that is in no other contract has nothing to be called either. */
+/** Throws if a module follows no other contract and exports no function to call. */
 export function requireTool(
   { contract, defaultExport, runtime }: Omit<Found, "spec" | "described">,
   name: string,
@@ -109,7 +109,7 @@ export function requireTool(
   throw loadError(name, `must define one of: ${forms}`);
 }
 
-/** As a definition, which has no place for what a tool does not say. */
+/** Converts a description to a definition, without its unset fields. */
 function definitionOf(description: ToolDescription, contract: ModuleContractName): object {
   const { outputSchema, ...rest } = description;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
@@ -117,7 +117,7 @@ function definitionOf(description: ToolDescription, contract: ModuleContractName
     ...said,
     description: description.description === "" ? description.name : description.description,
     ...(outputSchema === null || outputSchema === undefined ? {} : { outputSchema }),
-    // Whoever registers an AgentSpace tool says how often it is to be tried: whatever it fails with.
+    // The registration record of an AgentSpace tool sets its retries, for every kind of failure.
     ...(contract === "agentspace" ? { retryOn: "failure" } : {}),
   };
 }

@@ -9,13 +9,13 @@ import type { Wheels } from "./runtimes/python/wheels.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundlePackage } from "./bundle/code.ts";
 
-/** A package as one script: nothing of it is left on disk that was not there before. */
+/** A package bundled into one script. No unpacked file stays on disk. */
 export interface BundledPackage {
   readonly name: string;
   readonly bundle: Bundle;
-  /** What `tool.json` says, unchecked; `undefined` where there is none. */
+  /** The content of `tool.json`, unchecked; `undefined` if it does not exist. */
   readonly record: unknown;
-  /** For the steps that follow. */
+  /** Reports the steps that follow. */
   readonly steps: Steps;
 }
 
@@ -25,24 +25,24 @@ const CLOSE_MS = 10_000;
 const KEPT_MAX = 100;
 const KEPT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** The packages of an engine: opens and bundles them, and keeps what came of archives, by their content. */
+/** The packages of an engine: opens and bundles them, and caches the bundles of archives by content. */
 export class Packages {
   readonly #context: PackageContext;
-  /** By the archive's hash. */
+  /** Keyed by the archive's hash. */
   readonly #kept = new BoundedCache<Kept>(KEPT_MAX, KEPT_BYTES_MAX, weightOf);
   #wheels: Promise<Wheels> | null = null;
   readonly #loading = new Set<Promise<unknown>>();
   #connections: Connections | null = null;
   #isClosed = false;
 
-  /** `tell` hears of every step of every package. */
+  /** `tell` receives an event for every step of every package. */
   constructor(options: ResolvedPackageOptions, fetch: FetchOptions, tell: (event: PackageEvent) => void) {
     this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
   }
 
   /**
-   * Opens and bundles a package. An archive that has been bundled before is not unpacked again. Rejects with a
-   * `GloveboxError` that names the step.
+   * Opens and bundles a package. An archive in the cache is not unpacked again. Rejects with a `GloveboxError` that
+   * names the step.
    */
   async load(given: string): Promise<BundledPackage> {
     if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine is closing and registers no more tools");
@@ -55,7 +55,7 @@ export class Packages {
     }
   }
 
-  /** Waits until nothing that was unpacked is left: what is being fetched is given up. */
+  /** Aborts downloads and waits until all unpacked files are deleted. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#connections?.close();
@@ -65,7 +65,7 @@ export class Packages {
   }
 
   async #load(given: string): Promise<BundledPackage> {
-    // Most engines have tools in modules only.
+    // Loaded on demand: most engines have tools in modules only.
     const { findPackage, openPackage } = await import("./package/open.ts");
     const found = await findPackage(given, this.#context);
     const { name, steps, archive } = found;

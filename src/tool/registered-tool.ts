@@ -20,46 +20,46 @@ import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
 import type { Validator } from "../base/schema/schema.ts";
 import { stackMapper } from "./bundle/stack.ts";
 
-/** Who still needs a version of a tool: its script can go when it has been replaced and its last call has ended. */
+/** Usage of one version of a tool: its script is dropped when it has been replaced and its last call has ended. */
 interface ToolUsage {
   calls: number;
   retired: boolean;
 }
 
-/** A tool that calls can be sent to. It never changes: registering its name again makes another one. */
+/** A tool that can be called. Immutable: registering its name again makes another one. */
 export interface RegisteredTool {
   readonly info: ToolInfo;
   readonly script: ToolScript;
   readonly checkInput: Validator;
-  /** `null` where the tool declares no `outputSchema`. */
+  /** `null` if the tool declares no `outputSchema`. */
   readonly checkOutput: Validator | null;
   readonly limits: Limits;
-  /** What the tool itself says of its limits. */
+  /** The tool's own limits. */
   readonly askedLimits: Partial<Limits>;
   readonly capabilities: CapabilityRequest;
   readonly retries: number;
   readonly retryOn: RetryOn;
-  /** Takes what may be keys out of what is told of its calls; `null` where its contract keeps keys elsewhere. */
+  /** Removes possible keys from the errors and logs of its calls; `null` if its contract keeps keys elsewhere. */
   readonly redactor: ConfigRedactor | null;
-  /** Reads what its module answers where that is a result of its contract; `null` where it is the bare output. */
+  /** Reads the module's return value if that is a result of its contract; `null` if it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
   readonly outputChars: number | null;
-  /** The argument that says how many seconds a call may take. */
+  /** The argument that sets the maximum seconds of a call. */
   readonly timeoutArgument: string | null;
   readonly usage: ToolUsage;
   /** As the bundler writes it. */
   readonly sourceMap: string;
-  /** Turns a stack from inside an isolate into one that points at the tool's own lines. */
+  /** Maps a stack from inside an isolate to the tool's own lines. */
   mapStack(stack: string): string;
 }
 
-/** What the inspection found, and the key of the script that it left ready in its worker. */
+/** The result of the inspection, and the key of the script that is ready in its worker. */
 export type Loaded = Extract<Inspection, { ok: true }> & { readonly key: string };
 export type Checks = Pick<RegisteredTool, "checkInput" | "checkOutput">;
 
 export const ANY_ARGUMENTS: JsonSchema = { type: "object" };
 
-/** Puts together what is known of a tool. Throws a `GloveboxError` where it asks for a level at which it does not load. */
+/** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
 export function registeredTool(
   definition: ToolDefinition,
   checks: Checks,
@@ -69,7 +69,7 @@ export function registeredTool(
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
-  // Its binary is the host's to run, so it asks for that whatever it says.
+  // The host runs its binary, so a native tool always requests that capability.
   const own: CapabilityRequest = bundle.runtime === "native" ? { native: true } : {};
   const capabilities = frozenCopy({ ...definition.capabilities, ...own });
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
@@ -125,8 +125,8 @@ export function registeredTool(
 }
 
 /**
- * The level that was asked for, `instance` where none was. A module that does not load in a hardened realm gets a
- * context of its own for each call instead of an instance; it cannot be shared, since sharing is what it was promised.
+ * The requested level; default `instance`. A module that does not load in a hardened realm gets a context of its own
+ * for each call instead of an instance; it cannot be `shared`, which promises shared state.
  */
 function chooseIsolation(
   name: string,
@@ -152,12 +152,12 @@ function chooseIsolation(
   return { isolation: "context", isolationReason: reason };
 }
 
-/** Of AgentSpace's tools, whose config is their `tool_data`: it may hold keys. */
+/** Only for AgentSpace tools: their config is their `tool_data`, which may hold keys. */
 export function redactorOf(contract: ModuleContractName | null, config: JsonValue): ConfigRedactor | null {
   return contract === "agentspace" ? ConfigRedactor.of(config) : null;
 }
 
-/** How to read what a module answers; `null` where that is the output itself. */
+/** The reader of a module's return value; `null` if that is the output itself. */
 export function readerOf(contract: ModuleContractName | null): RegisteredTool["readResult"] {
   switch (contract) {
     case "amplifier":
@@ -188,7 +188,7 @@ export function isSameTool(one: RegisteredTool, other: RegisteredTool): boolean 
 
 function substanceOf(tool: RegisteredTool): string {
   const { info, script, askedLimits, retryOn, outputChars, timeoutArgument } = tool;
-  // Neither the time of the evaluation nor the key is part of what a tool does.
+  // The evaluation time and the key are not part of a tool's behaviour.
   const { script: _measured, ...declared } = info;
   const { key: _key, ...code } = script;
   return JSON.stringify([declared, code, askedLimits, retryOn, outputChars, timeoutArgument]);
@@ -198,8 +198,8 @@ function substanceOf(tool: RegisteredTool): string {
 const fingerprints = new WeakMap<RegisteredTool, ToolFingerprint>();
 
 /**
- * The identity of a tool across servers: everything that decides how a stored answer becomes a result. How the tool is run
- * is not part of it. It is not salted, because servers must compute the same mark independently; it travels sealed.
+ * The identity of a tool across servers: everything that decides how a stored output becomes a result, not how the tool
+ * is run. Not salted, because servers must compute the same mark independently; it travels sealed.
  */
 export function fingerprintOf(tool: RegisteredTool): ToolFingerprint {
   const old = fingerprints.get(tool);

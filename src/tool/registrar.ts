@@ -17,10 +17,10 @@ import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registere
 import { MAX_TOOLS } from "./registry.ts";
 import { findSources, type ToolSource } from "./source.ts";
 
-/** Tools that are bundled and inspected side by side. */
+/** Maximum number of tools bundled and inspected concurrently. */
 const PREPARED_AT_ONCE = 4;
 
-/** Runs the inspection of scripts; an executor is one. */
+/** Inspects scripts; implemented by executors. */
 interface ScriptInspector {
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the worker's copy of a script. */
@@ -29,7 +29,7 @@ interface ScriptInspector {
 
 type Work = () => Promise<readonly RegisteredTool[]>;
 
-/** Gets tools ready, a few at a time: each takes the bundler and then a worker. */
+/** Prepares tools with limited concurrency: each needs the bundler and then a worker. */
 export class Registrar {
   readonly #inspector: ScriptInspector;
   readonly #binaries: Pick<Binaries, "keep" | "forget">;
@@ -39,7 +39,7 @@ export class Registrar {
   #lastKey = 0;
   #isOpen = true;
 
-  /** `bounds` are read when a tool is prepared, so they may change in place. */
+  /** `bounds` are read whenever a tool is prepared, so they may be changed in place. */
   constructor(inspector: ScriptInspector, binaries: Binaries, packages: Packages, bounds: Bounds) {
     this.#inspector = inspector;
     this.#binaries = binaries;
@@ -53,8 +53,8 @@ export class Registrar {
   }
 
   /**
-   * All tools of a definition, or at a place, with the limits that are in force, or are about to be. Rejects with a
-   * `GloveboxError`: `load_error`, `engine_closed`.
+   * Prepares all tools of a definition or at a location, with the given limits. Rejects with a `GloveboxError`:
+   * `load_error`, `engine_closed`.
    */
   async prepare(
     tool: ToolDefinition | ToolLocation | string,
@@ -80,7 +80,7 @@ export class Registrar {
     }
   }
 
-  /** What the modules at a place say of themselves: none of them becomes a tool. Rejects as `prepare` does. */
+  /** Describes the modules at a location without registering them. Rejects as `prepare` does. */
   async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
     this.requireOpen();
     const context = this.#contextFor(this.#bounds);
@@ -93,7 +93,7 @@ export class Registrar {
     return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
   }
 
-  /** Drops the script of a tool that is gone, and its binary. */
+  /** Drops the script and the binary of a removed tool. */
   forget(key: string): void {
     this.#inspector.forget(key);
     this.#binaries.forget(key);
@@ -130,13 +130,13 @@ export class Registrar {
   }
 }
 
-/** A name that two tools have. */
+/** A name shared by two tools, if any. */
 function nameOfTwo(tools: readonly RegisteredTool[]): string | undefined {
   const names = tools.map(({ info }) => info.name);
   return names.find((name, at) => names.indexOf(name) !== at);
 }
 
-/** What is at a place. A record is of one AgentSpace tool, so nothing at its place may become tools of other names. */
+/** The sources at a location. A record describes one AgentSpace tool, so its location must be a single source. */
 async function found({ path, ...extras }: ToolLocation): Promise<{
   readonly sources: readonly ToolSource[];
   readonly extras: LocationExtras;
@@ -145,28 +145,28 @@ async function found({ path, ...extras }: ToolLocation): Promise<{
   return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
 }
 
-/** What preparing a tool needs of the engine. */
+/** The engine's parts that preparing a tool needs. */
 export interface PrepareContext {
-  /** Evaluates a script in an isolate of its own and says what is in it. */
+  /** Evaluates a script in an isolate of its own and describes it. */
   readonly inspect: (script: ToolScript) => Promise<Inspection>;
-  /** The engine's limits, for what a tool does not say. */
+  /** The engine's limits, as defaults for the tool's. */
   readonly limits: Limits;
   readonly maxLimits: Limits;
-  /** A key that no other script has. */
+  /** A unique script key. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load">;
-  /** Keeps the files of what is native, by the keys of their scripts. */
+  /** Stores the files of native tools, by the keys of their scripts. */
   readonly binaries: Pick<Binaries, "keep">;
 }
 
 /**
- * Makes a tool ready for calls: check, bundle, inspect, compile. Nothing of the tool is evaluated in this process, not
+ * Prepares a tool for calls: check, bundle, inspect, compile. Nothing of the tool is evaluated in this process, not
  * even to read its spec. Throws a `GloveboxError` that says what to change.
  */
 export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
   const definition = checkDefinition(given);
   const { name } = definition;
-  // The bundler is a process of its own: while it works, this one compiles. What it finds wrong is told first.
+  // The bundler is a separate process: this one compiles meanwhile. The bundler's errors are reported first.
   const bundling = bundleDefinition(definition);
   const compiling = compileChecks(definition);
   compiling.catch(() => undefined);
@@ -178,8 +178,8 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
 }
 
 /**
- * The same for the tools of a module on disk. It says itself what it is, in whatever contract: so it is evaluated once,
- * with the defaults, before anything is known of it. `extras` are what is said of it beside.
+ * Prepares the tools of a module on disk. The module declares its own contract and tools, so it is first evaluated with
+ * default settings. `extras` are the settings given beside it.
  */
 export function prepareModule(
   source: ToolSource,
@@ -189,7 +189,7 @@ export function prepareModule(
   return withBundle(source, extras, context, (...bundled) => prepareBundle(...bundled, context));
 }
 
-/** Makes one script of a source and goes on with it; of a package, that is a step of its own. */
+/** Bundles a source and passes it to `use`; for a package, that is a reported step of its own. */
 async function withBundle<Value>(
   source: ToolSource,
   extras: LocationExtras,
@@ -213,7 +213,7 @@ async function prepareBundle(
   const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
   const tools: RegisteredTool[] = [];
   for (const definition of definitions) {
-    // Of several tools in a module, each has a script of its own: its key is what workers know it by.
+    // Each further tool of a module needs a script key of its own, by which workers identify it.
     const key = tools.length === 0 ? loaded.key : context.nextKey();
     const tool = registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context);
     tools.push(await withBinary(tool, bundle, context));
@@ -221,7 +221,7 @@ async function prepareBundle(
   return tools;
 }
 
-/** A tool is only there when what it runs is. */
+/** Stores the binary before the tool becomes available. */
 async function withBinary(
   tool: RegisteredTool,
   { binary }: Bundle,
@@ -231,20 +231,20 @@ async function withBinary(
   return tool;
 }
 
-/** What a module says of itself, in the terms of its contract: nobody has checked it. */
+/** A module's description of itself in the terms of its contract, unchecked. */
 export interface ModuleReport {
-  /** Its file's name, or its folder's. */
+  /** Name of its file or folder. */
   readonly name: string;
   readonly contract: ModuleContractName;
   readonly runtime: Runtime;
-  /** What its contract's `readModule` reads; `null` where that is our own. */
+  /** Input of its contract's `readModule`; `null` for Glovebox's own contract. */
   readonly described: unknown;
-  /** Its export `spec`, or `null`. */
+  /** Its `spec` export, or `null`. */
   readonly spec: unknown;
   readonly defaultExport: string;
 }
 
-/** What a module on disk says of itself, and the key under which its worker keeps it ready. Nothing becomes a tool. */
+/** Describes a module on disk, with the key under which its worker keeps it ready. Registers nothing. */
 export function describeModule(
   source: ToolSource,
   extras: LocationExtras,
@@ -273,7 +273,8 @@ async function load(
     isolation: "instance",
     memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
     config: JSON.stringify(config ?? null),
-    // Who defines a tool in JavaScript does so in our own contract; what is on disk, or was written elsewhere, may be in any.
+    // A JavaScript definition is always in Glovebox's own contract; modules on disk and of other runtimes may be in
+    // any.
     contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
     text: bundle.text,
   };
@@ -282,7 +283,7 @@ async function load(
   return { ...inspection, key: script.key };
 }
 
-/** Asynchronous only so that it fails as a bundle does. */
+/** Asynchronous only so that its errors reject, as the bundler's do. */
 async function compileChecks({ name, inputSchema = ANY_ARGUMENTS, outputSchema }: ToolDefinition): Promise<Checks> {
   const checkInput = compile(name, inputSchema, "inputSchema");
   return { checkInput, checkOutput: outputSchema === undefined ? null : compile(name, outputSchema, "outputSchema") };
@@ -306,7 +307,7 @@ function loadFailure(
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
   if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
-  // Of a module on disk nobody knows yet whether its contract has keys in its config.
+  // The contract of a module on disk is still unknown, so its config may hold keys.
   const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
   const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
   const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
@@ -314,7 +315,7 @@ function loadFailure(
   return new GloveboxError(error.code, message, redactor?.value(told) ?? told);
 }
 
-/** What to do about a global of Node's that a module uses without looking whether it is there. */
+/** Advice for a module that uses a global of Node.js without checking for it. */
 function adviceOnGlobal(problem: string): string {
   const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
   if (name === undefined) return "";

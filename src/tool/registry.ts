@@ -2,7 +2,7 @@ import { GloveboxError } from "../base/errors.ts";
 import type { ToolInfo } from "./definition.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
-/** Tools that one engine may hold. */
+/** Maximum number of tools in one engine. */
 export const MAX_TOOLS = 10_000;
 
 /** The tools of an engine, by name. */
@@ -17,7 +17,7 @@ export class ToolRegistry {
     return this.#tools.get(name);
   }
 
-  /** Throws where there is no room for all of these, some of which may replace others. */
+  /** Throws if there is no room for all of these; tools that replace others take none. */
   requireRoom(tools: readonly RegisteredTool[]): void {
     const added = new Set(tools.map(({ info }) => info.name).filter((name) => !this.#tools.has(name)));
     const [name] = added;
@@ -26,13 +26,13 @@ export class ToolRegistry {
     throw new GloveboxError("load_error", `tool "${name}" cannot be registered: ${holds}; unregister others first`);
   }
 
-  /** Adds a tool, or replaces the one of its name: a call gets either the old or the new one, whole. */
+  /** Adds a tool or atomically replaces the one of the same name. */
   set(tool: RegisteredTool): void {
     this.requireRoom([tool]);
     this.#tools.set(tool.info.name, tool);
   }
 
-  /** Whether there was such a tool. */
+  /** Returns whether the tool existed. */
   delete(name: string): boolean {
     return this.#tools.delete(name);
   }

@@ -9,14 +9,14 @@ import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
 export type ToolSource =
   | {
       readonly kind: "module";
-      /** The module's file, as an absolute path. */
+      /** Absolute path of the module's file. */
       readonly path: string;
-      /** The file's or the folder's own name: the tool's, where its `spec` gives none. */
+      /** Name of the file or folder: the tool's name if its `spec` gives none. */
       readonly name: string;
     }
   | {
       readonly kind: "package";
-      /** A folder or an archive, as an absolute path, or a URL. */
+      /** Absolute path of a folder or an archive, or a URL. */
       readonly path: string;
       readonly name: string;
     };
@@ -24,18 +24,18 @@ export type ToolSource =
 const MAX_TOOLS = 1_000;
 const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py", ".wasm"];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
-/** The file by which a folder is a package of Python's. */
+/** The file that marks a folder as a Python package. */
 const PYTHON_INDEX = "__init__.py";
-/** What lies beside tools and is none: types, tests, and what tests and installers of Python's look for by its name. */
+/** Files beside tools that are not tools: types, tests, and files of Python's test runners and installers. */
 const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
-/** What an `__init__.py` says that is a tool, and not only what makes a folder one that can be imported from. */
+/** Names that mark an `__init__.py` as a tool rather than only as an importable folder. */
 const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b/m;
 const INDEX_BYTES_MAX = 256 * 1024;
 
 /**
- * The tools at a path: a module; a folder with an `index` file or an `__init__.py`, which is one tool; a package, as a folder
- * or an archive; or a folder of any of these. A URL is an archive's. Sorted by name. `isOnePackage`: a folder is a package and nothing
- * else. Throws a `GloveboxError` with `load_error` that names the path as it was given.
+ * The tools at a path, sorted by name: a module; a folder with an `index` file or an `__init__.py`, which is one tool;
+ * a package, as a folder, an archive or the URL of one; or a folder of any of these. `isOnePackage`: treat a folder as
+ * one package. Throws a `GloveboxError` with `load_error` that names the path as given.
  */
 export async function findSources(given: string, isOnePackage = false): Promise<readonly ToolSource[]> {
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
@@ -63,14 +63,14 @@ async function findInFolder(folder: string, given: string): Promise<readonly Too
   for (const name of await readdir(folder)) {
     const source = await sourceOf(path.join(folder, name));
     if (source === undefined) continue;
-    // What a folder's author links to is not the author's: a link must not bring other files of the host in.
+    // A link must not bring in files of the host that the folder's author does not own.
     if (!(await realpath(source.path)).startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
       throw loadError(given, `holds ${name}, a link to a file outside the folder; register the target by its own path`);
     }
     sources.push(source);
     if (sources.length > MAX_TOOLS) throw loadError(given, `holds more than ${MAX_TOOLS} tools; split it`);
   }
-  // Nothing else is in it: whoever opens the package says what is missing.
+  // A folder with nothing but code: opening it as a package reports the missing parts.
   if (sources.length === 0 && (await hasCode(folder))) return [packageSource(folder)];
   if (sources.length === 0) {
     throw loadError(
@@ -81,11 +81,11 @@ async function findInFolder(folder: string, given: string): Promise<readonly Too
   return withoutCopies(sources).sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
 }
 
-/** Without the archives of packages that lie beside them as a folder, or packed in another way: they are one tool. */
+/** Removes archives of packages that also exist as a folder or in another archive format: they are one tool. */
 function withoutCopies(sources: readonly ToolSource[]): ToolSource[] {
   const packages = sources.filter(({ kind }) => kind === "package").sort((a, b) => order(a.path, b.path));
   const stems = new Set<string>();
-  // A folder's name is shorter than its archives', and so comes first.
+  // A folder's name is shorter than its archives' names, so it sorts first.
   const copies = packages.filter(({ name }) => stems.size === stems.add(packageStem(name)).size);
   return sources.filter((source) => !copies.includes(source));
 }
@@ -104,7 +104,7 @@ async function sourceOf(entry: string): Promise<ToolSource | undefined> {
   return (await hasCode(entry)) ? packageSource(entry) : undefined;
 }
 
-/** The file that makes one tool of a folder; `undefined` where it is none. */
+/** The file that makes a folder one tool; or `undefined`. */
 async function indexFile(folder: string): Promise<string | undefined> {
   for (const name of INDEX_FILES) {
     const file = path.join(folder, name);

@@ -27,8 +27,8 @@ export const PROGRAMS: readonly string[] = [
 ];
 export const DEVICES: readonly string[] = ["--proc", "/proc", "--dev", "/dev"];
 /**
- * Devices for a single process, without memory that belongs to no process: `/dev/zero` gives it to whoever maps it.
- * Terminals and the folder for shared memory are of no use to it.
+ * Devices for a single process. `/dev/zero` is left out, because mapping it gives memory that belongs to no process;
+ * terminals and the folder for shared memory are of no use to it.
  */
 export const DEVICES_OF_ONE: readonly string[] = [
   "--proc /proc --size 4096 --tmpfs /dev",
@@ -38,28 +38,31 @@ export const DEVICES_OF_ONE: readonly string[] = [
 ].flatMap((one) => one.split(" "));
 
 /**
- * Namespaces of its own in everything, and an unknown user without capabilities and without a way to gain any. The first
- * process inside stays the parent of the program, which must not be the first itself: no signal ends that one. The session
- * is its own because a signal to a process group reaches all its members, also those in other namespaces.
+ * Own namespaces of every kind, and an unknown user without capabilities and without a way to gain any. bubblewrap's
+ * init stays the parent of the program, because no signal ends the first process of a PID namespace. `--new-session`: a
+ * signal to a process group reaches all its members, also those in other namespaces.
  */
 const ISOLATION: readonly string[] =
   "--unshare-all --unshare-user --uid 65534 --gid 65534 --cap-drop ALL --hostname glovebox --die-with-parent --new-session".split(
     " ",
   );
 
-/** How a sandbox is set up beside what it shows. */
+/** Setup of a sandbox besides its view. */
 interface SandboxSetup {
-  /** Descriptors of bubblewrap: its filter of system calls, its reports, and where it waits until the program may begin. */
+  /**
+   * Descriptors for bubblewrap: the system call filter, its status reports, and the gate that it waits at before it
+   * starts the program.
+   */
   readonly filterFd?: number;
   readonly statusFd?: number;
   readonly gateFd?: number;
-  /** Shares the machine's network, where there is no filter either. Default false. */
+  /** Shares the machine's network, unfiltered. Default false. */
   readonly sharesNetwork?: boolean;
-  /** Forbids further namespaces: in those, a process has rights that make more of the kernel reachable. Default false. */
+  /** Forbids further namespaces: inside them, a process has rights that expose more of the kernel. Default false. */
   readonly forbidsNamespaces?: boolean;
 }
 
-/** bubblewrap's arguments for a sandbox that shows `view`, which ends with `closedIn`. */
+/** bubblewrap's arguments for a sandbox with the given view, which must end with `closedIn`. */
 export function bubblewrapArguments(view: readonly string[], setup: SandboxSetup): readonly string[] {
   const fd = (option: string, value: number | undefined) => (value === undefined ? [] : [option, String(value)]);
   return [
@@ -73,7 +76,9 @@ export function bubblewrapArguments(view: readonly string[], setup: SandboxSetup
   ];
 }
 
-/** Files and folders of the host as far as they exist, read-only. Many systems have `/bin` and the like as links into `/usr`. */
+/**
+ * Mounts existing files and folders of the host read-only. Many systems have `/bin` and the like as links into `/usr`.
+ */
 export function readOnly(paths: readonly string[]): readonly string[] {
   const show = (path: string) => (isLink(path) ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path]);
   return paths.filter((path) => existsSync(path)).flatMap(show);
@@ -83,21 +88,21 @@ export function isLink(path: string): boolean {
   return lstatSync(path).isSymbolicLink();
 }
 
-/** A folder in memory, which is gone with the sandbox. */
+/** A folder in memory, removed with the sandbox. */
 export function ownFolder(path: string, maxBytes: number): readonly string[] {
   return ["--size", String(maxBytes), "--tmpfs", path];
 }
 
 /**
- * Closes the view: the folders of the system and the empty root become read-only, as no limit holds memory that is written
- * to there. And where the host runs as root, the kernel's settings below `/proc/sys` are root's to write, also without
- * capabilities: `core_pattern` names a program that the kernel runs.
+ * Closes the view: the system folders and the empty root become read-only, because no limit counts memory written
+ * there. If the host runs as root, the kernel's settings below `/proc/sys` are also writable without capabilities:
+ * `core_pattern` names a program that the kernel runs.
  */
 export function closedIn(folder: string, systemFolders: readonly string[] = ["/proc", "/dev"]): readonly string[] {
   return [...[...systemFolders, "/"].flatMap((path) => ["--remount-ro", path]), "--chdir", folder];
 }
 
-/** The path of `bwrap` where it is installed on the search path of this process and there is a filter, or why not. */
+/** The path of `bwrap` on this process's search path, or the reason why it cannot be used. */
 export function findBubblewrap(filter: Uint8Array | null): { readonly command: string } | { readonly reason: string } {
   if (process.platform !== "linux") return { reason: `there is no bubblewrap for ${process.platform}` };
   const folders = (process.env["PATH"] ?? PATH_DEFAULT).split(delimiter).filter(isAbsolute);
@@ -116,7 +121,9 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Results of trying sandboxes, by command. A failure is tried again, as its cause may have been repaired. */
+/**
+ * Caches the results of sandbox probes by command. A failure is not cached, because its cause may have been repaired.
+ */
 export class SandboxProbes<Result extends object> {
   readonly #results = new Map<string, Promise<Result>>();
   readonly #works: (result: Result) => boolean;
@@ -134,7 +141,7 @@ export class SandboxProbes<Result extends object> {
   }
 }
 
-/** The end of what a probe writes. */
+/** Collects the end of a probe's output. */
 export function collectOutput(streams: { readonly stdout: Readable | null; readonly stderr: Readable | null }): {
   readonly stdout: string;
   readonly stderr: string;

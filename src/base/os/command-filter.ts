@@ -2,31 +2,31 @@ import { ALLOW, decide, decideBy, ifAnyBit, ifEqual, type Instruction, loadArgum
 import { type Column, systemCallFilter, type SystemCallNumbers } from "./bpf.ts";
 
 const FORBIDDEN: { readonly [name: string]: SystemCallNumbers } = {
-  // Keys of whoever started the engine: those of a session are inherited, whatever the namespaces.
+  // Keys of the user who started the engine: a session keyring is inherited across all namespaces.
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // What the kernel says of the machine; not every host keeps it to itself.
+  // The kernel's log, which not every host restricts.
   syslog: [103, 116],
-  // Large parts of the kernel that programs do without.
+  // Large kernel interfaces that programs do not need.
   bpf: [321, 280],
   perf_event_open: [298, 241],
   userfaultfd: [323, 282],
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
-  // Other processes' memory and descriptors: bubblewrap's own is beside them.
+  // Memory and descriptors of other processes: bubblewrap's own process is visible inside.
   ptrace: [101, 117],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
   pidfd_getfd: [438, 438],
-  // Memory that belongs to no process, so that whoever watches processes does not see it.
+  // Memory that belongs to no process, and so escapes limits and monitoring per process.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],
   semget: [64, 190],
   msgget: [68, 186],
-  // Namespaces and mounts, which need rights that nobody inside has.
+  // Namespaces and mounts, which need rights that no process inside has.
   unshare: [272, 97],
   setns: [308, 268],
   mount: [165, 40],
@@ -38,7 +38,10 @@ const FORBIDDEN: { readonly [name: string]: SystemCallNumbers } = {
   fsmount: [432, 432],
   mount_setattr: [442, 442],
 };
-/** Calls that set the mode of a file, and in which argument: a file of a mount may be a program outside. */
+/**
+ * Calls that set a file's mode, and the argument that holds it: a set-id file in a mount would be a program on the
+ * host.
+ */
 const MODES: readonly {
   readonly numbers: SystemCallNumbers;
   readonly argument: number;
@@ -60,35 +63,41 @@ const MODES: readonly {
 const SET_ID = 0o6000;
 /** O_CREAT, or the bit that only O_TMPFILE has: without them the argument is not a mode. */
 const MAKES = 0o100 | 0o20000000;
-/** Its mode lies in memory, which a filter cannot read; a C library that gets ENOSYS uses `openat`. */
+/**
+ * The mode of `openat2` is in memory, which a filter cannot read; a C library that gets ENOSYS falls back to `openat`.
+ */
 const OPENAT2 = 437;
 
-/** Makes processes, and threads as well. */
+/** Creates both processes and threads. */
 const CLONE: SystemCallNumbers = [56, 220];
 const FORKS: readonly SystemCallNumbers[] = [
   [57, null], // fork
   [58, null], // vfork
 ];
 const CLONE_THREAD = 0x1_0000;
-/** Its flags lie in memory as well; a C library that gets ENOSYS uses `clone`. */
+/** Its flags are in memory as well; a C library that gets ENOSYS falls back to `clone`. */
 const CLONE3 = 435;
 /**
- * Memory that is shared with later forks belongs to no process: its addresses can be given up while its pages stay. And a
- * mapping that grows downwards counts as a stack, which the limit on data leaves out.
+ * Memory shared with later forks belongs to no process: its addresses can be unmapped while its pages stay. A mapping
+ * that grows downwards counts as a stack, which the data limit leaves out.
  */
 const MMAP: SystemCallNumbers = [9, 222];
 const [MAP_SHARED, MAP_ANONYMOUS, MAP_GROWSDOWN] = [0x01, 0x20, 0x100];
 
 const SOCKET: readonly [number, number] = [41, 198];
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Some of the others belong to no namespace: AF_VSOCK leads to the machine's own host. */
+/**
+ * AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Some other families are not bound to a namespace: AF_VSOCK reaches the
+ * hypervisor.
+ */
 const FAMILIES = [1, 2, 10, 16];
-/** A single process has no peer to address, and connections to itself would hold memory of the kernel. */
+/** A single process has no peer to address, and connections to itself would hold kernel memory. */
 const FAMILIES_OF_ONE = [1];
 
 /**
- * The filter of commands and binaries in a sandbox: a list of forbidden calls, those that other walls do not hold and those
- * that make more of the kernel reachable than programs need. All others are allowed, as nobody knows what a program needs.
- * A program that may not fork is one process with any number of threads, so limits per process hold it as a whole.
+ * The filter of sandboxed commands and binaries, a list of forbidden calls: those that no other barrier stops, and
+ * those that expose more of the kernel than programs need. All others are allowed, because the needs of programs are
+ * unknown. A program that may not fork is one process with any number of threads, so limits per process hold it as a
+ * whole.
  */
 export function commandFilter(architecture: string, mayFork: boolean): Uint8Array | null {
   return systemCallFilter(architecture, (column) => [
@@ -104,7 +113,7 @@ export function commandFilter(architecture: string, mayFork: boolean): Uint8Arra
   ]);
 }
 
-/** Forbids new processes and memory shared with them; leaves threads. */
+/** Forbids new processes and memory shared with them; allows threads. */
 function withoutForks(column: Column): Instruction[] {
   return [
     ...FORKS.flatMap((numbers) => decide(numbers[column], REFUSE)),
@@ -121,7 +130,7 @@ function withoutForks(column: Column): Instruction[] {
   ];
 }
 
-/** Forbids a mode that makes a program run as its owner or its group, where the flags say that the call has a mode. */
+/** Forbids the set-user-ID and set-group-ID bits, where the flags say that the call has a mode. */
 function withoutSetId({ argument, flags }: { readonly argument: number; readonly flags?: number }): Instruction[] {
   const makes = flags === undefined ? [] : [loadArgument(flags), ifAnyBit(MAKES, 1, 0), ALLOW];
   return [...makes, loadArgument(argument), ifAnyBit(SET_ID, 0, 1), REFUSE, ALLOW];

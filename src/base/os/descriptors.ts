@@ -3,7 +3,7 @@ import { devNull } from "node:os";
 import { join } from "node:path";
 import type { StdioNull, StdioPipe } from "node:child_process";
 
-/** What a process is to have at one of its descriptors. */
+/** One entry of a child process's `stdio` option. */
 type Stdio = StdioNull | StdioPipe | "ipc" | number;
 
 const SELF = "/proc/self";
@@ -11,8 +11,8 @@ const FIRST_OF_NOBODY = 3;
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * What a process is started with so that it has the descriptors that are named, and none that this process was itself
- * started with: of a folder, such a one leads out of every sandbox. Disposed of when the process has been started.
+ * The `stdio` of a new process: the named descriptors, with every inheritable descriptor of this process replaced by
+ * `/dev/null`. An inherited descriptor of a folder leads out of every sandbox. Dispose after the process has started.
  */
 export class Descriptors implements Disposable {
   readonly stdio: Stdio[];
@@ -33,12 +33,12 @@ export class Descriptors implements Disposable {
   }
 }
 
-/** Descriptors of this process that every process has that it starts. Node's own are none of them. */
+/** Descriptors that every child process inherits from this one. Node's own are close-on-exec. */
 function inherited(): readonly number[] {
   return descriptors().filter((descriptor) => descriptor >= FIRST_OF_NOBODY && isKept(descriptor));
 }
 
-/** None where the system does not say. */
+/** Empty if the system has no `/proc`. */
 function descriptors(): readonly number[] {
   try {
     return readdirSync(join(SELF, "fd")).map(Number);
@@ -52,7 +52,7 @@ function isKept(descriptor: number): boolean {
     const [, flags] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(join(SELF, "fdinfo", String(descriptor)), "utf8")) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch {
-    // It is closed by now.
+    // The descriptor has been closed meanwhile.
     return false;
   }
 }

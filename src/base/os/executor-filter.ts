@@ -2,12 +2,13 @@ import { ALLOW, decide, decideBy, ifAnyBit, type Instruction, loadArgument, REFU
 import { systemCallFilter, type SystemCallNumbers } from "./bpf.ts";
 
 /**
- * The system calls of an executor: those that V8, libuv and the C library were seen to need under load, when they
- * run out of memory and when they abort, and those that other versions of them use instead. The list has no `socket`,
- * `connect`, `bind`, `accept` or `sendmsg`, no `fork`, no `ptrace`, no mount, no io_uring, and nothing that changes a file.
+ * System calls of an executor: those that V8, libuv and the C library were observed to need under load, when they run
+ * out of memory and when they abort, and those that other versions of them use instead. The list has no `socket`,
+ * `connect`, `bind`, `accept` or `sendmsg`, no `fork`, no `ptrace`, no mount, no io_uring, and nothing that changes a
+ * file.
  */
 export const ALLOWED: { readonly [name: string]: SystemCallNumbers } = {
-  // The hot ones first: the filter is read from its beginning.
+  // The most frequent calls first: the kernel evaluates the filter from its beginning.
   futex: [202, 98],
   read: [0, 63],
   write: [1, 64],
@@ -24,7 +25,7 @@ export const ALLOWED: { readonly [name: string]: SystemCallNumbers } = {
   pkey_alloc: [330, 289],
   pkey_free: [331, 290],
   pkey_mprotect: [329, 288],
-  // Threads, signals, and the end.
+  // Threads, signals and exit.
   exit: [60, 93],
   exit_group: [231, 94],
   gettid: [186, 178],
@@ -116,22 +117,23 @@ export const CHECKED = {
 } as const satisfies { readonly [name: string]: SystemCallNumbers };
 
 const CLONE_THREAD = 0x0001_0000;
-/** The flags that make a namespace: time, mount, cgroup, uts, ipc, user, pid, net. */
+/** The flags that create a namespace: time, mount, cgroup, uts, ipc, user, pid, net. */
 const CLONE_NEW =
   0x80 | 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000;
-/** TCGETS, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: requests of libuv to a descriptor. */
+/** TCGETS, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: libuv's requests on a descriptor. */
 const IOCTLS = [0x5401, 0x541b, 0x5421, 0x5450, 0x5451];
 /** PR_SET_NAME, PR_GET_NAME, PR_SET_VMA: names of threads and of memory. */
 const PRCTLS = [15, 16, 0x5356_4d41];
 
 /**
- * The filter of an executor, a list of allowed calls. All others fail with EPERM, which V8 and libuv handle. `null`
- * for an architecture whose numbers are not known here.
+ * The filter of an executor, a list of allowed calls. All others fail with EPERM, which V8 and libuv handle. `null` for
+ * an architecture whose numbers are not known here.
  */
 export function executorFilter(architecture: string): Uint8Array | null {
   return systemCallFilter(architecture, (column) => [
     ...Object.values(ALLOWED).flatMap((numbers) => decide(numbers[column], ALLOW)),
-    // Its flags lie in memory, which a filter cannot read; a C library that gets ENOSYS uses clone.
+    // The flags of `clone3` are in memory, which a filter cannot read; a C library that gets ENOSYS falls back to
+    // `clone`.
     ...decide(CHECKED.clone3[column], UNKNOWN),
     ...decideBy(CHECKED.clone[column], threadsOnly()),
     ...decideBy(CHECKED.ioctl[column], oneOf(1, IOCTLS)),
@@ -144,7 +146,7 @@ function oneOf(argument: number, values: readonly number[]): Instruction[] {
   return [loadArgument(argument), ...values.flatMap((value) => decide(value, ALLOW)), REFUSE];
 }
 
-/** A thread of the same process, in the same namespaces: neither a process nor a way to more rights. */
+/** Allows only a thread of the same process in the same namespaces: no process, and no way to more rights. */
 function threadsOnly(): Instruction[] {
   return [loadArgument(0), ifAnyBit(CLONE_NEW, 2, 0), ifAnyBit(CLONE_THREAD, 0, 1), ALLOW, REFUSE];
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 
 export const SHELL = "/bin/sh";
 
-/** Limits of the operating system for each process, beside none on core files. */
+/** Operating system limits of each process; core files are always disabled. */
 interface ProcessLimits {
   readonly cpuSeconds?: number;
   readonly fileBytes: number;
@@ -17,8 +17,8 @@ const KIB = 1024;
 const EXECUTOR_FILE_BYTES = 128 * KIB;
 
 /**
- * Shell commands that set limits. A limit that cannot be set stays as it is. Shells count a file's length in blocks of 512
- * bytes or of 1024, and disagree on the letter that limits processes.
+ * Shell commands that set limits; a limit that cannot be set stays unchanged. Shells count file length in blocks of 512
+ * or 1024 bytes, and disagree on the option that limits processes.
  */
 export function limitCommands(limits: ProcessLimits): string {
   const { cpuSeconds, fileBytes, openFiles, dataBytes, addressBytes, stackBytes, processes } = limits;
@@ -32,7 +32,7 @@ export function limitCommands(limits: ProcessLimits): string {
     ...limit(openFiles, "-n"),
     ...limit(inKib(dataBytes), "-d"),
     ...limit(inKib(addressBytes), "-v"),
-    // Each thread gets as much as the soft limit of stacks says, so that one stays where it can.
+    // The soft stack limit sets the size of each thread's stack, so only the hard limit is set where the shell can.
     ...limit(inKib(stackBytes), "-Hs", "-s"),
     ...limit(processes, "-u", "-p"),
   ];
@@ -40,19 +40,19 @@ export function limitCommands(limits: ProcessLimits): string {
 }
 
 /**
- * `trap`: a signal to a process group or control group must not end the shell between the supervisor and Node, which sets
- * its own signal handlers. A core file would contain what a process held in memory. The limit on files keeps the inherited
- * file from filling a disk. Where the machine runs out of memory, it kills executors first.
+ * `trap`: a signal to a process group or control group must not end the shell between the supervisor and Node, which
+ * sets its own signal handlers. A core file would contain the process's memory. The file limit keeps the inherited file
+ * from filling a disk. `oom_score_adj`: when the machine runs out of memory, it kills executors first.
  *
- * There is no limit on memory: V8 reserves half a gigabyte of addresses for each isolate's code, which the limit on data
- * counts as used, so one above what isolates need would be far above what a machine has.
+ * There is no limit on memory: V8 reserves half a gigabyte of addresses for each isolate's code, which the data limit
+ * counts as used, so a limit above the needs of isolates would be far above a machine's memory.
  */
 const SCRIPT = `trap '' HUP INT TERM
 ${limitCommands({ fileBytes: EXECUTOR_FILE_BYTES })}
 { echo 500 >/proc/self/oom_score_adj; } 2>/dev/null
 exec "$@"`;
 
-/** An executor's command under limits of the operating system; unchanged where the system has none. */
+/** Wraps an executor's command in operating system limits; unchanged on systems without them. */
 export function withExecutorLimits(command: readonly string[]): readonly string[] {
   if (process.platform !== "linux" || !existsSync(SHELL)) return command;
   return [SHELL, "-c", SCRIPT, SHELL, ...command];

@@ -1,6 +1,6 @@
 import type { Prelude } from "./prelude.ts";
 
-/** What the supervisor and the main thread of an executor process say to each other. Calls do not come this way. */
+/** Messages between the supervisor and the main thread of an executor process. Calls use other pipes. */
 
 export interface ChildInit {
   readonly kind: "init";
@@ -8,23 +8,23 @@ export interface ChildInit {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
-  /** Resident memory at which the process is given up, in MiB. */
+  /** Resident memory at which the process is replaced, in MiB. */
   readonly rssMaxMb: number;
-  /** First of the inherited pipes, one for each worker. */
+  /** Descriptor of the first inherited pipe; there is one for each worker. */
   readonly firstPipeFd: number;
   readonly mirrorFd: number | null;
 }
 
-/** A turn that ran when memory ran out, and by how much the whole process had grown since it began, in MiB. */
+/** A turn that was running when memory ran out; `grownMb`: growth of the whole process since the turn began, in MiB. */
 export interface HungryTurn {
   readonly run: number;
   readonly grownMb: number;
 }
 
 export type FromChild =
-  /** A turn that V8's timeout did not end. */
+  /** A turn that V8's timeout failed to end. */
   | { readonly kind: "overrun"; readonly run: number; readonly elapsedMs: number }
-  /** Resident memory over the ceiling, and whose turns ran then. */
+  /** Resident memory above the ceiling, and the turns that were running. */
   | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }
   | { readonly kind: "worker-lost"; readonly worker: number };

@@ -4,12 +4,12 @@ import type { ToolScript } from "./script.ts";
 export type { Failure } from "../errors.ts";
 
 /**
- * Every message between the host and a worker thread. They cross as lines of text (see `wire.ts`), so that one
- * form serves a message port and a pipe, and so that nothing but strings ever crosses.
- * Fields called `payload`, `args` and `logs` hold JSON text, which is passed on without being parsed.
+ * Messages between the host and a worker thread, sent as lines of text (see `wire.ts`): one form serves a message port
+ * and a pipe, and only strings cross. Fields called `payload`, `args` and `logs` hold JSON text that is passed on
+ * without being parsed.
  */
 
-/** Limits that a worker enforces for one call; the rest are the host's. */
+/** Limits of one call that a worker enforces; the host enforces the rest. */
 export interface RunLimits {
   readonly cpuMs: number;
   readonly outputBytes: number;
@@ -18,47 +18,46 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
-/** When a call that is run again gets its responses: for each, how many capability calls come before it, and what the clock shows. */
+/**
+ * Times of the responses in a replay: for each, the number of capability calls made before it, and the call's clock.
+ */
 export type ReplayPlan = readonly (readonly [asked: number, nowMs: number])[];
 
 /**
- * Starts calls of one tool and tenant, with the same limits: those that end at once share a turn, one that goes on has
- * its own. Exactly one `ran`, `cut` or `lost` answers
- * it. Calls that are run again keep their numbers.
+ * Starts calls of one tool and tenant with the same limits. Calls that end at once share a turn; a call that continues
+ * gets a turn of its own. The reply is exactly one `ran`, `cut` or `lost`. Calls that are run again keep their numbers.
  */
 export interface RunMessage extends RunLimits {
   readonly kind: "run";
-  /** The first call's number, by which the answer names the whole. */
+  /** The first call's number; identifies the whole message in the reply. */
   readonly run: number;
-  /** The numbers of the calls, split by commas: read only where a call says something before it ends. */
+  /** The numbers of the calls, separated by commas: parsed only if a call sends something before it ends. */
   readonly runs: string;
   readonly key: string;
   /** Isolates are never shared between tenants. */
   readonly tenant: string;
-  /** Whether log lines are sent as they come as well as with the result, and how far the calls have come at all. */
+  /** Whether log lines and progress are sent as they come, beside the log lines in the result. */
   readonly stream: boolean;
-  /** Whether the call shares no isolate with others: it has lost more than one through their fault. */
+  /** Whether the call shares no isolate with others: it was lost more than once through the fault of others. */
   readonly ownIsolate: boolean;
-  /**
-   * When a single call that is run again gets its responses: a `ReplayPlan` in JSON, or empty text.
-   */
+  /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */
   readonly plan: string;
   /**
-   * The calls as the guest takes them, `[run, id, nowMs, outputBytes, arguments, command?, seed?][]`. `nowMs` is the call's clock in
-   * milliseconds since the epoch: the same again when the call is run again.
+   * The calls in the guest's form, `[run, id, nowMs, outputBytes, arguments, command?, seed?][]`. `nowMs`: the call's
+   * clock in milliseconds since the epoch, the same when the call is run again.
    */
   readonly calls: string;
 }
 
 /**
- * The turns in which calls started have ended. For each that it started, in order, its outcome: `+` and the output's JSON, `-`
- * and a `Failure`, or nothing where the call goes on and a `done` or `lost` will follow. Those left out were not
- * started.
+ * The end of the turns in which calls started. For each started call, in order, its outcome: `+` and the output's JSON,
+ * `-` and a `Failure`, or empty if the call continues and a `done` or `lost` will follow. Calls that are left out were
+ * not started.
  */
 export interface RanMessage {
   readonly kind: "ran";
   readonly run: number;
-  /** Of all those turns. */
+  /** Of all these turns. */
   readonly cpuMs: number;
   readonly heapBytes: number;
   /** Each ends with a tab, which cannot occur in JSON. */
@@ -82,7 +81,7 @@ export type ToWorker =
   | { readonly kind: "cancel"; readonly run: number }
   | { readonly kind: "inspect"; readonly run: number; readonly cpuMs: number; readonly script: ToolScript };
 
-/** A call has ended that went on after its first turn, or that has more to tell than its outcome. */
+/** The end of a call that continued after its first turn, or that has more to report than its outcome. */
 export interface DoneMessage {
   readonly kind: "done";
   readonly run: number;
@@ -91,21 +90,21 @@ export interface DoneMessage {
   readonly heapBytes: number;
   /** Log lines that did not fit into the budget. */
   readonly dropped: number;
-  /** How many answers it had heard. */
+  /** Number of responses delivered to the call. */
   readonly heard: number;
-  /** `[level, message][]`, or empty text where nothing was logged. */
+  /** `[level, message][]`; empty if nothing was logged. */
   readonly logs: string;
   /** The output, or a `Failure` where `ok` is false. */
   readonly payload: string;
 }
 
-/** A capability call. Its `attempt` is the host's to know. */
+/** A capability call. The host adds `attempt`. */
 export interface CapabilityCallMessage extends Required<Omit<CapabilityCall, "attempt">> {
   readonly kind: "ask";
   readonly run: number;
 }
 
-/** A line that a call has written, where its caller wants them as they come. */
+/** A log line, sent as it is written if the caller subscribed to it. */
 export interface LogMessage {
   readonly kind: "log";
   readonly run: number;
@@ -113,7 +112,7 @@ export interface LogMessage {
   readonly payload: string;
 }
 
-/** How far a call has come, where its caller wants to know. */
+/** Progress of a call, sent if the caller subscribed to it. */
 export interface ProgressMessage {
   readonly kind: "progress";
   readonly run: number;
@@ -121,7 +120,7 @@ export interface ProgressMessage {
   readonly payload: string;
 }
 
-/** How many isolates a worker holds, and how it came to them. */
+/** Numbers of a worker's isolates and of their starts. */
 export interface WorkerStats {
   readonly active: number;
   readonly warm: number;
@@ -133,8 +132,8 @@ export interface WorkerStats {
 }
 
 /**
- * An answer reached a call after a timer that was due later than it came: by the call's clock it came then. A call that
- * is run again has to hear it then as well.
+ * A response reached a call after a timer that was due later: this is the time of its arrival by the call's clock,
+ * which a replay has to repeat.
  */
 export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
   readonly kind: "timed";
@@ -144,7 +143,7 @@ export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
 export type ToHost =
   | RanMessage
   | DoneMessage
-  /** A turn with several calls was ended at a limit. That proves nothing against any of them: each may run alone. */
+  /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
   | { readonly kind: "cut"; readonly run: number }
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly run: number; readonly payload: string }

@@ -3,7 +3,7 @@ import type { Progress } from "../result.ts";
 import type { Failure, WorkerStats } from "./messages.ts";
 import { ProtocolError } from "./wire.ts";
 
-/** A payload is read before anything is done with it: a worker that sends nonsense must not cost a call its answer. */
+/** A payload is parsed before it is used: invalid data from a worker must not cost a call its reply. */
 export function readJson(payload: string): unknown {
   try {
     return JSON.parse(payload);
@@ -20,7 +20,7 @@ export function readFailure(payload: string): Failure {
   throw new ProtocolError("a message with an invalid failure");
 }
 
-/** Longest message with which a call says how far it has come, in characters. */
+/** Maximum length of a progress message, in characters. */
 const PROGRESS_MESSAGE_MAX = 1_000;
 
 export function readProgress(payload: string): Progress {
@@ -37,7 +37,7 @@ function isFiniteNumber(value: unknown): value is number {
   return Number.isFinite(value);
 }
 
-/** What isolates and contexts are counted as when they start. */
+/** The kinds by which starts of isolates and contexts are counted. */
 const START_KINDS: ReadonlySet<string> = new Set(["blank", "tool", "context"]);
 
 export function readStats(payload: string): WorkerStats {

@@ -1,32 +1,32 @@
 import { hash } from "node:crypto";
-/** The guest's prelude, as executors hand it to their workers. */
+/** The guest's prelude, as executors pass it to their workers. */
 export interface Prelude {
   /** The script that runs first in every realm. */
   readonly core: string;
   /**
-   * Scripts that a realm evaluates when a tool first needs them. They are not in the core because each new isolate
-   * would have to read them.
+   * Scripts that a realm evaluates when a tool first needs them. They are not part of the core, which every new isolate
+   * has to parse.
    */
   readonly parts: { readonly [name: string]: string };
   /**
-   * Scripts that run before the core in the realms of a runtime, for what the core takes away. The value of each is a
-   * `RuntimeEngine`.
+   * Scripts that run before the core in the realms of a runtime, because they use globals that the core removes. Each
+   * evaluates to a `RuntimeEngine`.
    */
   readonly engines: { readonly wasi: string; readonly native: string };
-  /** The folder where Python's interpreter lies once it is made ready; `null` where there is none. */
+  /** The folder of the prepared Python interpreter; `null` if Python is not available. */
   readonly pythonImage: string | null;
 }
 
 const FIXED = "seed:";
 
-/** From what a call's randomness is made: 256 bits in hexadecimal, of the executor's key and the call's number. */
+/** Seed of a call's randomness: 256 bits in hexadecimal, from the executor's key and the call's number. */
 export function seedOf(entropyKey: string, run: string): string {
   if (entropyKey.startsWith(FIXED)) return entropyKey.slice(FIXED.length);
-  // Keys are of one length, so no two of them and their numbers are one text; a keyed hash proper takes several times as long.
+  // All keys have the same length, so this concatenation is unambiguous; a true HMAC takes several times as long.
   return hash("sha256", `${entropyKey}:${run}`);
 }
 
-/** A key of which every call is given this seed: a recorded call is run again with its own. */
+/** A key under which every call gets this seed: for the replay of a recorded call with its own seed. */
 export function fixedKey(seed: string): string {
   return FIXED + seed;
 }

@@ -1,9 +1,9 @@
 import { writeSync, readSync } from "node:fs";
 
 /**
- * What each worker is doing right now, in memory that its watcher shares: which call's turn it is in, since when,
- * and how long that turn may last. It is also mirrored into a file, where the system has one to give, because
- * memory is gone when a process aborts and the supervisor must still learn whose turn it was.
+ * The current turn of each worker, in memory shared with its watcher: the call, the start and the time budget. Also
+ * mirrored into a file where the system allows it: shared memory is lost when a process aborts, and the supervisor must
+ * still learn which turn was running.
  */
 
 /** Numbers in a worker's slot: run, start, budget, reserved memory. */
@@ -11,14 +11,14 @@ const FIELDS = 4;
 const SLOT_BYTES = FIELDS * Float64Array.BYTES_PER_ELEMENT;
 
 export interface Turn {
-  /** The call's number; negative for a turn in which calls of its tool went together, this one first. */
+  /** The call's number; negative for a turn of several calls of one tool, of which this is the first. */
   readonly run: number;
   /** Milliseconds of the process-wide monotonic clock. */
   readonly startMs: number;
   readonly budgetMs: number;
 }
 
-/** Milliseconds of a clock that all threads of a process share, unlike `performance.now()`. */
+/** Milliseconds of a clock shared by all threads of a process, unlike `performance.now()`. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
@@ -34,7 +34,7 @@ export class TurnSlot {
   readonly #bytes: Uint8Array;
   readonly #mirrorFd: number | undefined;
   readonly #mirrorAt: number;
-  /** From this thread's own clock, which is cheaper to read, to the one all threads share. */
+  /** Offset from this thread's own clock, which is cheaper to read, to the shared clock. */
   readonly #clockOffsetMs: number;
   #isMirrored = false;
 
@@ -54,18 +54,18 @@ export class TurnSlot {
     this.#mirror();
   }
 
-  /** The mirror keeps the turn until `rest`: it is read only after a crash, and that comes within a turn. */
+  /** The mirror file keeps the turn until `rest`: it is read only after a crash, which happens within a turn. */
   end(): void {
     this.#fields[1] = 0;
   }
 
-  /** Tells the mirror that no turn runs, once for all that have ended since the last time. */
+  /** Clears the turn in the mirror file, once for all turns that ended since the last time. */
   rest(): void {
     if (this.#isMirrored) this.#mirror();
     this.#isMirrored = false;
   }
 
-  /** How much memory the worker's isolates may use together, in MiB. */
+  /** Sets the memory that the worker's isolates may use together, in MiB. */
   reserve(memoryMb: number): void {
     this.#fields[3] = memoryMb;
   }
@@ -75,7 +75,7 @@ export class TurnSlot {
   }
 }
 
-/** The turns that run now, by worker: `null` for a worker that is in none. */
+/** The running turns, by worker: `null` for a worker without one. */
 export function readTurns(buffer: ArrayBufferLike): (Turn | null)[] {
   const fields = new Float64Array(buffer);
   const turns: (Turn | null)[] = [];
@@ -86,7 +86,7 @@ export function readTurns(buffer: ArrayBufferLike): (Turn | null)[] {
   return turns;
 }
 
-/** What the isolates of all workers may use together, in MiB. */
+/** Memory that the isolates of all workers may use together, in MiB. */
 export function readReservedMb(buffer: SharedArrayBuffer): number {
   const fields = new Float64Array(buffer);
   let reservedMb = 0;
@@ -94,7 +94,7 @@ export function readReservedMb(buffer: SharedArrayBuffer): number {
   return reservedMb;
 }
 
-/** The turns that ran when a process died, from the mirror it leaves behind. */
+/** The turns that were running when a process died, read from its mirror file. */
 export function readMirror(fd: number, workers: number): (Turn | null)[] {
   const bytes = new Uint8Array(workers * SLOT_BYTES);
   readSync(fd, bytes, 0, bytes.length, 0);

@@ -1,11 +1,13 @@
 import type { ToHost, ToWorker } from "./messages.ts";
 
 /**
- * Messages as lines of text: a letter for the kind, then fields split by tabs, the longest last.
- * Every free string is JSON text, in which no raw tab or line feed can occur. Both sides treat a line as hostile.
+ * Messages as lines of text: a character for the kind, then fields separated by tabs, the longest last. Every free
+ * string is JSON text, which contains no raw tab or line feed. Both sides treat a line as hostile.
  */
 
-/** A line that is not a message. The other side is broken or hostile: its process is not to be trusted further. */
+/**
+ * A line that is not a valid message. The other side is broken or hostile: its process must not be trusted any more.
+ */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }
@@ -207,7 +209,7 @@ class Fields {
     return value;
   }
 
-  /** The rest of the line; only the host writes such fields, so their shape is taken on trust. */
+  /** The rest of the line as JSON. Only the host writes such fields, so their shape is not checked. */
   json<T>(): T {
     return parse(this.rest()) as T;
   }
@@ -227,7 +229,7 @@ export const MESSAGE_MAX = 256 * 1024 * 1024;
 /** Cuts a stream of text into lines. A line longer than `maxLength` is a `ProtocolError`. */
 export class LineReader {
   readonly #maxLength: number;
-  /** What came after the last line feed; joined only when the line is whole, so that long lines stay linear. */
+  /** Text after the last line feed; joined only when the line is complete, so that long lines take linear time. */
   #parts: string[] = [];
   #length = 0;
 
@@ -235,7 +237,7 @@ export class LineReader {
     this.#maxLength = maxLength;
   }
 
-  /** Hands every line that `chunk` completes to `onLine`, without its line feed. */
+  /** Passes every line that `chunk` completes to `onLine`, without its line feed. */
   push(chunk: string, onLine: (line: string) => void): void {
     let start = 0;
     for (;;) {

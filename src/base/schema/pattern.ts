@@ -15,26 +15,25 @@ export class PatternError extends Error {
   }
 }
 
-/** What ajv needs of a regular expression. */
+/** The interface that ajv expects of a regular expression. */
 export interface Pattern {
   test(text: string): boolean;
   toString(): string;
 }
 
-/** Instructions of a compiled pattern that RE2 follows for a character in the time of one of the meter's steps. */
+/** Number of instructions of a compiled pattern that RE2 processes per character in the time of one meter step. */
 const INSTRUCTIONS_PER_STEP = 16;
 
 /**
  * Compiles a schema's `pattern`.
  *
- * A tool's schema brings the pattern and a caller the string, and neither can be trusted, while matching runs on the
- * host's thread. V8's matcher backtracks, and which patterns make it explode cannot be told reliably; RE2's takes time
- * in proportion to the string. Look-around and back-references do not exist there, and are refused when the tool is
- * registered.
+ * The pattern comes from a tool and the string from a caller; both are untrusted, and matching runs on the host's
+ * thread. V8's matcher backtracks, and the patterns that make it explode cannot be detected reliably; RE2 takes time
+ * linear in the string. It has no look-around and no back-references, so these are refused at registration.
  */
 export function compilePattern(pattern: string, meter: WorkMeter): Pattern {
   let compiled: RE2JS;
-  // It is long, and most schemas have no pattern.
+  // Loaded on demand: the library is large, and most schemas have no pattern.
   const { RE2JS: Regexp } = require("re2js") as typeof import("re2js");
   try {
     compiled = Regexp.compile(Regexp.translateRegExp(pattern));
@@ -47,7 +46,7 @@ export function compilePattern(pattern: string, meter: WorkMeter): Pattern {
       meter.spend(text.length * weight);
       return compiled.test(text);
     },
-    // ajv tells patterns apart by their text.
+    // ajv identifies patterns by their text.
     toString: () => `/${pattern}/`,
   };
 }

@@ -6,10 +6,10 @@ import { compilePattern } from "./pattern.ts";
 import { uniqueItems } from "./unique-items.ts";
 import type { WorkMeter } from "./work-meter.ts";
 
-/** Few schemas name a later dialect than draft-07: the others are loaded with the first of them. */
+/** Dialects after draft-07 are rare, so ajv's code for them is loaded on demand. */
 const require = createRequire(import.meta.url);
 
-/** A version of JSON Schema that tools may use. */
+/** A supported version of JSON Schema. */
 export type Dialect = "draft-07" | "2019-09" | "2020-12";
 
 const DIALECTS = new Map<string, Dialect>([
@@ -21,10 +21,13 @@ const DIALECTS = new Map<string, Dialect>([
 
 const REFERENCE = /"\$(?:ref|dynamicRef|recursiveRef)"/;
 
-/** Following a reference is a call, and whatever fails behind it copies its errors: much more than other keywords. */
+/**
+ * Following a reference is a function call, and failures behind it copy their errors: far more work than other
+ * keywords.
+ */
 const REFERENCE_STEPS = 20;
 
-/** The dialect that `$schema` names, draft-07 where there is none, and `undefined` where it is not supported. */
+/** The dialect named by `$schema`; default: draft-07. `undefined` if it is not supported. */
 export function dialectOf(schema: JsonSchema): Dialect | undefined {
   if (typeof schema === "boolean" || schema["$schema"] === undefined) return "draft-07";
   const id = schema["$schema"];
@@ -33,8 +36,8 @@ export function dialectOf(schema: JsonSchema): Dialect | undefined {
 }
 
 /**
- * A schema compiler whose validators are bounded by a meter: each keyword takes steps whenever it is checked, patterns
- * run in linear time, and `uniqueItems` too.
+ * A schema compiler whose validators are bounded by a meter: each keyword spends steps whenever it is checked, and
+ * patterns and `uniqueItems` take linear time.
  */
 export function newMeteredAjv(dialect: Dialect, meter: WorkMeter, options: Options): Ajv {
   const regExp = Object.assign((pattern: string) => compilePattern(pattern, meter), { code: "compilePattern" });
@@ -43,12 +46,12 @@ export function newMeteredAjv(dialect: Dialect, meter: WorkMeter, options: Optio
     validateSchema: false,
     logger: false,
     useDefaults: true,
-    // Otherwise `required: ["toString"]` holds for every object.
+    // Without this, `required: ["toString"]` would hold for every object.
     ownProperties: true,
-    // Copying a definition to each of its references lets a small schema become gigabytes of code.
+    // Inlining a definition at each reference turns a small schema into gigabytes of code.
     inlineRefs: false,
     formats: meteredFormats(meter),
-    // Optimizing takes time that grows with the square of the schema, and V8 does as well without.
+    // ajv's optimizer takes quadratic time, and V8 performs as well without it.
     code: { regExp, optimize: false },
     ...options,
   });
@@ -69,7 +72,7 @@ function newAjv(dialect: Dialect, options: Options): Ajv {
   }
 }
 
-/** Puts a call of the meter in front of the code of every keyword. */
+/** Inserts a call of the meter before the code of every keyword. */
 function meterKeywords(ajv: Ajv, meter: WorkMeter): void {
   const spend = (steps: number): void => meter.spend(steps);
   const metered = new Set<object>();
@@ -83,7 +86,7 @@ function meterKeywords(ajv: Ajv, meter: WorkMeter): void {
       const { gen, data } = context;
       const func = gen.scopeValue("func", { key: spend, ref: spend });
       const weight = (REFERENCE.test(`"${context.keyword}"`) ? REFERENCE_STEPS : 1) + entries(context.schema);
-      // Items that do not fit pile up their errors, and behind a reference each time in a new array.
+      // Items that do not match accumulate their errors, behind a reference each time in a new array.
       if (context.keyword === "contains" && REFERENCE.test(JSON.stringify(context.schema))) {
         gen.code(_`${func}(${data}.length * ${data}.length / 8)`);
       }
@@ -95,12 +98,12 @@ function meterKeywords(ajv: Ajv, meter: WorkMeter): void {
   }
 }
 
-/** How many parts a keyword has: alternatives, properties, allowed values. */
+/** Number of parts of a keyword: alternatives, properties, allowed values. */
 function entries(keyword: unknown): number {
   return typeof keyword === "object" && keyword !== null ? Object.keys(keyword).length : 0;
 }
 
-/** The formats of ajv-formats. All but `url` take time in proportion to the string's length; `url` takes its square. */
+/** The formats of ajv-formats. All take linear time except `url`, which takes quadratic time. */
 function meteredFormats(meter: WorkMeter): Record<string, Format> {
   const formats: Record<string, Format> = {};
   for (const [name, format] of Object.entries(fullFormats)) {

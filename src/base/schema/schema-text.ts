@@ -1,12 +1,12 @@
 import { GloveboxError } from "../errors.ts";
 import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 
-/** Which schema of a tool an error speaks of. */
+/** The schema of a tool that an error is about. */
 export type SchemaPlace = "inputSchema" | "outputSchema";
 
 const MAX_BYTES = 1024 * 1024;
 const MAX_DEPTH = 200;
-/** Every object may be a schema of its own, and compiling takes about a tenth of a millisecond for each. */
+/** Each object may be a schema of its own, and compiling takes about 0.1 ms for each. */
 const MAX_OBJECTS = 5_000;
 
 /** The error of a schema that cannot be used. */
@@ -16,8 +16,8 @@ export function schemaError(where: SchemaPlace, pointer: string, problem: string
 }
 
 /**
- * A schema's text, for `readSchema`: JSON of bounded size and depth.
- * Depth and size are checked without recursion and before anything is serialised, since both can be hostile.
+ * A schema's text, for `readSchema`: JSON of bounded size and depth. Both can be hostile, so they are checked without
+ * recursion and before anything is serialized.
  */
 export function writeSchema(schema: unknown, where: SchemaPlace): string {
   if (typeof schema === "boolean") return String(schema);
@@ -37,7 +37,7 @@ export function writeSchema(schema: unknown, where: SchemaPlace): string {
   return text;
 }
 
-/** A copy of the schema that nobody else holds. */
+/** Parses a private copy of the schema. */
 export function readSchema(text: string, where: SchemaPlace): JsonSchema {
   const copy: unknown = JSON.parse(text);
   if (!isSchema(copy)) throw schemaError(where, "", "must be a JSON Schema: an object, true or false");
@@ -79,7 +79,7 @@ function checkShape(schema: object, where: SchemaPlace): void {
     above.add(value);
     open.push({ value, pointer, depth, left: true });
     for (const [key, child] of Object.entries(value)) {
-      // Every value takes at least a byte, so this many cannot fit; and shared objects may stand for very many.
+      // Every value takes at least a byte, so this many cannot fit; shared objects may expand to very many.
       if (++values > MAX_BYTES)
         throw schemaError(where, "", `is larger than ${MAX_BYTES} bytes as JSON; make it smaller`);
       if (typeof child !== "object" || child === null) continue;
@@ -88,7 +88,7 @@ function checkShape(schema: object, where: SchemaPlace): void {
   }
 }
 
-/** The pointer of the first entry of a schema that `matches`; the root's where there is none. */
+/** Pointer of the first entry of a schema that `matches`; the root's if none does. */
 export function findPointer(schema: JsonSchema, matches: (key: string, value: unknown) => boolean): string {
   const open: { value: unknown; pointer: string }[] = [{ value: schema, pointer: "" }];
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {

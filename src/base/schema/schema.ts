@@ -8,43 +8,42 @@ import { WorkExceededError, WorkMeter } from "./work-meter.ts";
 
 /** Checks values against a schema that was compiled once. */
 export interface Validator {
-  /** Whether `check` may write defaults into a value: only then does the caller need a copy of its own. */
+  /** Whether `check` may write defaults into a value: only then must the caller pass a copy. */
   readonly hasDefaults: boolean;
-  /** What is wrong with a value, `[]` where nothing is. Defaults of the schema are written INTO the value. */
+  /** The violations of a value; `[]` if it is valid. Writes the schema's defaults INTO the value. */
   check(value: unknown): readonly Violation[];
 }
 
 /**
- * Steps that one check may take. The worst there are take a second, most far less, and ordinary arguments of 1 MiB need
- * a fifth of them.
+ * Maximum steps of one check. The worst checks with this many take a second; ordinary arguments of 1 MiB need a fifth
+ * of it.
  */
 const MAX_STEPS = 10_000_000;
-/** Values with more parts get only the first violation: a list of all of them can be far larger than the value. */
+/** Values with more parts get only their first violation: the list of all can be far larger than the value. */
 const MAX_EXPLAINED_PARTS = 20_000;
 const VALID: readonly Violation[] = Object.freeze([]);
 
-/** Schemas that are remembered, and the longest text of one. */
+/** Maximum number of cached schemas, and maximum text length of one. */
 const MAX_REMEMBERED = 500;
 const MAX_REMEMBERED_LENGTH = 4 * 1024;
 
 /**
- * Validators in use, by the texts of their schemas and least recently asked for first. Compiling costs this thread more
- * than all else about a small tool, and a tool whose code is replaced keeps its schemas. The references are weak, since
- * a short pattern can take megabytes: a validator goes with the last tool that has it.
+ * Validators in use by the texts of their schemas, least recently used first. Compiling is the most expensive part of
+ * registering a small tool on this thread, and a tool whose code is replaced keeps its schemas. The references are
+ * weak, because a short pattern can take megabytes: a validator is freed with its last tool.
  */
 const inUse = new Map<string, WeakRef<Validator>>();
 
-/** Meta-schemas are compiled once for each dialect. */
+/** Compiled meta-schemas, one per dialect. */
 const metaSchemas = new Map<Dialect, Ajv>();
 const metaMeter = new WorkMeter();
 
 /**
- * Compiles a schema; its dialect is read from `$schema`, draft-07 where there is none.
- * A short schema that is in use already gets the validator that it has: no validator remembers anything of a value.
- * Each schema has a compiler of its own: `$id`s of different tools never meet, and it goes when its validator goes.
- * Nothing is ever loaded: a `$ref` has to point into the schema itself.
+ * Compiles a schema. `$schema` selects the dialect; default: draft-07. Short schemas in use share a validator, which
+ * keeps no state of a value. Each schema has a compiler of its own: `$id`s of different tools never collide, and it is
+ * freed with its validator. Nothing is ever loaded: a `$ref` must point into the schema itself.
  *
- * Throws a `GloveboxError` with `load_error` that points to what is wrong.
+ * Throws a `GloveboxError` with `load_error` that points to the mistake.
  */
 export function compileSchema(schema: JsonSchema, where: SchemaPlace): Validator {
   const text = writeSchema(schema, where);
@@ -82,9 +81,9 @@ class CompiledSchema implements Validator {
   readonly #dialect: Dialect;
   readonly #where: SchemaPlace;
   readonly #meter = new WorkMeter();
-  /** Stops at the first error: what every call pays for. */
+  /** Stops at the first error: run for every call. */
   readonly #decide: ValidateFunction;
-  /** Goes on to find every error: compiled when the first value fails. */
+  /** Collects all errors: compiled when the first value fails. */
   #explain: ValidateFunction | undefined;
 
   constructor(schema: JsonSchema, dialect: Dialect, where: SchemaPlace) {
@@ -104,11 +103,11 @@ class CompiledSchema implements Validator {
       if (error instanceof WorkExceededError) {
         return [boundViolation("work", `simple enough to be checked in ${MAX_STEPS} steps; send less`)];
       }
-      // ajv follows a value's nesting by calling itself.
+      // ajv recurses into nested values.
       if (error instanceof RangeError) return [boundViolation("depth", "less deeply nested")];
       throw error;
     } finally {
-      // Errors point to the value, which should not outlive its call.
+      // Errors hold the value, which must not outlive its call.
       this.#decide.errors = null;
       if (this.#explain !== undefined) this.#explain.errors = null;
     }
@@ -127,7 +126,7 @@ class CompiledSchema implements Validator {
   }
 
   #compile(allErrors: boolean): ValidateFunction {
-    // Adding the dialect's own schemas takes longer than compiling most: only references and names can meet them.
+    // Adding the dialect's meta-schemas takes longer than compiling most schemas; only references and ids need them.
     const meta = findPointer(this.#schema, (key) => key.startsWith("$")) !== "";
     try {
       return newMeteredAjv(this.#dialect, this.#meter, { allErrors, verbose: true, meta }).compile(this.#schema);
@@ -181,7 +180,7 @@ function compileError(error: unknown, schema: JsonSchema, where: SchemaPlace): E
   return schemaError(where, "", `cannot be compiled: ${message.slice(0, 500)}`);
 }
 
-/** The dialect is chosen: ajv need not know every way to write its address. */
+/** Removes `$schema`: the dialect is already known, and ajv does not know all spellings of its URI. */
 function withoutDialect(schema: JsonSchema): JsonSchema {
   if (typeof schema === "boolean") return schema;
   const { $schema: _dialect, ...rest } = schema;

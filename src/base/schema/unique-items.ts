@@ -1,12 +1,12 @@
 import type { FuncKeywordDefinition, SchemaValidateFunction } from "ajv";
 import type { WorkMeter } from "./work-meter.ts";
 
-/** Putting one value into its text takes about as long as checking this many keywords. */
+/** Serializing one value takes about as long as checking this many keywords. */
 const STEPS = 10;
 
 /**
- * `uniqueItems` in the time it takes to read the array once: ajv's own compares every item with every other, which
- * a caller's array of a hundred thousand empty objects turns into minutes.
+ * `uniqueItems` in linear time: ajv's own compares every item with every other, which takes minutes for a caller's
+ * array of a hundred thousand empty objects.
  */
 export function uniqueItems(meter: WorkMeter): FuncKeywordDefinition {
   const validate: SchemaValidateFunction = (wanted: boolean, items: readonly unknown[]) => {
@@ -26,7 +26,7 @@ export function uniqueItems(meter: WorkMeter): FuncKeywordDefinition {
   return { keyword: "uniqueItems", type: "array", schemaType: "boolean", errors: true, validate };
 }
 
-/** A text that two values share exactly where JSON Schema calls them equal. */
+/** A canonical text: equal exactly for values that JSON Schema considers equal. */
 function canonical(value: unknown, meter: WorkMeter): string {
   meter.spend(typeof value === "string" ? STEPS + (value.length >> 2) : STEPS);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";

@@ -1,17 +1,17 @@
 import type { ErrorObject } from "ajv";
 import { pointerSegment } from "../json.ts";
 
-/** One thing that is wrong with a value, put so that a language model can mend its call. */
+/** One violation of a schema, worded so that a language model can fix its call. */
 export interface Violation {
-  /** JSON pointer to the offending value; to the missing one where it is missing. */
+  /** JSON pointer to the offending or missing value. */
   readonly pointer: string;
-  /** The keyword of the schema that does not hold. */
+  /** The violated keyword of the schema. */
   readonly keyword: string;
-  /** What belongs there, in words: `integer`, `at most 10 characters`. */
+  /** Expected value, in words: `integer`, `at most 10 characters`. */
   readonly expected: string;
-  /** What is there, cut short: `string "abc"`, `missing`. */
+  /** Actual value, shortened: `string "abc"`, `missing`. */
   readonly received: string;
-  /** All of it in one sentence. */
+  /** The whole violation in one sentence. */
   readonly message: string;
 }
 
@@ -20,12 +20,12 @@ const MAX_TEXT = 80;
 const MAX_EXPECTED = 300;
 const MAX_POINTER = 500;
 
-/** Puts ajv's errors into words. At most 50 are kept. */
+/** Converts ajv's errors to violations, at most 50. */
 export function toViolations(errors: readonly ErrorObject[]): readonly Violation[] {
   return errors.slice(0, MAX_VIOLATIONS).map(toViolation);
 }
 
-/** A violation of the whole value that comes from a bound of the checker and not from a keyword. */
+/** A violation of the whole value by a bound of the checker rather than a keyword. */
 export function boundViolation(keyword: string, expected: string): Violation {
   const message = `the value must be ${expected}`;
   return { pointer: "", keyword, expected, received: "a value that is not", message };
@@ -38,7 +38,7 @@ export function describeViolations(violations: readonly Violation[]): string {
   return shown.join("; ") + (more > 0 ? `; and ${more} more` : "");
 }
 
-/** A violation that does not show what was there: of values that may be secrets. */
+/** The violation without the actual value, for values that may be secrets. */
 export function unseen(violation: Violation): Violation {
   const { message, received } = violation;
   return { ...violation, received: "a value", message: message.replace(`, but got ${received}`, "") };
@@ -61,7 +61,7 @@ function toViolation(error: ErrorObject): Violation {
     const received = describeValue(value);
     return { pointer, keyword, expected, received, message: `${place} is not allowed; expected ${expected}` };
   }
-  // The names of properties are strings that stand at no pointer of their own.
+  // Property names are strings without a pointer of their own.
   if (error.propertyName !== undefined || keyword === "propertyNames") {
     const received = `the name ${quote(named ?? "")}`;
     const message = `the name of ${place} must be ${expected}`;
@@ -71,7 +71,7 @@ function toViolation(error: ErrorObject): Violation {
   return { pointer, keyword, expected, received, message: `${place} must be ${expected}, but got ${received}` };
 }
 
-/** What a keyword asks for, so that it reads well after "must be". */
+/** The keyword's requirement, worded to follow "must be". */
 function expectation(error: ErrorObject): string {
   const { keyword, params } = error;
   const limit = Number(params["limit"]);
@@ -141,7 +141,7 @@ function contained(min: unknown, max: unknown): string {
   return `an array with at least ${Number(min)}${most} items that the schema in contains allows`;
 }
 
-/** What the schema says of the property that is missing. */
+/** The schema's type for the missing property. */
 function expectedProperty(error: ErrorObject): string {
   const properties: unknown = property(error.parentSchema, "properties");
   const type: unknown = property(property(properties, String(error.params["missingProperty"])), "type");
@@ -154,7 +154,7 @@ function allowedProperties(error: ErrorObject): string {
   return names.length === 0 ? "no such property" : `one of the properties ${values(names)}`;
 }
 
-/** A value in short: never more than a line, however large it is. */
+/** A short description of a value: at most one line. */
 function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";

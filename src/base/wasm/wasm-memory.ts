@@ -11,26 +11,26 @@ import {
   type WasmSection,
 } from "./wasm-sections.ts";
 
-/** Bytes in a page of memory. */
+/** Size of a memory page, in bytes. */
 export const PAGE_BYTES = 64 * 1024;
-/** Beyond 2 GiB, addresses would reach JavaScript as negative numbers. */
+/** Above 2 GiB, addresses would reach JavaScript as negative numbers. */
 export const PAGES_MAX = 32_767;
 /**
- * What a module may have of tables. Their entries are in V8's heap, which takes seconds to fill tables of ten million, and
- * cannot be interrupted meanwhile. Large programs have some ten thousand functions in one.
+ * Limits on tables. Their entries are in V8's heap, and filling tables of ten million takes seconds, uninterruptibly.
+ * Large programs have some ten thousand functions in one table.
  */
 const TABLES_MAX = 4;
 const TABLE_ENTRIES_MAX = 128 * 1024;
 
-/** Limits with a maximum, and without; all other bits are of memories that are shared, or have addresses of 64 bits. */
+/** Flags of limits with and without a maximum; all other bits mean shared memories or 64-bit addresses. */
 const BOUNDED = 1;
 const UNBOUNDED = 0;
-/** How the type of a function begins: all others are of values in V8's heap, where one array may have a gigabyte. */
+/** First byte of a function type: other types are of values in V8's heap, where one array may take a gigabyte. */
 const FUNCTION_TYPE = 0x60;
-/** How a table begins that says what is in it at first. */
+/** First byte of a table with an initializer. */
 const INITIALIZED_TABLE = 0x40;
 
-/** What stands in the place of a part of a module. */
+/** Replacement bytes for a range of a module. */
 interface Replacement {
   readonly start: number;
   readonly end: number;
@@ -38,13 +38,13 @@ interface Replacement {
 }
 
 /**
- * The same module, whose memory and tables cannot grow beyond what they may have: of V8's limits none counts a memory's
- * bytes. Throws a `WasmError` that says why a module is refused. What it answers has a buffer of its own.
+ * The module with its memory and tables limited: V8 has no limit on the bytes of a memory. Throws a `WasmError` that
+ * says why a module is refused. The result has a buffer of its own.
  */
 export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array<ArrayBuffer> {
   const sections = readSections(bytes);
   requireFunctionTypes(bytes, sections);
-  // Memories and tables from outside are refused here.
+  // Refuses imported memories and tables.
   readImports(bytes, sections);
   const replacements: Replacement[] = [];
   for (const [id, limit] of [[TABLE_SECTION, limitTables] as const, [MEMORY_SECTION, limitMemories] as const]) {
@@ -127,7 +127,7 @@ function encodeU32(value: number): number[] {
   return bytes;
 }
 
-/** The replacements are in the order of their places. */
+/** `replacements` are sorted by offset. */
 function replace(bytes: Uint8Array, replacements: readonly Replacement[]): Uint8Array<ArrayBuffer> {
   const parts: (Uint8Array | readonly number[])[] = [];
   let at = 0;

@@ -1,12 +1,12 @@
-/** A WebAssembly module that is refused before V8 sees it, and why. */
+/** A WebAssembly module refused before V8 compiles it; the message says why. */
 export class WasmError extends Error {
   override readonly name = "WasmError";
 }
 
-/** A part of a module: its number and where it lies. */
+/** A section of a module, with its offsets. */
 export interface WasmSection {
   readonly id: number;
-  /** Of the section's number, of what it holds, and of what follows. */
+  /** Offsets of the section's id, of its content, and of its end. */
   readonly start: number;
   readonly bodyStart: number;
   readonly end: number;
@@ -19,7 +19,7 @@ export const TABLE_SECTION = 4;
 export const MEMORY_SECTION = 5;
 export const EXPORT_SECTION = 7;
 
-/** What imports and exports are. */
+/** Kinds of imports and exports. */
 export const FUNCTION_KIND = 0;
 export const TABLE_KIND = 1;
 export const MEMORY_KIND = 2;
@@ -28,16 +28,16 @@ export const TAG_KIND = 4;
 
 /** Magic and version. */
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
-/** The order of sections, by number: tags come before globals, and the count of the data before the code. */
+/** The required order of section ids: tags come before globals, and the data count before the code. */
 const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
-/** Largest module, in bytes. */
+/** Maximum size of a module, in bytes. */
 export const MODULE_BYTES_MAX = 16 * 1024 * 1024;
-/** What a module may have of imports, and of exports: commands have dozens. */
+/** Maximum number of imports and of exports: commands have dozens. */
 const NAMES_MAX = 100_000;
-/** Bytes of a number of 32 bits, at the most. */
+/** Maximum length of an encoded 32-bit number (LEB128), in bytes. */
 const U32_BYTES_MAX = 5;
 
-/** Reads a part of a module from its start to its end. Throws a `WasmError` where there is less than what is read. */
+/** Reads a range of a module. Throws a `WasmError` if it ends too early. */
 export class WasmReader {
   readonly #bytes: Uint8Array;
   readonly #end: number;
@@ -59,7 +59,7 @@ export class WasmReader {
     return byte;
   }
 
-  /** A number without a sign, of 32 bits. */
+  /** An unsigned 32-bit number (LEB128). */
   u32(): number {
     let value = 0;
     for (let index = 0; index < U32_BYTES_MAX; index++) {
@@ -71,7 +71,7 @@ export class WasmReader {
     throw new WasmError("holds a number that is too long");
   }
 
-  /** Goes on behind so many bytes. */
+  /** Skips `length` bytes. */
   skip(length: number): void {
     if (length > this.#end - this.at) throw new WasmError("ends in the midst of something");
     this.at += length;
@@ -85,7 +85,7 @@ export class WasmReader {
   }
 }
 
-/** The sections of a module, in their order. Throws a `WasmError` where they are not as they have to be. */
+/** The sections of a module in order. Throws a `WasmError` if they are malformed. */
 export function readSections(bytes: Uint8Array): readonly WasmSection[] {
   if (bytes.length > MODULE_BYTES_MAX) throw new WasmError(`is larger than ${MODULE_BYTES_MAX} bytes`);
   if (HEADER.some((byte, index) => bytes[index] !== byte)) {
@@ -110,7 +110,7 @@ export function readSections(bytes: Uint8Array): readonly WasmSection[] {
   return sections;
 }
 
-/** A reader of what a section holds; `null` where the module has none of that number. */
+/** A reader of a section's content; `null` if the module has no section with that id. */
 export function readerOf(
   bytes: Uint8Array,
   sections: readonly WasmSection[],
@@ -120,21 +120,24 @@ export function readerOf(
   return section === undefined ? null : { section, reader: new WasmReader(bytes, section.bodyStart, section.end) };
 }
 
-/** What a module asks for: its kind, and by which names. */
+/** One import of a module. */
 export interface WasmImport {
   readonly module: string;
   readonly name: string;
   readonly kind: number;
 }
 
-/** How many names follow. */
+/** Reads the number of names that follow. */
 export function readCount(reader: WasmReader, what: "imports" | "exports"): number {
   const count = reader.u32();
   if (count > NAMES_MAX) throw new WasmError(`has ${count} ${what}, and may have ${NAMES_MAX}`);
   return count;
 }
 
-/** What a module imports. Throws a `WasmError` where that cannot be read, which memories and tables are not. */
+/**
+ * The imports of a module. Throws a `WasmError` for malformed imports, and for imported memories and tables, which are
+ * not allowed.
+ */
 export function readImports(bytes: Uint8Array, sections: readonly WasmSection[]): readonly WasmImport[] {
   const found = readerOf(bytes, sections, IMPORT_SECTION);
   if (found === null) return [];
@@ -172,12 +175,12 @@ function skipImportType(reader: WasmReader, kind: number): void {
   }
 }
 
-/** A type of values: one byte, and for some references what they refer to. */
+/** Skips a value type: one byte, followed by a heap type for some references. */
 export function skipType(reader: WasmReader): void {
   const type = reader.byte();
   const hasHeapType = type === 0x63 || type === 0x64;
   if (!hasHeapType) return;
-  // Its sign does not matter here, so it ends where a number does.
+  // The heap type is a signed LEB128 number; its value does not matter, so it is skipped up to its last byte.
   for (let index = 0; index < U32_BYTES_MAX; index++) if (reader.byte() < 0x80) return;
   throw new WasmError("holds a number that is too long");
 }

@@ -6,12 +6,12 @@ import type { CapabilityCall, CapabilityResponse, Diverged } from "../../executo
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 
-/** Where OpenTelemetry's API keeps what is registered with it. */
+/** The global symbol under which OpenTelemetry's API stores its registrations. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 const require = createRequire(import.meta.url);
 let api: typeof Api | null = null;
 
-/** OpenTelemetry's API, loaded once this process has registered something with it; `null` until then. */
+/** OpenTelemetry's API, loaded once something has been registered with it in this process; `null` until then. */
 export function openTelemetry(): typeof Api | null {
   if (api === null && Reflect.has(globalThis, REGISTERED)) api = require("@opentelemetry/api") as typeof Api;
   return api;

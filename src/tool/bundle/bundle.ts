@@ -11,50 +11,53 @@ import { loaderOf, MAX_SOURCE_BYTES, messagesOf, type PackageScope, shownName, T
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
 
 /**
- * A tool's module: its text, or its file. `name` is the tool's, for messages. With a `scope` it has the npm packages in
- * there, and no others.
+ * A tool's module: its text or its file. `name` is the tool's, for messages. A `scope` restricts it to the npm packages
+ * listed there.
  */
 export type BundleInput =
   | { readonly kind: "text"; readonly text: string; readonly name: string; readonly resolveDir?: string }
   | { readonly kind: "file"; readonly path: string; readonly name: string; readonly scope?: PackageScope };
 
-/** A module with all that it imports, as one script. */
+/** A module with all its imports, as one script. */
 export interface Bundle {
   readonly runtime: Runtime;
-  /** In the form of `ToolScript.text` for that runtime: JavaScript's are statements that leave the module's exports in `SCRIPT_EXPORTS`. */
+  /**
+   * In the form of `ToolScript.text` for its runtime; for JavaScript, statements that assign the module's exports to
+   * `SCRIPT_EXPORTS`.
+   */
   readonly text: string;
   readonly bytes: number;
-  /** Source map as JSON, without the sources' contents; empty text where there is none. */
+  /** Source map as JSON, without the sources' contents; empty for runtimes without one. */
   readonly sourceMap: string;
-  /** What is native runs outside of isolates: the file's content, of which the text is the hash. */
+  /** Content of a native binary, which runs outside of isolates; `text` is its hash. */
   readonly binary?: Uint8Array;
-  /** The modules in it, as the source map names them: relative to the tool's folder. */
+  /** The bundled modules as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
 }
 
 const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 const DEADLINE_MS = 30_000;
 const ATTEMPTS = 3;
-/** What makes TypeScript likely, in a text too short to end the bundler. */
+/** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
 const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
 const MAX_GUESSED = 64 * 1024;
 
 const OPTIONS = {
   bundle: true,
   write: false,
-  // The map of a package's `browser` field, which takes Node's modules out of it, counts on this platform only.
+  // esbuild honours a package's `browser` field, which removes Node's modules, on this platform only.
   platform: "browser",
   format: "esm",
-  // A script has neither; esbuild then refuses the one and makes an empty object of the other.
+  // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
   supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
-  // `module` is esbuild's own where nobody names any: packages give by it what bundlers do best with.
+  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best.
   conditions: ["browser", "worker", "module", "import"],
   target: TARGET,
   define: {
     "process.env.NODE_ENV": '"production"',
     global: "globalThis",
-    // Packages turn stacks off for a moment, to be quick; `Error` is frozen, so what they set goes to their own global.
+    // Packages disable stacks for a moment, for speed; `Error` is frozen, so their assignment goes to their own global.
     "Error.stackTraceLimit": "globalThis.stackTraceLimit",
   },
   charset: "utf8",
@@ -62,20 +65,20 @@ const OPTIONS = {
   sourcemap: "external",
   sourcesContent: false,
   outfile: "tool.js",
-  // Otherwise the tsconfig.json of whatever folder the host runs in has a say.
+  // Without this, the tsconfig.json of the host's working directory would apply.
   tsconfigRaw: "{}",
   logLevel: "silent",
 } as const satisfies BuildOptions;
 
 /**
- * For a module that is alone, which is what it was: the plugin and the definitions, which it has no use for, would take
- * esbuild half as long again. No import may be followed, so that no mistake about a module can make esbuild read a file.
+ * Options for a module without imports: the plugin and the definitions, which it does not need, would take esbuild half
+ * as long again. No import may be followed, so that a wrong guess can never make esbuild read a file.
  */
 const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const satisfies BuildOptions;
 
 /**
- * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and it can read only its own folder and
- * packages. Throws a `GloveboxError` with `load_error` that names the tool's line.
+ * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and only its own folder and packages can be
+ * read. Throws a `GloveboxError` with `load_error` that names the tool's line.
  */
 export async function bundleModule(input: BundleInput, deadlineMs: number = DEADLINE_MS): Promise<Bundle> {
   if (input.kind === "file") return bundleFile(input, deadlineMs);
@@ -90,8 +93,8 @@ export async function bundleModule(input: BundleInput, deadlineMs: number = DEAD
     const stdin = { contents, sourcefile, loader };
     return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name, deadlineMs);
   };
-  // `a < b > (c)` means one thing in JavaScript and another in TypeScript, so TypeScript is what JavaScript is not.
-  // Where it probably is, both are begun at once; both are waited for, so that nothing is under way after the answer.
+  // `a < b > (c)` means different things in JavaScript and TypeScript, so TypeScript is tried only if JavaScript fails.
+  // Where types are likely, both builds start at once; both are awaited, so that no build outlives the call.
   const asScript = asText("js");
   const asTyped = looksTyped(contents) ? asText("ts") : undefined;
   await Promise.allSettled([asScript, asTyped]);
@@ -114,7 +117,7 @@ function looksTyped(contents: string): boolean {
 
 const require = createRequire(import.meta.url);
 
-/** Loaded when it is first used, and without a wait: a build is under way as soon as it is asked for. */
+/** Loaded synchronously on first use, so that a build starts without a delay. */
 function esbuild(): typeof import("esbuild") {
   return require("esbuild") as typeof import("esbuild");
 }
@@ -152,14 +155,14 @@ async function bundleFile(
   }
 }
 
-/** A module's text under the name that people are shown. */
+/** A module's text under its displayed name. */
 interface Stdin {
   readonly contents: string;
   readonly sourcefile: string;
   readonly loader: "js" | "ts";
 }
 
-/** The text of a file that needs no other: then the bundler need not ask for it. */
+/** The text of a file without imports, passed directly so that the bundler need not load it. */
 async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
   const loader = loaderOf(sourcefile);
   if (loader !== "js" && loader !== "ts") return undefined;
@@ -167,7 +170,7 @@ async function readAlone(file: string, sourcefile: string): Promise<Stdin | unde
   return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
 }
 
-/** `stdin` is the text of `entry`, where it is known already. */
+/** `stdin` is the text of `entry`, if already read. */
 async function bundleWith(
   files: ToolFiles,
   entry: string,
@@ -200,7 +203,7 @@ function fileOf(output: readonly OutputFile[], file: string, name: string): stri
   return found.text;
 }
 
-/** Has no step before `build` for a module that is alone: so it is under way before this answers. */
+/** No `await` before `build` for a module without imports: the build is running when this returns. */
 async function buildOnce(
   files: ToolFiles,
   entry: string,
@@ -230,7 +233,7 @@ function cleanMap(text: string, isKnown: (source: string) => boolean): Pick<Bund
   return { sourceMap: JSON.stringify({ ...map, sources }), sources };
 }
 
-/** esbuild's own list of what is wrong: turned into the public error once it is clear that it is the one to show. */
+/** esbuild's list of errors, converted to the public error only if it is the one to report. */
 class BuildFailedError extends Error {
   override readonly name = "BuildFailedError";
   readonly tool: string;
@@ -247,11 +250,11 @@ function publicError(error: unknown): unknown {
   return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
 }
 
-/** Builds that were lost with the bundler's process are repeated one by one, so that they do not meet again. */
+/** Builds lost with the bundler's process are repeated one at a time, so that one cannot crash the others again. */
 let repeats: Promise<unknown> = Promise.resolve();
-/** Which process of the bundler is running: of several builds that lose the same one, only the first ends it. */
+/** Number of the current bundler process: of several builds that lose it, only the first restarts it. */
 let generation = 0;
-/** Builds under way: one that was alone when the process ended is what ended it. */
+/** Number of running builds: a build that was alone when the process ended has caused it. */
 let running = 0;
 
 async function endGeneration(ended: number): Promise<void> {
@@ -276,8 +279,8 @@ async function withRetries(name: string, deadlineMs: number, work: () => Promise
       if (error instanceof BuildFailedError) throw error;
       const messages = messagesOf(error);
       if (messages.length > 0) throw new BuildFailedError(name, messages);
-      // Too late, and nothing but the end of the process ends the parsing of a module; or the process is gone, since
-      // a module that is nested deeply enough takes it down, and the builds of other tools with it.
+      // Either the deadline passed, and only ending the process stops the parsing of a module; or the process crashed,
+      // because a deeply nested module overflows its stack and takes the builds of other tools with it.
       await endGeneration(started);
       if (error instanceof GloveboxError) throw error;
       if (attempt === ATTEMPTS || running === 1) {

@@ -13,9 +13,9 @@ import type { PackageScope } from "./files.ts";
 import { bundleWasmFile, bundleWasmText } from "./wasm.ts";
 import type { ToolDefinition } from "../definition.ts";
 
-/** What a tool is written in makes its bundle: here is decided which. Nothing of a tool runs. */
+/** Selects the bundler for a tool's runtime. Nothing of a tool runs. */
 
-/** The code of a definition: its text, or its file. Rejects with a `GloveboxError`: `load_error`. */
+/** Bundles a definition's text or file. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleDefinition({ name, source, entry = "", runtime }: ToolDefinition): Promise<Bundle> {
   if (source === undefined) return bundleFile(entry, name, runtime);
   switch (runtime) {
@@ -35,7 +35,7 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
   }
 }
 
-/** The code of a file that is a tool by itself. */
+/** Bundles a file that is a tool by itself. */
 export async function bundleFile(file: string, name: string, runtime: Runtime = runtimeOf(file)): Promise<Bundle> {
   switch (runtime) {
     case "javascript":
@@ -51,7 +51,7 @@ export async function bundleFile(file: string, name: string, runtime: Runtime = 
   }
 }
 
-/** The code of a package that lies in a folder, with what it depends on. */
+/** Bundles an unpacked package with its dependencies. */
 export async function bundlePackage(
   folder: string,
   layout: PackageLayout,
@@ -75,10 +75,10 @@ export async function bundlePackage(
   }
 }
 
-/** What may be meant where a package has another file alone in its folder. */
+/** Advice for a package with a single file of another name, which is taken for a native binary. */
 const NO_MODULE = "; a module would be code/function.ts, code/function.mjs, code/function.js or code/function.py";
 
-/** A binary is no script: its realm asks for it by its hash. */
+/** A binary is not a script: its realm requests it by its hash. */
 async function bundleBinary(
   file: string,
   name: string,
@@ -96,7 +96,7 @@ async function bundleBinary(
   }
 }
 
-/** By the end of a file's name. */
+/** Decides by the file name's extension. */
 function runtimeOf(file: string): Runtime {
   switch (path.extname(file)) {
     case ".py":
@@ -108,7 +108,7 @@ function runtimeOf(file: string): Runtime {
   }
 }
 
-/** What is linked to may be imported as well, so it is what the link leads to that counts. */
+/** Resolves links, because the packages at their targets are what is imported. */
 async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
   if (modules === undefined || names.size === 0) return { names, modules: undefined };
   return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };

@@ -5,7 +5,7 @@ import { bareName, BUNDLER, isNodeBuiltin, shownName, STAND_INS } from "./files.
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
 
-/** What the bundler found wrong with a tool, in the tool author's words and with the host's paths kept out. */
+/** Converts the bundler's messages to an error for the tool's author, without paths of the host. */
 export function bundleError(name: string, messages: readonly Message[]): GloveboxError {
   const problems = messages.slice(0, MAX_ERRORS).map(problem);
   const more = messages.length > 1 ? ` (and ${messages.length - 1} more, see details.errors)` : "";
@@ -13,7 +13,7 @@ export function bundleError(name: string, messages: readonly Message[]): Glovebo
   return new GloveboxError("load_error", `tool "${name}" ${first}${more}`, { errors: problems });
 }
 
-/** Whether the text could not be parsed, as opposed to an import that could not be followed. */
+/** Whether the text could not be parsed, as opposed to an import that could not be resolved. */
 export function isSyntaxError(message: Message): boolean {
   return (
     isBundlers(message) &&
@@ -56,13 +56,13 @@ function unresolved(specifier: string, line: string): string {
   return `imports ${shown}${line}, which was not found ${where}`;
 }
 
-/** Names the package that a line is in: what its author would have to change is not the tool author's to change. */
+/** The package that a line belongs to: the tool's author cannot change its code. */
 function packageOf(line: string): string | undefined {
   const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(line)?.[1];
   return name === undefined ? undefined : ` in the package "${name}"`;
 }
 
-/** Modules of Node whose work a global of the web does. */
+/** Node.js modules that a web global replaces. */
 const GLOBALS: ReadonlyMap<string, string> = new Map([
   ["crypto", "crypto"],
   ["url", "URL"],

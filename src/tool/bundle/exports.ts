@@ -1,15 +1,15 @@
 import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
 
 const CLAUSE = "export {";
-/** What the bundler ends a CommonJS module with. */
+/** The last statement of a bundled CommonJS module. */
 const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
 
 /**
- * Turns a bundle in module form into statements that leave its exports in `SCRIPT_EXPORTS`.
+ * Turns a bundle in module form into statements that assign its exports to `SCRIPT_EXPORTS`.
  *
- * Workers evaluate a bundle again for every call. esbuild's own form for scripts makes an object with getters out of
- * the exports each time, which costs more than a small tool; here it is a plain object. A bundle's exports stand in one
- * clause at its end. No line is added before the bundle's own, so that its source map stays true.
+ * Workers evaluate a bundle again for every call. esbuild's own script format makes an object with getters of the
+ * exports each time, which costs more than a small tool; here it is a plain object. A bundle's exports are in one
+ * clause at its end. No line is added before the bundle's own, so that its source map stays valid.
  */
 export function leaveExports(text: string): string {
   const commonJs = DEFAULT.exec(text);

@@ -14,23 +14,23 @@ import type {
   PluginBuild,
 } from "esbuild";
 
-/** Largest module that a tool may import, in bytes. */
+/** Maximum size of a module that a tool may import, in bytes. */
 export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 
 /**
- * All modules live in a namespace of our own, under the names that people are shown. So esbuild has no path with which
- * it could read a file by itself (it does for source map comments and for patterns in `import()`), and no path of the
- * host can get into a bundle, a source map or a message.
+ * All modules live in a namespace of our own under their displayed names. So esbuild has no path from which it could
+ * read a file by itself (as it does for source map comments and for patterns in `import()`), and no path of the host
+ * can get into a bundle, a source map or a message.
  */
 const NAMESPACE = "tool";
-/** Modules that a package's `browser` field replaces by nothing. */
+/** Modules that a package's `browser` field replaces by an empty one. */
 const EMPTY_NAMESPACE = "empty";
-/** The `detail` of messages that are esbuild's own although a plugin hands them on. */
+/** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
 const PREFIX = /^(?:tool|empty):/;
 const MODULES = "node_modules";
-/** Ends the names of modules whose `package.json` makes them modules: esbuild knows them by their name alone. */
+/** Suffix for modules whose `package.json` has `"type": "module"`: esbuild sees only their name. */
 const MODULE_MARK = "?.mjs";
 
 const LOADERS: { readonly [extension: string]: Loader } = {
@@ -44,54 +44,54 @@ const LOADERS: { readonly [extension: string]: Loader } = {
   ".txt": "text",
 };
 
-/** The name of a module as people are shown it. */
+/** The displayed name of a module. */
 export function shownName(name: string): string {
   const shown = name.replace(PREFIX, "");
   return shown.endsWith(MODULE_MARK) ? shown.slice(0, -MODULE_MARK.length) : shown;
 }
 
-/** How esbuild reads a file of that name; `undefined` where it is no module. */
+/** esbuild's loader for a file name; `undefined` if the file is not a module. */
 export function loaderOf(file: string): Loader | undefined {
   return LOADERS[path.extname(file)];
 }
 
-/** Modules of Node that packages of the same name on npm stand in for. */
+/** Node.js modules that npm packages of the same name replace. */
 export const STAND_INS: readonly string[] = "assert buffer events punycode querystring string_decoder".split(" ");
 
-/** The name of a module of Node without what says that it is one. */
+/** The name of a Node.js module without the `node:` prefix. */
 export function bareName(specifier: string): string {
   return specifier.replace(/^node:/, "");
 }
 
-/** Whether an import names a module of Node. */
+/** Whether an import names a Node.js module. */
 export function isNodeBuiltin(specifier: string): boolean {
   return specifier.startsWith("node:") || builtinModules.includes(specifier);
 }
 
-/** The npm packages that a tool may import, where it may not have whatever lies above its folder. */
+/** The npm packages that a tool may import, instead of those in the folders above its own. */
 export interface PackageScope {
   readonly names: ReadonlySet<string>;
-  /** The folder whose `node_modules` holds them; `undefined` where there are none. */
+  /** The folder whose `node_modules` holds them; `undefined` for an empty scope. */
   readonly modules: string | undefined;
 }
 
 /**
- * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it, or
- * those of a scope instead. Bundling happens on the host with the host's rights, and a tool's imports are hostile input.
+ * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it or in
+ * its scope. Bundling runs with the host's rights, and a tool's imports are hostile input.
  */
 export class ToolFiles {
-  /** The tool's folder without symbolic links; `undefined` for a tool that has only its text. */
+  /** The tool's folder without symbolic links; `undefined` for a tool that is only a text. */
   readonly #root: string | undefined;
   readonly #packages: readonly string[];
   readonly #scope: PackageScope | undefined;
-  /** From the names that are shown to the paths they stand for. */
+  /** Displayed names to paths. */
   readonly #paths = new Map<string, string>();
   readonly #names = new Map<string, string>();
   readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
   readonly #manifests = new Manifests((file) => this.#mayReach(file));
   #bytes = 0;
 
-  /** `root` has to be a real path, and so has the folder of the scope's `node_modules`. */
+  /** `root` and the folder of the scope's `node_modules` must be real paths. */
   constructor(root: string | undefined, scope?: PackageScope) {
     this.#root = root;
     this.#scope = scope;
@@ -99,7 +99,7 @@ export class ToolFiles {
     else this.#packages = root === undefined ? [] : packageFolders(root);
   }
 
-  /** The name to show for a file, or `undefined` where the tool may not read it. */
+  /** The displayed name of a file; `undefined` if the tool may not read it. */
   nameOf(file: string): string | undefined {
     const known = this.#names.get(file);
     if (known !== undefined) return known;
@@ -115,17 +115,17 @@ export class ToolFiles {
     return name;
   }
 
-  /** The names of all files that were asked for. */
+  /** The displayed names of all files found so far. */
   shownNames(): ReadonlySet<string> {
     return new Set(this.#paths.keys());
   }
 
-  /** What connects these files to esbuild. `entry` is the name of the tool's own file, if it is one. */
+  /** The esbuild plugin for these files. `entry` is the name of the tool's own file, if it has one. */
   plugin(entry: string | undefined): Plugin {
     return {
       name: "tool-files",
       setup: (build) => {
-        // A bundle may be made more than once of the same files.
+        // The same files may be bundled more than once.
         this.#bytes = 0;
         this.#answers.clear();
         build.onResolve({ filter: /.*/ }, (args) =>
@@ -140,7 +140,7 @@ export class ToolFiles {
     };
   }
 
-  /** No answer means that esbuild says "Could not resolve", or nothing where the import stands in a `try`. */
+  /** `null` makes esbuild report "Could not resolve", or nothing if the import is inside a `try`. */
   async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
     if (args.pluginData === this) return null;
     if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
@@ -155,11 +155,11 @@ export class ToolFiles {
     if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
     const isPath = namesPath(specifier);
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
-    // Who lists what it imports could otherwise name anything by its path, or in a manifest of its own.
+    // Without this, a tool with a list of packages could reach others by path or through a manifest of its own.
     const isKept = isScoped && (isPath || this.#scope?.names.has(packageName(specifier)) !== true);
-    // Before the disk is asked: an answer that depends on it would tell which files of the host exist.
+    // Checked before any disk access: a result that depends on the disk would reveal which files of the host exist.
     if (isPath && !this.#mayReach(path.resolve(folder, specifier), isKept)) return outside(specifier);
-    // A package's modules import each other again and again, and each question goes to the bundler's process and back.
+    // A package's modules import each other repeatedly, and each resolution is a round trip to the bundler's process.
     const question = JSON.stringify([folder, specifier, args.kind, args.with, isKept]);
     let answer = this.#answers.get(question);
     if (answer === undefined)
@@ -167,22 +167,22 @@ export class ToolFiles {
     return answer;
   }
 
-  /** Whether a module is the tool's, and not one of a package that it imports. */
+  /** Whether a module belongs to the tool rather than to a package that it imports. */
   #isOwn(importer: string | undefined): boolean {
     return importer === undefined || (this.#root !== undefined && isIn(importer, this.#root));
   }
 
-  /** Where to look for what a module imports; an answer where it may not have it, whatever is there. */
+  /** The folder from which to resolve a module's import, or the refusal of an import that is never allowed. */
   #folderFor(specifier: string, importer: string | undefined, isScoped: boolean): string | undefined | OnResolveResult {
     const folder = importer === undefined ? this.#root : path.dirname(importer);
     if (this.#scope === undefined || !isScoped || namesPath(specifier)) return folder;
     if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
-    // The bundler finds no such module in an empty scope, and what is said of Node's modules is said as always.
+    // The bundler finds no such module in an empty scope, and reports Node.js modules in the usual way.
     if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
     return refusal(`imports ${quoted(specifier)}, which the package does not list; add it to code/requirements.txt`);
   }
 
-  /** `isKept`: what is found has to be the tool's own. */
+  /** `isKept`: the result must be one of the tool's own files. */
   async #find(
     build: PluginBuild,
     specifier: string,
@@ -203,8 +203,8 @@ export class ToolFiles {
   }
 
   /**
-   * The file that a path names as it stands. The bundler would find the same, but it lists the folder again for each
-   * question: in packages of a thousand files that takes ten times as long.
+   * Resolves a plain relative path. The bundler would find the same file, but lists the folder again for each
+   * resolution: ten times as long in packages of a thousand files.
    */
   async #findPlain(specifier: string, folder: string): Promise<OnResolveResult | undefined> {
     if (!/^\.{1,2}\/.*\.[cm]?[jt]s$/.test(specifier)) return undefined;
@@ -220,7 +220,7 @@ export class ToolFiles {
   async #moduleAt(real: string): Promise<OnResolveResult | undefined> {
     const name = this.nameOf(real);
     if (name === undefined) return undefined;
-    // Names that end in `.mjs` and `.mts` say by themselves that they are modules.
+    // The extensions `.mjs` and `.mts` mark modules by themselves.
     const isModule = /\.[jt]s$/.test(real) && (await this.#manifests.of(real)).isModule;
     return { path: isModule ? name + MODULE_MARK : name, namespace: NAMESPACE };
   }
@@ -253,7 +253,7 @@ export class ToolFiles {
   }
 }
 
-/** What is wrong with a module before it is bundled; `detail` marks what is the bundler's own finding. */
+/** Errors in a module found before it is bundled; `detail` marks those of the bundler itself. */
 async function parsed(contents: string, loader: Loader, name: string): Promise<readonly Message[]> {
   const isOwn = !name.startsWith("node_modules/");
   const found = await checkImports(contents, loader, name, isOwn).catch((error: unknown) => {
@@ -264,7 +264,7 @@ async function parsed(contents: string, loader: Loader, name: string): Promise<r
   return found.map((message) => ({ ...message, detail: BUNDLER }));
 }
 
-/** The list of messages in an error of esbuild's; `[]` in any other. */
+/** The messages in an error of esbuild; `[]` for any other error. */
 export function messagesOf(error: unknown): readonly Message[] {
   if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
   return error.errors;
@@ -274,7 +274,7 @@ function namesPath(specifier: string): boolean {
   return /^\.{0,2}(?:[/\\]|$)/.test(specifier);
 }
 
-/** The npm package that a specifier is of: `@scope/name` of `@scope/name/file.js`. */
+/** The npm package of a specifier: `@scope/name` for `@scope/name/file.js`. */
 function packageName(specifier: string): string {
   return /^(?:@[^/]*\/)?[^/]*/.exec(specifier)?.[0] ?? specifier;
 }
@@ -303,7 +303,7 @@ function noFolder(specifier: string): OnResolveResult {
   return refusal(`${what}; put it into a file and register that`);
 }
 
-/** What the disk says of a file names the host's folders, so it is not told. */
+/** File system errors contain paths of the host, so they are not reported. */
 function unreadable(error: unknown, name: string): { errors: { text: string }[] } {
   if (!(error instanceof Error) || !("syscall" in error)) throw error;
   return refusal(`imports ${quoted(name)}, which cannot be read; check its file and its rights`);

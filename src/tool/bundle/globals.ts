@@ -1,11 +1,11 @@
-/** Names that polyfills give the global by whatever name they know it, and that Node's packages then use freely. */
+/** Names that polyfills assign on any alias of the global object, and that packages for Node use as free variables. */
 const OF_NODE = "Buffer|process|setImmediate|clearImmediate";
 const ASSIGNED = new RegExp(
   String.raw`(?:\b(?:globalThis|window)\.([A-Za-z_$][\w$]*)|\.(${OF_NODE}))\s*(?:\|\||\?\?)?=(?![=>])`,
   "g",
 );
 const MAX_NAMES = 100;
-/** What the bundler gives a meaning of its own, and what cannot be used freely. */
+/** Names with a meaning of their own for the bundler, and names that cannot be free variables. */
 const NOT_FREE = (
   "globalThis global require module exports break case catch class const continue debugger default delete do else enum " +
   "export extends false finally for function if import in instanceof new null return super switch this throw true try " +
@@ -13,10 +13,10 @@ const NOT_FREE = (
 ).split(" ");
 
 /**
- * What a bundle defines on its global, as definitions for the bundler that make free uses of these names look there.
+ * Definitions for the bundler that redirect free uses of names that a bundle assigns on its global.
  *
- * An instance's global is an object of its own above a frozen one, and a free name is looked up in the frozen one: so
- * `globalThis.Buffer = Buffer` would otherwise help nobody who says `Buffer`.
+ * An instance's global is an object of its own above a frozen one, and free names are looked up in the frozen one:
+ * without this, `globalThis.Buffer = Buffer` would not make `Buffer` visible.
  */
 export function globalDefinitions(text: string): Readonly<Record<string, string>> {
   const names = new Set<string>();

@@ -1,35 +1,35 @@
 import type { Loader, Message } from "esbuild";
 
-/** The language level of bundles: what the isolates' V8 knows anyway is left as it is. */
+/** The language level of bundles: syntax that the isolates' V8 supports is left unchanged. */
 export const TARGET = "es2024";
 
-/** `import(` with nothing between but space, `import.defer(`, or a comment that may hide the parenthesis. */
+/** `import(` with only space in between, `import.defer(`, or a comment that may hide the parenthesis. */
 const MAY_IMPORT = /import\s*[(./]|require|\\u/;
 const CALL = /(?:import|import\.\w+|require)\(\s*(["'`/])/g;
 const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)\s*[),]/y;
 
 /**
- * What a module must say to import anything, to export something `from` another, or to name what bundling replaces.
- * None of these words can be spelled in another way, but for escapes; a `from` that counts has a string behind it, or a
- * comment before the string.
+ * Tokens without which a module can neither import anything, export something `from` another module, nor use a name
+ * that bundling replaces. None of these words has another spelling except with escapes; a relevant `from` is followed
+ * by a string, or by a comment before the string.
  */
 const NOT_ALONE = /\b(?:import|require|global|process|stackTraceLimit)\b|\bfrom\s*["'`/<-]|\\u/;
 
-/** Whether a module certainly needs no other. It is `false` also where a word of a comment or a string is all there is. */
+/** Whether a module certainly imports nothing. Also `false` if such a word occurs only in a comment or a string. */
 export function isAlone(contents: string): boolean {
   return !NOT_ALONE.test(contents);
 }
 
 /**
- * What is wrong with a module's `import()` and `require()` calls; `[]` where nothing is.
+ * The problems of a module's `import()` and `require()` calls, or `[]`.
  *
- * When esbuild bundles a call whose argument begins with a string, such as `import("../../" + name)`, it looks for every
- * file that it could mean: by itself, without asking plugins, in any folder of the host. So such a module must not get
- * as far as that. Here it is parsed without bundling, which reads nothing, and printed with its constants folded: an
- * argument that begins with a string is printed as one.
+ * When esbuild bundles a call whose argument begins with a string, such as `import("../../" + name)`, it searches for
+ * every matching file by itself, without plugins, in any folder of the host. Such a module must not reach it. Here it
+ * is parsed without bundling, which reads no files, and printed with its constants folded: an argument that begins with
+ * a string is printed as one.
  *
- * In the tool's own modules (`isOwn`) no import may depend on what is known only later; packages do such things in
- * branches that are never taken.
+ * In the tool's own modules (`isOwn`) no import may have a dynamic specifier; packages have such imports in branches
+ * that never run.
  */
 export async function checkImports(
   contents: string,
@@ -62,7 +62,9 @@ function searchesFiles(code: string): boolean {
   return false;
 }
 
-/** esbuild reads source maps that a comment names by a `file:` URL, wherever they are; of any other it reads none. */
+/**
+ * esbuild reads source maps that a comment names by a `file:` URL, anywhere on the host; other URLs it does not read.
+ */
 export function withoutFileMaps(contents: string): string {
   return contents.replaceAll(/(sourceMappingURL=)file(?=:)/gi, "$1none");
 }

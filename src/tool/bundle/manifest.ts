@@ -2,22 +2,25 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 
 const MAX_MANIFEST_BYTES = 1024 * 1024;
-/** What may stand between the name of a module and that of its file. */
+/** Suffixes that a module specifier may leave out of its file name. */
 const ENDINGS: readonly string[] = ["", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts"];
 
-/** What the `package.json` files above a file say of it. */
+/** The properties of a file from the `package.json` files above it. */
 export interface Manifest {
-  /** Whether a `.js` file is a module in Node's sense, so that what it imports from CommonJS is all of it. */
+  /**
+   * Whether a `.js` file is an ES module in Node's sense: its default import of a CommonJS module is then all of
+   * `module.exports`.
+   */
   readonly isModule: boolean;
-  /** Whether a module counts also where nothing of it is used; `undefined` where a list of patterns says it. */
+  /** Whether a module is kept even if none of its exports is used; `undefined` if a list of patterns decides. */
   readonly sideEffects: boolean | undefined;
-  /** The files that the `browser` field replaces by nothing; `undefined` where there is no such field. */
+  /** The files that the `browser` field replaces by an empty module; `undefined` without such a field. */
   readonly leftOut: readonly string[] | undefined;
 }
 
 const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined };
 
-/** The `package.json` files of one tool: esbuild reads them as well, but does not tell plugins all that they say. */
+/** The `package.json` files of one tool: esbuild reads them as well, but does not pass all their fields to plugins. */
 export class Manifests {
   readonly #mayRead: (file: string) => boolean;
   readonly #read = new Map<string, Promise<Manifest>>();
@@ -38,12 +41,12 @@ export class Manifests {
     return found;
   }
 
-  /** What is nearest counts, each part of the `browser` field excepted: that holds until another one is found. */
+  /** The nearest file applies, except for the `browser` field, which applies until the next file that has one. */
   async #readOne(file: string, folder: string): Promise<Manifest> {
     const above = this.#in(path.dirname(folder));
     const own = await this.#parse(file).then(
       (json) => manifestOf(json, folder),
-      // It is not there, or no JSON: then it says nothing.
+      // A file that is missing or not JSON is ignored.
       () => undefined,
     );
     if (own === undefined) return above;
@@ -58,7 +61,7 @@ export class Manifests {
   }
 }
 
-/** Whether a package replaces this file by nothing where there is no Node. It need not exist. */
+/** Whether a package replaces this file by an empty module outside of Node. The file need not exist. */
 export function isLeftOut(file: string, { leftOut = [] }: Manifest): boolean {
   return leftOut.some((left) => ENDINGS.some((ending) => left === file + ending || file === left + ending));
 }

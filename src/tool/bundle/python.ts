@@ -9,23 +9,23 @@ import { scriptOfFile, scriptOfPackage, scriptOfText } from "../runtimes/python/
 import type { Wheels } from "../runtimes/python/wheels.ts";
 import type { Bundle } from "./bundle.ts";
 
-/** A Python tool that is a text. Rejects with a `GloveboxError`: `load_error`. */
+/** Bundles the text of a Python tool. Rejects with a `GloveboxError`: `load_error`. */
 export function bundlePythonText(text: string, name: string): Promise<Bundle> {
   return told(name, async () => scriptOfText(text));
 }
 
-/** A Python tool that is a file, or a package of Python's by its `__init__.py`. Rejects with a `GloveboxError`: `load_error`. */
+/** Bundles a Python file, or a Python package by its `__init__.py`. Rejects with a `GloveboxError`: `load_error`. */
 export function bundlePythonFile(file: string, name: string): Promise<Bundle> {
   return told(name, () => scriptOfFile(file));
 }
 
-/** A package in Python, with the wheels that it asks for. Rejects with a `PackageError`. */
+/** Bundles a Python tool package with its required wheels. Rejects with a `PackageError`. */
 export async function bundlePythonPackage(folder: string, entry: string, wheels: Wheels): Promise<Bundle> {
   const packages = await install(await readRequirements(folder), wheels);
   return bundleOf(await scriptOfPackage(folder, entry, packages));
 }
 
-/** The interpreter is made ready only for what could be read. */
+/** Prepares the interpreter only after the tool has been read successfully. */
 async function bundleOf(script: PythonScript): Promise<Bundle> {
   const text = JSON.stringify(script);
   const bytes = Buffer.byteLength(text);
@@ -36,7 +36,7 @@ async function bundleOf(script: PythonScript): Promise<Bundle> {
   return { runtime: "python", text, bytes, sourceMap: "", sources: Object.keys(script.files) };
 }
 
-/** What the system says of a file holds the host's paths, so of that only the code is told. */
+/** The system's error messages contain paths of the host, so only their code is reported. */
 async function told(name: string, read: () => Promise<PythonScript>): Promise<Bundle> {
   try {
     return await bundleOf(await read());

@@ -10,7 +10,7 @@ const MAX_NAME = 80;
 const MAX_MAP = 4 * 1024 * 1024;
 const FRAME = /^\s{0,8}at /;
 
-/** Reads a bundle's source map; `undefined` where it is too large or none: frames then keep the bundle's lines. */
+/** Parses a bundle's source map; `undefined` if it is too large or invalid: frames then keep the bundle's lines. */
 export function readSourceMap(json: string): SourceMap | undefined {
   if (json.length > MAX_MAP) return undefined;
   try {
@@ -21,9 +21,9 @@ export function readSourceMap(json: string): SourceMap | undefined {
 }
 
 /**
- * Turns a stack from inside an isolate into one that a tool's author can use: the message, then the tool's own frames
- * at the lines of its sources. Frames of the engine and everything about the host go. The stack is the tool's to write,
- * so it is cut before it is looked at.
+ * Turns a stack from inside an isolate into one for the tool's author: the message, then the tool's own frames at the
+ * lines of its sources. Frames of the engine and everything about the host are removed. The tool controls the text of
+ * the stack, so it is cut before it is parsed.
  */
 export function mapStack(stack: string, map: SourceMap | string | undefined, scriptName: string): string {
   const sourceMap = typeof map === "string" ? readSourceMap(map) : map;
@@ -63,7 +63,7 @@ function relativeName(source: string): string {
   return isInside ? source : (source.split(/[/\\]/).pop() ?? "");
 }
 
-/** A tool may give a function any name, so only what looks like one is shown; that it is a member of something is not. */
+/** A tool may give a function any name, so only ordinary names are shown, without a leading `Object.`. */
 function functionName(text: string): string {
   const name = text
     .replace(/\($/, "")
@@ -74,8 +74,8 @@ function functionName(text: string): string {
 }
 
 /**
- * Python's traceback: its frames are at the tool's own lines already, in files of which the host has none. The last ones are
- * those that matter, so what is too long loses its middle.
+ * Shortens Python's traceback: its frames already have the tool's own lines, and its files do not exist on the host.
+ * The last frames matter most, so a long traceback loses its middle.
  */
 export function cutTraceback(stack: string): string {
   const text = stack.length > MAX_STACK ? stack.slice(-MAX_STACK) : stack;
@@ -83,13 +83,13 @@ export function cutTraceback(stack: string): string {
   const [first = ""] = text.split("\n", 1);
   const head = first.length <= MAX_NAME ? `${first}\n  …\n` : "…\n";
   const lines = text.slice(-(MAX_RESULT - head.length)).split("\n");
-  // What is left of a line that was cut says something else than the line did.
+  // The rest of a cut line would be misleading.
   return head + (lines.length > 1 ? lines.slice(1) : lines).join("\n");
 }
 
 /**
- * How the stacks of a tool are turned into ones that its author can use. The source map is read when a stack needs it: most
- * tools never throw, and a parsed map is large.
+ * A function that maps a tool's stacks for its author. The source map is parsed on demand: most tools never throw, and
+ * a parsed map is large.
  */
 export function stackMapper(tool: string, json: string, runtime: Runtime): (stack: string) => string {
   if (runtime === "python") return cutTraceback;

@@ -6,18 +6,18 @@ import { checkWasiModule } from "../runtimes/wasi/module.ts";
 import { MODULE_BYTES_MAX, WasmError } from "../../base/wasm/wasm-sections.ts";
 import type { Bundle } from "./bundle.ts";
 
-/** A module whose bytes are given as Base64. Throws a `GloveboxError`: `load_error`. */
+/** Bundles a module given as Base64. Throws a `GloveboxError`: `load_error`. */
 export function bundleWasmText(source: string, name: string): Bundle {
   const text = source.replaceAll(/\s/g, "");
   const bytes = Buffer.from(text, "base64");
-  // What is no Base64 is passed over when it is read.
+  // `Buffer.from` silently skips characters that are not Base64.
   if (bytes.toString("base64") !== text) {
     throw loadError(name, "has a source that is not Base64; give the bytes of the module in Base64");
   }
   return bundle(bytes, name);
 }
 
-/** A module that lies in a file. The operator's may be a link. Rejects with a `GloveboxError`: `load_error`. */
+/** Bundles a module from a file. An operator's file may be a link. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleWasmFile(file: string, name: string, isOperators: boolean): Promise<Bundle> {
   const shown = path.basename(file);
   try {
@@ -30,7 +30,7 @@ export async function bundleWasmFile(file: string, name: string, isOperators: bo
   }
 }
 
-/** As it is: workers get its bytes, and limit its memory to what the tool may have. */
+/** The bytes stay unchanged: workers limit the module's memory. */
 function bundle(bytes: Buffer, name: string): Bundle {
   try {
     checkWasiModule(bytes);

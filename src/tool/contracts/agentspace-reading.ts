@@ -1,7 +1,7 @@
 import { isObject, type JsonValue, pointerSegment } from "../../base/json.ts";
 import { ContractError } from "./contract.ts";
 
-/** A value of a document of AgentSpace, and where it stands: so that whatever is wrong is told with its place. */
+/** A value in an AgentSpace document with its JSON pointer, for error messages. */
 export interface Place {
   readonly value: unknown;
   readonly pointer: string;
@@ -9,17 +9,17 @@ export interface Place {
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** An object that JSON can hold. */
+/** An object of JSON values. */
 export type JsonMembers = Readonly<Record<string, JsonValue>>;
 
 const SHOWN_CHARACTERS = 64;
 
-/** What is wrong with a place, for its reader to throw. */
+/** The error of a value, for its reader to throw. */
 export function wrong({ pointer }: Place, problem: string): ContractError {
   return new ContractError("agentspace", pointer, problem);
 }
 
-/** A member of a place that holds an object. */
+/** A member of an object, with its pointer. */
 export function memberOf(members: Members, { pointer }: Place, name: string): Place {
   const value = Object.hasOwn(members, name) ? members[name] : undefined;
   return { value, pointer: `${pointer}${pointerSegment(name)}` };
@@ -30,7 +30,7 @@ export function readMembers(place: Place): Members {
   throw wrong(place, place.value === undefined ? "is required, an object" : "must be an object");
 }
 
-/** Of what a tool is given: whether it is JSON all the way down, whoever writes it as JSON finds out. */
+/** Not checked deeply: serializing the object reveals values that are not JSON. */
 export function readJsonMembers(place: Place): JsonMembers {
   return readMembers(place) as JsonMembers;
 }
@@ -60,12 +60,12 @@ export function readList(place: Place, maxItems: number): readonly Place[] {
   return value.map((one: unknown, at) => ({ value: one, pointer: `${pointer}/${at}` }));
 }
 
-/** `read` for what may be left out. Nothing and null are the same: some stores write what is missing as null. */
+/** `read` for optional members. `undefined` and null are the same: some stores write missing members as null. */
 export function readOptional<T>(place: Place, read: (place: Place) => T): T | undefined {
   return place.value === undefined || place.value === null ? undefined : read(place);
 }
 
-/** A hostile value as it may stand in a message. */
+/** Shortens a hostile value for a message. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, SHOWN_CHARACTERS));
   return Array.isArray(value) ? "a list" : value === null ? "null" : `a value of type ${typeof value}`;

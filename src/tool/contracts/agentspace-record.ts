@@ -13,10 +13,10 @@ import {
 } from "./agentspace-reading.ts";
 import { type Fields, type FieldSpec, readFields, type ToolsApiSpec } from "./agentspace-spec.ts";
 
-/** How a tool of AgentSpace is run. */
+/** The kind of a tool's code. */
 export type RuntimeType = "interpreted" | "binary";
 
-/** What is said of a tool besides what it takes and answers. */
+/** Descriptive metadata of a tool. */
 export interface ToolMetadata {
   readonly author?: string;
   readonly version?: string;
@@ -25,7 +25,7 @@ export interface ToolMetadata {
   readonly description?: string;
 }
 
-/** A tool as AgentSpace registers it. */
+/** The registration record of a tool. */
 export interface RegistrationRecord {
   readonly tool_id: string;
   readonly tool_metadata?: ToolMetadata;
@@ -33,23 +33,23 @@ export interface RegistrationRecord {
   readonly tool_tags?: readonly string[];
   readonly tool_type?: string;
   readonly tool_sub_type?: string;
-  /** As it was written: see `runtimeOf`. */
+  /** The original value; see `runtimeOf`. */
   readonly tool_runtime_type: string;
   readonly tools_api_spec: ToolsApiSpec;
-  /** What the tool is made with: `{}` where nothing is said. It may hold keys, so nobody but the tool is shown it. */
+  /** Constructor argument of the tool, default `{}`. It may hold keys, so only the tool may see it. */
   readonly tool_data: JsonMembers;
-  /** A folder, an archive, or the address of one. */
+  /** A folder, an archive, or a URL of one. */
   readonly tool_source_code_link: string;
   readonly tool_man_page_doc_link?: string;
 }
 
-/** The defaults of a specification's `management`: in our own units. */
+/** The defaults in a specification's `management`, in the engine's units. */
 export interface Management {
   readonly wallMs?: number;
   readonly retries?: number;
 }
 
-/** Names of the runtime in which code is read, not compiled. The documents know `python`; here the package says which it is. */
+/** Names of the interpreted runtime. The documentation has `python` only; here the package determines the language. */
 const INTERPRETED: readonly string[] = ["python", "javascript", "typescript", "node"];
 const BINARY = "binary";
 
@@ -60,10 +60,10 @@ const LINK_MAX_CHARACTERS = 4_096;
 const TAGS_MAX = 64;
 const TAG_MAX_CHARACTERS = 64;
 const RETRIES_MAX = 5;
-/** A day: what is longer is a mistake in the unit. */
+/** One day: a longer timeout is a mistake in the unit. */
 const TIMEOUT_MAX_SECONDS = 86_400;
 
-/** Reads a registration record; what it does not know of is left out. Throws a `ContractError` with a JSON pointer. */
+/** Reads a registration record and ignores unknown members. Throws a `ContractError` with a JSON pointer. */
 export function readRecord(value: unknown): RegistrationRecord {
   const place: Place = { value, pointer: "" };
   const members = readMembers(place);
@@ -87,12 +87,12 @@ export function readRecord(value: unknown): RegistrationRecord {
   };
 }
 
-/** Which of the two runtimes a record speaks of. */
+/** The runtime of a record. */
 export function runtimeOf({ tool_runtime_type: type }: Pick<RegistrationRecord, "tool_runtime_type">): RuntimeType {
   return type === BINARY ? "binary" : "interpreted";
 }
 
-/** How long the tool's calls may take and how often they are repeated, where its specification says so. */
+/** The timeout and retries in a specification, if set. */
 export function managementOf({ management }: ToolsApiSpec): Management {
   const [timeout, retries] = [presetOf(management, "timeout"), presetOf(management, "retries")];
   return {
@@ -101,7 +101,7 @@ export function managementOf({ management }: ToolsApiSpec): Management {
   };
 }
 
-/** Without what binary fractions add: 1.001 seconds are 1001 milliseconds. */
+/** Removes binary rounding errors: 1.001 seconds are 1001 milliseconds. */
 function millisecondsOf(seconds: number): number {
   return Number((seconds * 1_000).toPrecision(15));
 }
@@ -182,7 +182,7 @@ function readLink(place: Place): string {
   return link;
 }
 
-/** It is shown as a link, so it must be none that runs something. */
+/** Shown as a link, so it must not have a scheme that runs code, such as `javascript:`. */
 function readPageLink(place: Place): string {
   const link = readText(place, LINK_MAX_CHARACTERS);
   const protocol = URL.parse(link)?.protocol;

@@ -13,37 +13,37 @@ import {
   wrong,
 } from "./agentspace-reading.ts";
 
-/** What a field of a specification may hold. */
+/** The types of a specification's fields. */
 export type FieldType = "string" | "integer" | "number" | "boolean" | "object" | "array";
 
 /** One field of a `tools_api_spec`. */
 export interface FieldSpec {
   readonly type: FieldType;
   readonly description?: string;
-  /** The least and the greatest number. */
+  /** Bounds of a number, inclusive. */
   readonly min?: number;
   readonly max?: number;
-  /** What is taken where the field is missing. */
+  /** Value of a missing field. */
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
-  /** Fields may be left out unless they say so. */
+  /** Default: false. */
   readonly required?: boolean;
   /** The fields of an object. */
   readonly properties?: Fields;
-  /** What a list is made of. */
+  /** The type of a list's entries. */
   readonly items?: FieldSpec;
 }
 
-/** Fields by their names. */
+/** Fields keyed by name. */
 export interface Fields {
   readonly [name: string]: FieldSpec;
 }
 
-/** What a tool takes, what it answers, and how it is run. */
+/** Input, output and execution settings of a tool. */
 export interface ToolsApiSpec {
   readonly input: Fields;
   readonly output: Fields;
-  /** `timeout`, in seconds, and `retries`: their defaults are in force where a call says nothing else. */
+  /** `timeout` in seconds, and `retries`: their defaults apply unless a call overrides them. */
   readonly management?: Fields;
 }
 
@@ -54,7 +54,7 @@ const ENUM_MAX = 1_000;
 const NAME_MAX_CHARACTERS = 256;
 const DESCRIPTION_MAX_CHARACTERS = 10_000;
 
-/** Reads fields, nested ones as well. Throws a `ContractError` that points to the one that is wrong. */
+/** Reads fields recursively. Throws a `ContractError` that points to an invalid one. */
 export function readFields(place: Place, depth = 0): Fields {
   const members = readMembers(place);
   const names = Object.keys(members);
@@ -141,7 +141,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The JSON Schema of an object with these fields. What they do not name, it may have as well. */
+/** The JSON Schema of an object with these fields. Other properties are allowed. */
 export function writeSchema(fields: Fields): JsonSchema & object {
   const entries = Object.entries(fields);
   const required = entries.filter(([, field]) => field.required === true).map(([name]) => name);
@@ -163,9 +163,9 @@ function schemaOf({ min, max, required: _required, properties, items, ...rest }:
 }
 
 /**
- * The fields of a JSON Schema's object. A specification has types, bounds of numbers, defaults, choices and nested fields:
- * every other keyword is left out, and a field whose type cannot be said is left out as a whole, so that fields never
- * say more than the schema did.
+ * Converts an object's JSON Schema to fields. A specification has types, bounds of numbers, defaults, choices and
+ * nested fields: all other keywords are left out, and a field without a representable type is left out entirely, so
+ * that the fields never demand more than the schema.
  */
 export function fieldsOf(schema: unknown, depth = 0): Fields {
   if (!isObject(schema) || !isObject(schema["properties"]) || depth >= DEPTH_MAX) return {};
@@ -203,7 +203,7 @@ function isDescription(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= DESCRIPTION_MAX_CHARACTERS;
 }
 
-/** The values that a schema names one by one. */
+/** The values that a schema enumerates. */
 function choicesOf(schema: Members): readonly unknown[] | undefined {
   if (Object.hasOwn(schema, "const")) return [schema["const"]];
   const { enum: choices } = schema as { enum?: unknown };
@@ -211,7 +211,7 @@ function choicesOf(schema: Members): readonly unknown[] | undefined {
   return choices as readonly unknown[];
 }
 
-/** A type that is said, or that all choices have. */
+/** The declared type, or else the type of all choices. */
 function typeOf(type: unknown, choices: readonly unknown[] | undefined): FieldType | undefined {
   if (type !== undefined) {
     return TYPES.find((one) => one === type && (choices === undefined || choices.every((choice) => fits(choice, one))));

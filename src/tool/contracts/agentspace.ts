@@ -16,12 +16,12 @@ import { managementOf, readRecord, type RegistrationRecord, runtimeOf, type Runt
 import { type Fields, fieldsOf, writeSchema } from "./agentspace-spec.ts";
 import type { Loss, ModuleContract, Outcome, OutcomeError, ToolDescription } from "./contract.ts";
 
-/** What is sent to a tool: its input, or a command of its own and the data of that. */
+/** The message to a tool: its input, or one of its commands with its data. */
 export type AgentSpaceCall =
   | { readonly tool_id: string; readonly mode: "input"; readonly input: Members }
   | { readonly tool_id: string; readonly mode: "command"; readonly command_name: string; readonly data: Members };
 
-/** How a failure is told where nothing can be thrown: with exactly these members, so that it is no tool's output. */
+/** A failure as data. It has exactly these members, to distinguish it from a tool's output. */
 export interface AgentSpaceFailure {
   readonly status: "error";
   readonly error: OutcomeError;
@@ -43,8 +43,8 @@ const LOSSES: readonly Loss[] = [
 ];
 
 /**
- * AgentSpace's contract: a tool is described by its registration record, gets an object and answers with an object.
- * A module is a class `AgentSpaceV1Tool`, which says nothing of itself but whether it has `execute` and `execute_command`.
+ * AgentSpace's contract: a registration record describes a tool, whose input and output are objects. A module exports a
+ * class `AgentSpaceV1Tool`; the class itself reveals only whether it has `execute` and `execute_command`.
  */
 export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unknown, never> = {
   name: "agentspace",
@@ -59,13 +59,15 @@ export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unkn
   readModule,
 };
 
-/** What the class is made with: the record's `tool_data`. Throws a `ContractError` where that is no object. */
+/**
+ * The constructor argument of the class: the record's `tool_data`. Throws a `ContractError` if that is not an object.
+ */
 export function toolData(record: unknown): JsonMembers {
   const place: Place = { value: record, pointer: "" };
   return readOptional(memberOf(readMembers(place), place, "tool_data"), readJsonMembers) ?? {};
 }
 
-/** Throws a `ContractError` where a record speaks of the other runtime than its package is of. */
+/** Throws a `ContractError` if a record's runtime differs from that of its package. */
 export function requireRuntime(value: unknown, runtime: RuntimeType): void {
   const record = readRecord(value);
   if (runtimeOf(record) === runtime) return;
@@ -112,7 +114,7 @@ function writeTool(tool: ToolDescription): RegistrationRecord {
       ...(Object.keys(management).length === 0 ? {} : { management }),
     },
     tool_data: {},
-    // A tool that is registered here has no address, and a record must have one.
+    // A record must have an address, and a tool registered here has none.
     tool_source_code_link: `glovebox:${name}`,
   };
 }
@@ -140,13 +142,13 @@ function writeCall({ name, arguments: args, command }: ToolCall): AgentSpaceCall
   return { tool_id: name, mode: "command", command_name: command, data: args };
 }
 
-/** A tool's output is the message itself, whatever it is: a command's may be any value. */
+/** The message is the tool's output itself; a command's output may be any value. */
 function readResult(message: unknown): Outcome {
   const error = failureOf(message);
   return error === undefined ? { ok: true, output: message } : { ok: false, error };
 }
 
-/** The error of a message that is an `AgentSpaceFailure`, and nothing of one that only looks like it. */
+/** The error of an `AgentSpaceFailure`; `undefined` for a message of any other form. */
 function failureOf(message: unknown): OutcomeError | undefined {
   if (!isObject(message) || message["status"] !== "error" || Object.keys(message).length !== 2) return undefined;
   if (!isObject(message["error"])) return undefined;

@@ -1,9 +1,9 @@
-/** By this the `ai` package knows a schema that it need not convert. */
+/** The symbol by which the `ai` package recognizes a schema that needs no conversion. */
 const AI_SCHEMA = Symbol.for("vercel.ai.schema");
 
 /**
- * A JSON Schema as the `ai` package takes it: to its code one of its own, so that the schema reaches the model unchanged,
- * and to its types a Standard Schema, which can be one without importing it. It checks nothing: the engine does.
+ * A JSON Schema for the `ai` package: at run time one of the package's own schemas, so that it reaches the model
+ * unchanged; for its types a Standard Schema, which needs no import. It validates nothing: the engine does.
  */
 export class AiSchema {
   readonly jsonSchema: Record<string, unknown>;

@@ -8,25 +8,25 @@ import { objectSchema } from "./object-schema.ts";
 import { readName, writeName } from "./portable-name.ts";
 import { Reader } from "./reader.ts";
 
-/** A JSON value as the `ai` package's types have it. */
+/** A JSON value in the `ai` package's types. */
 export type AiJson = null | string | number | boolean | AiJson[] | { [key: string]: AiJson | undefined };
 
-/** A tool in a tool set, without what runs it. */
+/** A tool in a tool set, without its `execute`. */
 export type AiTool = {
   description: string;
   inputSchema: AiSchema;
   outputSchema?: AiSchema;
-  /** What a tool is besides: its version, tags and annotations. It goes with calls, and not to the model. */
+  /** Version, tags and annotations of the tool. Passed along with calls, not to the model. */
   metadata?: { [key: string]: AiJson };
 };
 
-/** A tool set: tools by their names. Several are put together by spreading them into one. */
+/** A tool set: tools keyed by name. Spread several into one object to combine them. */
 export type AiToolSet = Record<string, AiTool>;
 
-/** The part of an assistant's message in which the model calls a tool. */
+/** The part of an assistant's message that calls a tool. */
 export type AiToolCall = { type: "tool-call"; toolCallId: string; toolName: string; input: Record<string, unknown> };
 
-/** The part of a tool message that answers a call. */
+/** The part of a tool message with a call's result. */
 export type AiToolResult = { type: "tool-result"; toolCallId: string; toolName: string; output: AiToolOutput };
 
 export type AiToolOutput =
@@ -91,7 +91,7 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
     return {
       ...read.id(call["toolCallId"], "/toolCallId"),
       name: readName(read.string(call["toolName"], "/toolName")),
-      // A model's own answer has it as text, a conversation's message as what that says.
+      // Text in a model's response, parsed in a conversation's message.
       arguments: typeof input === "string" ? read.argumentsText(input, "/input") : read.arguments(input, "/input"),
     };
   },
@@ -130,7 +130,7 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
 };
 
 function writeOutput(output: unknown): AiToolOutput {
-  // A result's output is JSON, which their type spells with lists that may be changed.
+  // The output is JSON, but their type demands mutable lists.
   return typeof output === "string"
     ? { type: "text", value: output }
     : { type: "json", value: (output ?? null) as AiJson };

@@ -4,19 +4,19 @@ import { aiSdk, type AiTool } from "./ai-sdk.ts";
 import type { RunOptions, ToolRunner } from "./runner.ts";
 import { failureTexts } from "./text-form.ts";
 
-/** A tool of a tool set, with what runs it. */
+/** A tool of a tool set, with its `execute`. */
 export type AiRunnableTool = AiTool & {
   execute(input: unknown, call: { toolCallId: string; abortSignal?: AbortSignal | undefined }): Promise<unknown>;
 };
 
 export interface AiToolsOptions extends Pick<RunOptions, "tenant"> {
-  /** The tools that are offered, by their names. Default: all that there are. */
+  /** Names of the offered tools. Default: all. */
   readonly names?: readonly string[];
 }
 
 /**
- * Thrown where the `ai` package runs a tool that fails: it tells the model the message, and goes on. What the tool had
- * made before it failed follows the message.
+ * Thrown when a tool fails under the `ai` package, which passes the message to the model and continues. The tool's
+ * partial output follows the message.
  */
 export class AiToolFailure extends Error {
   override readonly name: string;
@@ -30,8 +30,9 @@ export class AiToolFailure extends Error {
 }
 
 /**
- * The tools that there are now as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. Its signal
- * cancels calls; a call that fails throws an `AiToolFailure`, which the package makes a result of.
+ * The runner's current tools as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. The
+ * package's abort signal cancels calls; a failed call throws an `AiToolFailure`, which the package converts to a
+ * result.
  */
 export function aiTools(
   runner: ToolRunner,

@@ -1,15 +1,15 @@
-/** A tool of Amplifier's, as an object of its author's own process. */
+/** An Amplifier tool as an object in its author's own process. */
 export interface AmplifierTool<Result = unknown> {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of the input. */
   readonly input_schema?: Readonly<Record<string, unknown>>;
-  /** The older way to say it. */
+  /** The older form of `input_schema`. */
   get_schema?(): Readonly<Record<string, unknown>>;
   execute(input: Readonly<Record<string, unknown>>): Promise<Result>;
 }
 
-/** Whether something has what every tool has: name, description and execute. A schema is no part of it. */
+/** Whether a value has the required members of a tool: name, description and execute. A schema is optional. */
 export function isTool(value: unknown): value is AmplifierTool {
   if (typeof value !== "object" || value === null) return false;
   return (
@@ -19,7 +19,7 @@ export function isTool(value: unknown): value is AmplifierTool {
   );
 }
 
-/** The schema of a tool's input: its `input_schema`, else what its `get_schema()` says, else `{}`. */
+/** The schema of a tool's input: its `input_schema`, else the result of `get_schema()`, else `{}`. */
 export function getInputSchema(tool: Omit<AmplifierTool, "execute">): Readonly<Record<string, unknown>> {
   return tool.input_schema ?? tool.get_schema?.() ?? {};
 }

@@ -11,31 +11,31 @@ import {
   type ToolDescription,
 } from "./contract.ts";
 
-/** The head of Amplifier's tool contract, which says what is spoken here. */
+/** The header of Amplifier's tool contract, which names the supported version. */
 export const AMPLIFIER_CONTRACT = Object.freeze({
   contract_type: "module_specification",
   module_type: "tool",
   contract_version: "1.0.0",
 });
 
-/** A tool as models are told of it. */
+/** A tool as it is described to models. */
 export interface AmplifierDefinition {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema; `{}` where anything goes. */
+  /** JSON Schema; `{}` for any input. */
   readonly input_schema: { readonly [key: string]: unknown };
-  /** Characters of a text output, beyond which it is cut; no cut where nothing is said. */
+  /** Maximum characters of a text output; a longer one is cut. Default: no limit. */
   readonly max_output_chars?: number;
 }
 
 export interface AmplifierCall {
-  /** What the result is known by; empty where the caller has none. */
+  /** Id of the call's result; empty if the caller has none. */
   readonly id: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** At least a `message`; `type` where an exception was the reason; all else is the tool's own. */
+/** An error: a `message`, the `type` of an exception, and the tool's own fields. */
 export interface AmplifierError {
   readonly message?: string;
   readonly type?: string;
@@ -49,7 +49,7 @@ export interface AmplifierResult {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** What happens to a call, as Amplifier's hooks hear it. `tool_call_id` is the same in all events of a call. */
+/** The events of a call for Amplifier's hooks. `tool_call_id` is the same in all events of a call. */
 export type AmplifierEvent =
   | {
       readonly event: "tool:pre";
@@ -68,7 +68,7 @@ export type AmplifierEvent =
       readonly data: { readonly tool_name: string; readonly tool_call_id: string; readonly error: AmplifierError };
     };
 
-/** A JSON object that nobody has looked into yet. */
+/** An unchecked JSON object. */
 type Fields = Readonly<Record<string, unknown>>;
 
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -108,15 +108,15 @@ export const amplifier: ModuleContract<AmplifierDefinition, AmplifierCall, Ampli
 };
 
 /**
- * A result with what was left out filled in: success, no output, no error, and metadata of its own. Messages that are
- * read have no such defaults: they must say whether they are a success.
+ * Fills in the defaults of a result: success, no output, no error, and its own metadata. Parsed messages have no such
+ * defaults: they must contain `success`.
  */
 export function toolResult(fields: Partial<AmplifierResult> = {}): AmplifierResult {
   const { success = true, output = null, error = null, metadata } = fields;
   return { success, output, error, metadata: { ...metadata } };
 }
 
-/** A result as a model reads it: its output, as JSON where it is no text, or `Error:` and what went wrong. */
+/** A result as text for a model: its output, as JSON if not a string, or `Error:` and the message. */
 export function serializedOutput({ success, output, error }: AmplifierResult): string {
   if (error !== null && (!success || Object.keys(error).length > 0)) return `Error: ${error.message ?? UNKNOWN_ERROR}`;
   if (typeof output === "string") return output;
@@ -126,7 +126,7 @@ export function serializedOutput({ success, output, error }: AmplifierResult): s
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
-/** A JSON value without the control characters in its texts, but for line ends and tabs. */
+/** Removes control characters from a JSON value's strings, except line ends and tabs. */
 function withoutControl(value: unknown): unknown {
   if (typeof value === "string") return value.replaceAll(CONTROL, "");
   if (Array.isArray(value)) return value.map(withoutControl);
@@ -152,7 +152,7 @@ function readTool(definition: unknown, pointer: string): ToolDescription {
   return { ...tool, outputChars };
 }
 
-/** A tool that says nothing of its input takes any. */
+/** A tool without an input schema takes any input. */
 function readSchema(schema: unknown, pointer: string): JsonSchema {
   if (schema === undefined || schema === null) return ANY_ARGUMENTS;
   const found = objectAt(schema, pointer);
@@ -160,7 +160,7 @@ function readSchema(schema: unknown, pointer: string): JsonSchema {
 }
 
 function writeTool({ name, description, inputSchema, outputChars }: ToolDescription): AmplifierDefinition {
-  // Nothing fits `false`, and a schema is an object here.
+  // A schema must be an object here, so `false` becomes a schema that nothing matches.
   const schema = typeof inputSchema === "boolean" ? (inputSchema ? {} : { not: {} }) : inputSchema;
   return {
     name,
@@ -204,7 +204,7 @@ function readError(error: Fields): OutcomeError {
   return { message, ...others, ...(rest.size === 0 ? {} : { details: Object.fromEntries(rest) }) };
 }
 
-/** Whether a field of an error means what it means in ours; another of the same name is the tool's own. */
+/** Whether an error's field has the engine's meaning; otherwise it is the tool's own field of that name. */
 function isOwnField(key: string, value: unknown): boolean {
   switch (key) {
     case "message":
@@ -225,7 +225,7 @@ function writeResult({ success, output, error, metadata }: ToolResult): Amplifie
   return { success, output, error: error === null ? null : writeError(error), metadata: { ...metadata } };
 }
 
-/** What a tool says of its failure stays as it said it: only what is not to be expected is added. */
+/** Keeps the tool's own fields of its failure; adds only fields that differ from the error code's defaults. */
 function writeError({ code, type, message, retryable, details }: ToolError): AmplifierError {
   const entry = ERRORS[code];
   const isTools = code === "tool_error";
@@ -256,8 +256,8 @@ function writeEvent(event: ContractEvent): AmplifierEvent {
 }
 
 /**
- * The tools that `mount` mounted, then the one that it returned. A name that is mounted again stands for the later
- * tool, but two tools of one name cannot be told apart by who calls them, and are refused.
+ * The tools mounted by `mount`, then the one that it returned. Mounting under the same name again replaces the earlier
+ * tool; two tools with the same name of their own are refused, because callers could not tell them apart.
  */
 function readModule(described: unknown): readonly ToolDescription[] {
   const { mounts, returned, returned_tool } = objectAt(described, "");

@@ -3,7 +3,7 @@ import type { Reader } from "./reader.ts";
 
 const PROMISES = ["readOnly", "destructive", "idempotent", "openWorld"] as const;
 
-/** What a tool promises of itself, where a contract has our own words for it. */
+/** Reads a tool's annotations in contracts that use Glovebox's own names for them. */
 export function readAnnotations(read: Reader, value: unknown, pointer: string): ToolAnnotations {
   const { title, ...said } = read.object(value, pointer);
   const promises = PROMISES.flatMap((name) => {

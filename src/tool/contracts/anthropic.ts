@@ -6,13 +6,13 @@ import { readName, writeName } from "./portable-name.ts";
 import { Reader } from "./reader.ts";
 import { failureOf, failureTexts, outputsOf, textOf } from "./text-form.ts";
 
-/** A member of a message request's `tools`. */
+/** An entry of `tools` in a message request. */
 export type AnthropicTool = { name: string; description: string; input_schema: ObjectSchema };
 
-/** The block of an assistant's content in which the model calls a tool. */
+/** The block of an assistant's content that calls a tool. */
 export type AnthropicToolUse = { type: "tool_use"; id: string; name: string; input: Record<string, unknown> };
 
-/** The block of a user's content that answers a call. */
+/** The block of a user's content with a call's result. */
 export type AnthropicToolResult = {
   type: "tool_result";
   tool_use_id: string;
@@ -24,7 +24,7 @@ export type AnthropicText = { type: "text"; text: string };
 
 const read = new Reader("anthropic");
 
-/** Anthropic's messages. */
+/** Anthropic's Messages API. */
 export const anthropic: Contract<AnthropicTool, AnthropicToolUse, AnthropicToolResult, never> = {
   name: "anthropic",
   losses: [

@@ -9,7 +9,7 @@ import { type OpenAiCallOutput, openaiResponses } from "./openai-responses.ts";
 import { findName, readName } from "./portable-name.ts";
 import type { RunOptions, ToolRunner } from "./runner.ts";
 
-/** What answers a model's message, by the contract that it is written in: to be put at the end of the conversation. */
+/** The results of a model's calls, by contract: messages or items to append to the conversation. */
 export interface Answers {
   readonly "openai-chat": OpenAiToolMessage;
   readonly "openai-responses": OpenAiCallOutput;
@@ -17,12 +17,12 @@ export interface Answers {
   readonly gemini: { role: "user"; parts: GeminiResponsePart[] };
 }
 
-/** How a contract's model calls several tools in one message. */
+/** The form in which a contract's model calls several tools in one message. */
 interface Turn<Answer> {
   readonly contract: Contract;
-  /** The calls in a message, which may be anything. */
+  /** The calls in a message, which may be any value. */
   readonly find: (message: unknown) => readonly unknown[];
-  /** The id and the name of a call that may be no good otherwise. */
+  /** The id and the name of a call that may otherwise be invalid. */
   readonly identify: (call: unknown) => { readonly id: unknown; readonly name: unknown };
   readonly answer: (results: readonly ToolResult[]) => Answer[];
 }
@@ -58,10 +58,10 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
 };
 
 /**
- * Runs all that a model calls in one message, side by side, and answers with what comes after that message: of OpenAI's
- * chat a message for each call, of its responses an item for each (`message` is the response, or its `output`), of
- * Anthropic and Gemini one message with all results. Nothing where nothing is called. Every call has its answer, whatever
- * happens to it: one that cannot be read, or names a tool that there is not, is answered with what is wrong with it.
+ * Runs all calls of a model's message concurrently and returns the results to append: for OpenAI's chat a message for
+ * each call, for OpenAI's responses an item for each (`message` is the response or its `output`), for Anthropic and
+ * Gemini one message with all results. Empty if the message has no calls. Every call gets a result: a call that is
+ * malformed or names an unknown tool gets an error.
  */
 export async function callTools<Name extends keyof Answers>(
   runner: ToolRunner,
@@ -81,7 +81,7 @@ async function run(
   options: RunOptions,
 ): Promise<ToolResult> {
   const { id, name } = identify(message);
-  // What answers a call has the id that the model knows it by, and none where it has none.
+  // The result carries the id that the model gave the call, or none.
   const callId = typeof id === "string" ? id : "";
   try {
     const call = contract.readCall(message);

@@ -2,7 +2,7 @@ import { isObject } from "../../base/json.ts";
 import { isErrorCode, type ToolError } from "../../base/errors.ts";
 import type { OutcomeError } from "./contract.ts";
 
-/** An error where a contract takes any JSON for it: all that is known of it. */
+/** The whole error, for contracts whose error may be any JSON. */
 export type ErrorRecord = {
   type: string;
   code: string;
@@ -16,7 +16,7 @@ export function writeError({ type, code, message, retryable, details }: ToolErro
   return details === undefined ? record : { ...record, details };
 }
 
-/** An error from whatever stands for one: a record with a `message`, a text, anything. */
+/** Reads an error from any value: a record with a `message`, a text, or other JSON. */
 export function readError(value: unknown): OutcomeError {
   if (!isObject(value))
     return { message: typeof value === "string" ? value : (JSON.stringify(value) ?? "Unknown error") };

@@ -7,7 +7,7 @@ import { readName, writeName } from "./portable-name.ts";
 import { Reader } from "./reader.ts";
 import type { JsonSchema } from "../../base/json.ts";
 
-/** A member of `functionDeclarations`. */
+/** An entry of `functionDeclarations`. */
 export type GeminiFunction = {
   name: string;
   description: string;
@@ -15,10 +15,12 @@ export type GeminiFunction = {
   responseJsonSchema?: JsonSchema;
 };
 
-/** The part of a model's content in which it calls a function. */
+/** The part of a model's content that calls a function. */
 export type GeminiCallPart = { functionCall: { id?: string; name: string; args: Record<string, unknown> } };
 
-/** The part of a user's content that answers a call: `output` or `error`, and both where a failed tool had made something. */
+/**
+ * The part of a user's content with a call's result: `output` or `error`, and both if a failed tool had partial output.
+ */
 export type GeminiResponsePart = {
   functionResponse: { id?: string; name: string; response: { output?: unknown; error?: ErrorRecord } };
 };

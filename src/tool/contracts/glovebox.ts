@@ -7,7 +7,7 @@ import { Reader } from "./reader.ts";
 
 const read = new Reader("glovebox");
 
-/** The engine's own words. */
+/** The engine's own contract. */
 export const glovebox: Contract<ToolDescription, ToolCall, ToolResult, ContractEvent> = {
   name: "glovebox",
   losses: [],

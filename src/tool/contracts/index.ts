@@ -30,7 +30,7 @@ export { strands } from "./strands.ts";
 export { xaibo } from "./xaibo.ts";
 export { aiSdk, anthropic, gemini, glovebox, mcp, openaiChat, openaiResponses };
 
-/** Every contract by its name. */
+/** Every contract, by name. */
 export const CONTRACTS: ReadonlyMap<ContractName, Contract> = new Map<ContractName, Contract>(
   [glovebox, ...Object.values(MODULE_CONTRACTS), openaiChat, openaiResponses, anthropic, gemini, aiSdk, mcp].map(
     (each: Contract) => [each.name, each],

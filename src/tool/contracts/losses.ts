@@ -1,14 +1,14 @@
 import type { Loss } from "./contract.ts";
 
-/** Fields that are lost for one reason. */
+/** Losses of several fields for the same reason. */
 export function lost(of: Loss["of"], why: string, ...fields: readonly string[]): readonly Loss[] {
   return fields.map((field) => ({ of, field, why }));
 }
 
-/** What contracts lose in which a tool does one thing only. */
+/** Loss of contracts whose tools have no commands. */
 export const NO_COMMANDS: Loss = { of: "call", field: "command", why: "a tool is called, and has no commands" };
 
-/** What every contract loses that tells a model of tools. */
+/** Losses of all contracts that describe tools to a model. */
 export const MODEL_LOSSES: readonly Loss[] = [
   ...lost(
     "tool",
@@ -27,7 +27,7 @@ export const MODEL_LOSSES: readonly Loss[] = [
   ...lost("result", "a model is not told what a call cost", "metadata"),
 ];
 
-/** What results lose besides where they are nothing but text. */
+/** Further losses of contracts whose results are only text. */
 export const TEXT_LOSSES: readonly Loss[] = [
   ...lost("result", "a text that is JSON is read as what it stands for", "output"),
   ...lost("result", "a failure is told by its message", "error.type", "error.code", "error.retryable", "error.details"),

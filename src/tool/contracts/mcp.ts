@@ -6,7 +6,7 @@ import { objectSchema, type ObjectSchema, withoutBooleanSchemas } from "./object
 import { Reader } from "./reader.ts";
 import { failureTexts, outputOf, textOf } from "./text-form.ts";
 
-/** A member of what `tools/list` answers. */
+/** A tool in the result of `tools/list`. */
 export type McpTool = {
   name: string;
   title?: string;
@@ -24,10 +24,10 @@ export type McpAnnotations = {
   openWorldHint?: boolean;
 };
 
-/** The `params` of `tools/call`. The call's id is the request's, which is no part of them. */
+/** The `params` of `tools/call`. The call's id is that of the JSON-RPC request, not part of `params`. */
 export type McpCall = { name: string; arguments: Record<string, unknown> };
 
-/** What `tools/call` answers. */
+/** The result of `tools/call`. */
 export type McpResult = {
   content: { type: "text"; text: string }[];
   structuredContent?: unknown;
@@ -37,7 +37,9 @@ export type McpResult = {
 
 const read = new Reader("mcp");
 
-/** Where what the protocol has no place for stands: what a tool is besides, and all that is known of a failure. */
+/**
+ * Keys in `_meta` for data without a field in the protocol: the tool's other properties, and the details of a failure.
+ */
 const TOOL_META = "glovebox/tool";
 const ERROR_META = "glovebox/error";
 
@@ -48,7 +50,7 @@ const HINTS = [
   ["openWorld", "openWorldHint"],
 ] as const;
 
-/** The Model Context Protocol's tools. */
+/** Tools of the Model Context Protocol. */
 export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
   name: "mcp",
   losses: [
@@ -114,7 +116,7 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
   writeEvent: () => null,
 };
 
-/** A text's text; what else a tool may show, a picture for one, stays what it is. */
+/** The text of a text block; other blocks, such as images, stay unchanged. */
 function readBlock(value: unknown, pointer: string): unknown {
   const block = read.object(value, pointer);
   return block["type"] === "text" ? read.string(block["text"], `${pointer}/text`) : block;

@@ -1,16 +1,20 @@
 import { isObject, type JsonSchema } from "../../base/json.ts";
 
-/** A schema that says of itself that it is an object's, as models' APIs demand of a tool's parameters. */
+/** A schema with `type: "object"`, as models' APIs demand of a tool's parameters. */
 export type ObjectSchema = { type: "object"; [key: string]: unknown };
 
-/** The schema of a tool's arguments in that form. Arguments are objects whatever the schema says, so it means the same. */
+/**
+ * Converts a schema of a tool's arguments to that form. The meaning is the same, because arguments are always objects.
+ */
 export function objectSchema(schema: JsonSchema): ObjectSchema {
   if (schema === true) return { type: "object" };
   if (schema === false) return { type: "object", not: {} };
   return { ...schema, type: "object" };
 }
 
-/** Keywords with one schema, a list of schemas, or schemas by name. Text lists in `dependencies` stay as they are. */
+/**
+ * Keywords with one schema, a list of schemas, or a map of schemas. Lists of texts in `dependencies` stay unchanged.
+ */
 const SCHEMAS = new Set(["items", "contains", "propertyNames", "not", "if", "then", "else", "contentSchema"]);
 const SCHEMA_LISTS = new Set(["items", "prefixItems", "allOf", "anyOf", "oneOf"]);
 const SCHEMA_MAPS = new Set([
@@ -21,10 +25,12 @@ const SCHEMA_MAPS = new Set([
   "dependentSchemas",
   "dependencies",
 ]);
-/** Boolean in every dialect, and expected to be: `additionalProperties: false` is what clients look for. */
+/** Keywords that may be boolean in every dialect; clients look for `additionalProperties: false`. */
 const EITHER = new Set(["additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems"]);
 
-/** A copy of a schema whose boolean subschemas are objects, for readers that know no others: `true` is `{}`. */
+/**
+ * Copies a schema and replaces boolean subschemas by objects, for readers that support only these: `true` becomes `{}`.
+ */
 export function withoutBooleanSchemas<Schema extends object>(schema: Schema): Schema {
   const entries = Object.entries(schema).map(([keyword, value]: [string, unknown]): [string, unknown] => {
     if (Array.isArray(value)) return [keyword, SCHEMA_LISTS.has(keyword) ? value.map(asObject) : value];

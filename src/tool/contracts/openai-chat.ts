@@ -6,23 +6,23 @@ import { Reader } from "./reader.ts";
 import { isStrict } from "./strict-schema.ts";
 import { readTexts, resultTexts } from "./text-form.ts";
 
-/** A member of `tools` in a chat completion. */
+/** An entry of `tools` in a chat completion. */
 export type OpenAiChatTool = {
   type: "function";
   function: { name: string; description: string; parameters: Record<string, unknown>; strict?: true };
 };
 
-/** A member of an assistant message's `tool_calls`. */
+/** An entry of an assistant message's `tool_calls`. */
 export type OpenAiChatCall = { id: string; type: "function"; function: { name: string; arguments: string } };
 
-/** The message that answers a call. */
+/** The message with a call's result. */
 export type OpenAiToolMessage = { role: "tool"; tool_call_id: string; content: string | OpenAiText[] };
 
 export type OpenAiText = { type: "text"; text: string };
 
 const read = new Reader("openai-chat");
 
-/** OpenAI's chat completions, which many other servers speak too. */
+/** OpenAI's chat completions, which many other servers support too. */
 export const openaiChat: Contract<OpenAiChatTool, OpenAiChatCall, OpenAiToolMessage, never> = {
   name: "openai-chat",
   losses: [
@@ -67,7 +67,7 @@ export const openaiChat: Contract<OpenAiChatTool, OpenAiChatCall, OpenAiToolMess
   writeEvent: () => null,
 };
 
-/** A function as OpenAI describes one: the fields are the same wherever they stand. */
+/** Reads OpenAI's description of a function, which has the same fields in both APIs. */
 export function readFunction(reader: Reader, fields: Readonly<Record<string, unknown>>, at: string): ToolDescription {
   return {
     name: reader.name(readName(reader.string(fields["name"], `${at}/name`)), `${at}/name`),
@@ -76,7 +76,7 @@ export function readFunction(reader: Reader, fields: Readonly<Record<string, unk
   };
 }
 
-/** The texts of a content that is a text, or a list of parts of which each is one. */
+/** The texts of a content that is a string or a list of text parts. */
 export function readContent(reader: Reader, content: unknown, at: string, types: readonly string[]): readonly string[] {
   if (typeof content === "string") return [content];
   return reader.list(content, at).map((each, index) => {

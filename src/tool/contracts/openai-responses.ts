@@ -8,28 +8,28 @@ import { Reader } from "./reader.ts";
 import { isStrict } from "./strict-schema.ts";
 import { readTexts, resultTexts } from "./text-form.ts";
 
-/** A member of a response's `tools`. */
+/** An entry of a response's `tools`. */
 export type OpenAiResponsesTool = {
   type: "function";
   name: string;
   description: string;
   parameters: Record<string, unknown>;
-  /** Said always: left out it would be taken for `true`. */
+  /** Always set, because the API's default is `true`. */
   strict: boolean;
   output_schema?: Record<string, unknown>;
 };
 
-/** The item of a response's `output` in which the model calls a tool. */
+/** The item of a response's `output` that calls a tool. */
 export type OpenAiResponsesCall = { type: "function_call"; call_id: string; name: string; arguments: string };
 
-/** The item that answers a call. */
+/** The item with a call's result. */
 export type OpenAiCallOutput = { type: "function_call_output"; call_id: string; output: string | OpenAiInputText[] };
 
 export type OpenAiInputText = { type: "input_text"; text: string };
 
 const read = new Reader("openai-responses");
 
-/** OpenAI's responses. */
+/** OpenAI's Responses API. */
 export const openaiResponses: Contract<OpenAiResponsesTool, OpenAiResponsesCall, OpenAiCallOutput, never> = {
   name: "openai-responses",
   losses: [

@@ -4,8 +4,8 @@ import type { Reader } from "./reader.ts";
 const DEPTH_MAX = 64;
 
 /**
- * JSON Schema from the part of OpenAPI 3.0 that Gemini's `parameters` are written in: types in capitals, `nullable`, and
- * sizes as texts of digits.
+ * Converts the subset of OpenAPI 3.0 of Gemini's `parameters` to JSON Schema: types in capitals, `nullable`, and sizes
+ * as strings of digits.
  */
 export function fromOpenApi(read: Reader, schema: unknown, pointer: string, depth = 0): JsonSchema {
   if (depth > DEPTH_MAX) read.fail(pointer, `is nested deeper than ${DEPTH_MAX} levels`);
@@ -32,7 +32,7 @@ export function fromOpenApi(read: Reader, schema: unknown, pointer: string, dept
   };
 }
 
-/** `"maxItems": "5"`, as their API writes whole numbers. */
+/** Gemini's API writes whole numbers as strings: `"maxItems": "5"`. */
 function sizeOf(key: string, value: unknown): unknown {
   return /^(?:min|max)/.test(key) && typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }

@@ -4,10 +4,10 @@ import { ContractError, type ContractName } from "./contract.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Names of tools, as the engine takes them. */
+/** Valid tool names of the engine. */
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 
-/** Reads the parts of one contract's messages: what is not as it must be is a `ContractError` that says where. */
+/** Reads the parts of a contract's messages. Throws a `ContractError` with the pointer of an invalid part. */
 export class Reader {
   readonly #contract: ContractName;
 
@@ -39,24 +39,24 @@ export class Reader {
     return this.list(value, pointer).map((each, at) => this.string(each, pointer + pointerSegment(at)));
   }
 
-  /** One of the words that may stand there. */
+  /** One of the allowed words. */
   word<Word extends string>(value: unknown, words: readonly Word[], pointer: string): Word {
     const found = words.find((word) => word === value);
     return found ?? this.fail(pointer, `must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`);
   }
 
-  /** The name of a tool that is defined. */
+  /** A valid tool name. */
   name(value: unknown, pointer: string): string {
     const name = this.string(value, pointer);
     return NAME.test(name) ? name : this.fail(pointer, "must be 1 to 128 of A-Z a-z 0-9 _ . -");
   }
 
-  /** A text that may be left out. */
+  /** An optional text. */
   description(value: unknown, pointer: string): string {
     return value === undefined || value === null ? "" : this.string(value, pointer);
   }
 
-  /** What a call is named by; an empty one is as good as none. */
+  /** An optional call id; an empty one counts as missing. */
   id(value: unknown, pointer: string): { readonly id?: string } {
     if (value === undefined || value === null) return {};
     const id = this.string(value, pointer);
@@ -68,12 +68,12 @@ export class Reader {
     return typeof value === "boolean" ? value : this.object(value, pointer);
   }
 
-  /** The arguments of a call; none at all stand for an empty object. */
+  /** A call's arguments; missing ones mean an empty object. */
   arguments(value: unknown, pointer: string): Record<string, unknown> {
     return value === undefined || value === null ? {} : this.object(value, pointer);
   }
 
-  /** Arguments that come as JSON text, as models write it: no text stands for an empty object. */
+  /** Arguments as JSON text, in the form that models write; an empty text means an empty object. */
   argumentsText(value: unknown, pointer: string): Record<string, unknown> {
     const text = this.string(value, pointer);
     if (text.trim() === "") return {};

@@ -1,11 +1,11 @@
 import { isObject } from "../../base/json.ts";
-/** A piece of what a tool answers. Bytes cross every boundary as base64. */
+/** A block of a tool's result. Binary data are always Base64. */
 export type ContentBlock =
   { readonly text: string } | { readonly json: unknown } | { readonly image: { readonly base64: string } };
 
 type BlockKind = "text" | "json" | "image";
 
-/** What blocks say besides the value that they hold. */
+/** The value of blocks, and their kinds where the value does not imply them. */
 interface BlockValue {
   readonly output: unknown;
   readonly metadata?: { readonly contentKinds: readonly BlockKind[] };
@@ -13,7 +13,7 @@ interface BlockValue {
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** What is wrong with a block, in words that follow its place; `null` where nothing is. */
+/** The problem of a malformed block, worded to follow its position; `null` if it is valid. */
 export function describeMalformedBlock(block: unknown): string | null {
   if (!isObject(block) || Object.keys(block).length !== 1) return "must have one of text, json and image";
   if (Object.hasOwn(block, "text")) return typeof block["text"] === "string" ? null : "must have a string as its text";
@@ -23,8 +23,8 @@ export function describeMalformedBlock(block: unknown): string | null {
 }
 
 /**
- * The value that blocks hold: nothing, the one block's, or a list. Where writing that value would give other blocks,
- * what they were is told beside it.
+ * The value of blocks: null, the value of the only block, or a list. If writing that value would produce other blocks,
+ * the metadata record the kinds.
  */
 export function readBlocks(blocks: readonly ContentBlock[]): BlockValue {
   const values = blocks.map(valueOf);
@@ -37,7 +37,7 @@ export function readBlocks(blocks: readonly ContentBlock[]): BlockValue {
   return { output, metadata: { contentKinds: kinds } };
 }
 
-/** The blocks of a value: those it was read from, where its metadata tell; else one, or none for `null`. */
+/** The blocks of a value: of the kinds in its metadata, if recorded; otherwise one block, or none for `null`. */
 export function writeBlocks(output: unknown, metadata: { readonly [key: string]: unknown }): readonly ContentBlock[] {
   const kinds = metadata["contentKinds"];
   const values = Array.isArray(kinds) && kinds.length > 1 ? output : [output];
@@ -61,13 +61,13 @@ function kindOf(block: ContentBlock): BlockKind {
   return "json" in block ? "json" : "image";
 }
 
-/** What a value becomes where nobody says what it was. */
+/** The default kind of block for a value. */
 function kindFor(value: unknown): BlockKind {
   if (typeof value === "string") return "text";
   return isImage(value) ? "image" : "json";
 }
 
-/** Texts and JSON stand for themselves; an image keeps its block, so that it is still known for one. */
+/** A text or JSON block's value; an image stays a block, so that it is recognized later. */
 function valueOf(block: ContentBlock): unknown {
   if ("text" in block) return block.text;
   return "json" in block ? block.json : block;

@@ -3,21 +3,21 @@ import type { ToolCall, ToolResult } from "../../base/result.ts";
 import { ContractError, type Loss, type ModuleContract, type Outcome, type ToolDescription } from "./contract.ts";
 import { type ContentBlock, describeMalformedBlock, readBlocks, writeBlocks } from "./strands-content.ts";
 
-/** A tool's definition, as a module exports it under the name `TOOL_SPEC`. */
+/** A tool's definition, exported by a module as `TOOL_SPEC`. */
 export interface ToolSpec {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: { readonly json: JsonSchema };
 }
 
-/** A call. `toolUseId` is the caller's own, and `""` where there is none. */
+/** A call. `toolUseId` is the caller's id, `""` if it has none. */
 export interface ToolUse {
   readonly toolUseId: string;
   readonly name: string;
   readonly input: Record<string, unknown>;
 }
 
-/** What a tool answers: also where it failed, and then its first block is the message. */
+/** A tool's result. If it failed, the first block is the message. */
 export interface StrandsResult {
   readonly toolUseId: string;
   readonly status: "success" | "error";
@@ -59,7 +59,7 @@ export const strands: ModuleContract<ToolSpec, ToolUse, StrandsResult> = {
   readModule,
 };
 
-/** Needs no more than a name: what else is missing is for a lint to say. */
+/** Requires only a name; linters report other missing fields. */
 function readTool(definition: unknown): ToolDescription {
   return readSpec(definition, "");
 }
@@ -99,7 +99,7 @@ function readCall(message: unknown): ToolCall {
   return { ...(toolUseId === "" ? {} : { id: toolUseId }), name, arguments: input };
 }
 
-/** A result that breaks the contract is a failure of the tool's, not of whoever reads it. */
+/** A malformed result becomes a failure of the tool instead of an exception for the reader. */
 function readResult(message: unknown): Outcome {
   const problem = describeMalformed(message);
   if (problem !== null) {
@@ -115,7 +115,7 @@ function readResult(message: unknown): Outcome {
   return others.length === 0 ? { ok: false, error } : { ok: false, error, ...readBlocks(others) };
 }
 
-/** What is wrong with a result, in words; `null` where nothing is. */
+/** The problem of a malformed result; `null` if it is valid. */
 function describeMalformed(message: unknown): string | null {
   if (!isObject(message)) return "it must be an object { toolUseId, status, content }";
   const { status, content } = message;

@@ -1,6 +1,6 @@
 import { isObject } from "../../base/json.ts";
 
-/** All that a schema may say for OpenAI to hold a model to it. */
+/** The keywords that OpenAI supports in strict mode. */
 const KEYWORDS: ReadonlySet<string> = new Set(
   (
     "type title description properties required additionalProperties items anyOf enum const $ref $defs pattern format " +
@@ -13,8 +13,8 @@ const PROPERTIES_MAX = 5_000;
 const ENUM_MAX = 1_000;
 
 /**
- * Whether OpenAI takes a tool's parameters as `strict`: every object is closed and requires all its properties, and
- * nothing is said that is outside their part of JSON Schema.
+ * Whether OpenAI accepts a tool's parameters as `strict`: every object is closed and requires all its properties, and
+ * only the supported subset of JSON Schema is used.
  */
 export function isStrict(schema: Readonly<Record<string, unknown>>): boolean {
   const count = { properties: 0, values: 0 };

@@ -2,15 +2,15 @@ import { describeExcess } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { Outcome } from "./contract.ts";
 
-/** A text in which a failure can only be told by how it begins. */
+/** Prefix that marks a failure in contracts whose results are only text. */
 const FAILED = "Error: ";
 
-/** What a model is told of an output: a text as it is, all else as JSON. */
+/** The output for a model: a string unchanged, everything else as JSON. */
 export function textOf(output: unknown): string {
   return typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
 }
 
-/** The output that a text stands for: what it is as JSON, else the text itself. */
+/** Parses a text as JSON; otherwise returns the text itself. */
 export function outputOf(text: string): unknown {
   if (describeExcess(text) !== null) return text;
   try {
@@ -20,18 +20,18 @@ export function outputOf(text: string): unknown {
   }
 }
 
-/** A failure's message, and what the tool had made before it failed, where it made something. */
+/** A failure's message, and the partial output of the tool, if any. */
 export function failureTexts(message: string, output: unknown): [string, ...string[]] {
   const text = output === null || output === undefined ? "" : textOf(output);
   return text === "" ? [message] : [message, text];
 }
 
-/** A result for contracts that have nothing but text for it. */
+/** A result for contracts whose results are only text. */
 export function resultTexts({ error, output }: ToolResult): [string, ...string[]] {
   return error === null ? [textOf(output)] : failureTexts(FAILED + error.message, output);
 }
 
-/** How a call ended, from nothing but texts. */
+/** Reads a result from texts. */
 export function readTexts(texts: readonly string[]): Outcome {
   const [first = "", ...rest] = texts;
   return first.startsWith(FAILED)
@@ -39,13 +39,13 @@ export function readTexts(texts: readonly string[]): Outcome {
     : { ok: true, output: outputsOf(texts) };
 }
 
-/** A failure, from its message and what else is said. */
+/** A failure from its message and further texts. */
 export function failureOf(message: string, rest: readonly string[]): Outcome {
   const error = { message };
   return rest.length === 0 ? { ok: false, error } : { ok: false, error, output: outputsOf(rest) };
 }
 
-/** What texts stand for: one for its own output, several for a list. */
+/** The output of texts: one text is the output itself, several are a list. */
 export function outputsOf(texts: readonly string[]): unknown {
   const [first = "", ...rest] = texts;
   return rest.length === 0 ? outputOf(first) : texts.map(outputOf);

@@ -1,7 +1,7 @@
 import { isObject, type JsonSchema, type JsonValue, pointerSegment } from "../../base/json.ts";
 import { ContractError } from "./contract.ts";
 
-/** The six types there are. */
+/** All parameter types. */
 export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "object", "array"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
 
@@ -11,9 +11,9 @@ export interface ToolParameter {
   readonly description?: string;
   /** Default: false. */
   readonly required?: boolean;
-  /** What the tool gets where the caller gives nothing. */
+  /** Value for a parameter that the caller leaves out. */
   readonly default?: JsonValue;
-  /** The strings that are allowed, where the type is `string`. */
+  /** The allowed values of a parameter of type `string`. */
   readonly enum?: readonly string[];
 }
 
@@ -25,8 +25,8 @@ const PARAMETERS_MAX = 1_000;
 const ENUM_MAX = 1_000;
 
 /**
- * Reads a tool's parameters, `{}` where there are none. Fields that Python writes as `null` are taken as left out.
- * Throws a `ContractError` that points to what is wrong, `pointer` being where the parameters are.
+ * Reads a tool's parameters; `{}` for a missing value. `null`, which Python writes, counts as missing. Throws a
+ * `ContractError` that points to the mistake; `pointer` is the position of the parameters.
  */
 export function readParameters(value: unknown, pointer: string): ToolParameters {
   if (value === undefined || value === null) return {};
@@ -85,8 +85,8 @@ function schemaOf(parameter: ToolParameter): JsonSchema {
 }
 
 /**
- * The parameters that say of a schema what parameters can say: the names, and of each its type, description, default,
- * and the strings that are allowed. What cannot be told to be of one of the six types is called a string.
+ * Converts a schema to parameters as far as possible: names, types, descriptions, defaults and allowed strings. The
+ * type defaults to `string`.
  */
 export function fromSchema(schema: JsonSchema): ToolParameters {
   const properties = fieldsOf(fieldsOf(schema)["properties"]);
@@ -131,7 +131,7 @@ function typeOf(schema: Fields, isBranch = false): ParameterType | undefined {
   return undefined;
 }
 
-/** Whether a value is of the type, and one of those that are allowed. */
+/** Whether a value has the type and is one of the allowed ones. */
 function fits(value: unknown, type: ParameterType, allowed: readonly string[] | null): value is JsonValue {
   switch (type) {
     case "string":

@@ -9,18 +9,18 @@ export type { ParameterType, ToolParameter, ToolParameters } from "./xaibo-param
 export interface XaiboTool {
   readonly name: string;
   readonly description: string;
-  /** By their names. Default: none. */
+  /** Keyed by name. Default: none. */
   readonly parameters?: ToolParameters;
 }
 
-/** A call as a model makes it. */
+/** A model's call. */
 export interface XaiboCall {
   readonly id?: string;
   readonly name: string;
   readonly arguments: { readonly [name: string]: unknown };
 }
 
-/** How a call ended. `error` is text, and there where `success` is false. */
+/** The result of a call. `error` is a text, present if `success` is false. */
 export interface XaiboResult {
   readonly success: boolean;
   readonly result?: unknown;
@@ -107,7 +107,7 @@ function writeResult({ success, output, error }: ToolResult): XaiboResult {
   return { success, result: output, error: error?.message ?? "the call failed" };
 }
 
-/** The tools that a provider lists: each name once, since a call has nothing but the name. */
+/** The tools of a provider. Names must be unique, because calls identify a tool by its name only. */
 function readModule(described: unknown): readonly ToolDescription[] {
   const tools = isObject(described) ? described["tools"] : undefined;
   if (!Array.isArray(tools)) throw wrong("/tools", "must be the list that list_tools answers");

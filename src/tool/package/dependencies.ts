@@ -6,16 +6,16 @@ import { isNpmName, type ResolvedPackageOptions } from "./options.ts";
 import { PackageError, quoted } from "./step.ts";
 import { isRange, satisfies } from "./version.ts";
 
-/** An npm package that a package asks for. */
+/** An npm package that a tool package depends on. */
 interface Dependency {
   readonly name: string;
-  /** `*` where any version will do. */
+  /** `*` for any version. */
   readonly range: string;
-  /** Where it is asked for. */
+  /** File and line of the dependency, for messages. */
   readonly place: string;
 }
 
-/** npm packages that a package may import, and the folder whose `node_modules` holds them. */
+/** The npm packages that a tool package may import, and the folder whose `node_modules` holds them. */
 export interface Dependencies {
   readonly names: ReadonlySet<string>;
   readonly modules: string | undefined;
@@ -26,8 +26,8 @@ const DEPENDENCIES_MAX = 200;
 const REQUIREMENT = /^((?:@[^@\s=]+)?[^@\s=]+)(?:(?:\s*==\s*|@)(\S+))?$/;
 
 /**
- * The npm packages that a package asks for, in `code/requirements.txt` and in the `dependencies` of `code/package.json`.
- * Each has to be one that the operator allows, and to be there: nothing is ever fetched. Rejects with a `PackageError`.
+ * The npm packages listed in `code/requirements.txt` and in the `dependencies` of `code/package.json`. Each must be
+ * allowed by the operator and installed: nothing is ever fetched. Rejects with a `PackageError`.
  */
 export async function readDependencies(root: string, options: ResolvedPackageOptions): Promise<Dependencies> {
   const asked = [...(await readRequirements(root)), ...(await readManifest(root))];
@@ -95,7 +95,7 @@ async function checkDependency({ name, range, place }: Dependency, options: Reso
   }
 }
 
-/** The operator's own folders, so links in them are followed. */
+/** Links are followed, because the folders are the operator's own. */
 async function installedVersion(folder: string): Promise<string | undefined> {
   const bytes = await readFileAt(path.join(folder, "package.json"), "package.json", FILE_BYTES_MAX, true);
   const manifest = bytes === undefined ? undefined : parseJson(bytes, "package.json");

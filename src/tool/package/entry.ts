@@ -1,31 +1,31 @@
 import { PackageError, quoted } from "./step.ts";
 
-/** What an archive holds, as it says itself: hostile input. */
+/** One entry of an archive, as the archive declares it: hostile input. */
 export interface ArchiveEntry {
   readonly name: string;
   readonly isFolder: boolean;
-  /** Unpacked. */
+  /** Unpacked size. */
   readonly bytes: number;
-  /** Rejects with a `PackageError` where it is not what the archive says of it. */
+  /** Rejects with a `PackageError` if the content differs from the archive's declaration. */
   read(): Promise<Uint8Array>;
 }
 
-/** What is to be written where: paths within a folder, each parent before what it holds. */
+/** The folders and files to write: paths within a folder, each parent before its content. */
 export interface ExtractionPlan {
   readonly folders: readonly string[];
   readonly files: readonly { readonly path: string; readonly entry: ArchiveEntry }[];
 }
 
-/** Entries of one archive, and files and folders that they stand for. */
+/** Maximum number of entries of one archive, and of the files and folders that they create. */
 export const ENTRIES_MAX = 10_000;
 const PATH_MAX = 1_024;
 const SEGMENT_BYTES_MAX = 255;
 const DEPTH_MAX = 32;
-/** So many times its own size an archive may hold, and a little more, for those that are small. */
+/** Maximum ratio of unpacked to packed size, beyond a free allowance for small archives. */
 const RATIO_MAX = 100;
 const RATIO_FREE_BYTES = 4 * 1024 * 1024;
 
-/** What an archive of some size may weigh when it is unpacked. */
+/** Maximum unpacked size of an archive, by its packed size. */
 export function unpackedMax(packedBytes: number, maxBytes: number): number {
   return Math.min(maxBytes, RATIO_FREE_BYTES + RATIO_MAX * packedBytes);
 }
@@ -41,8 +41,8 @@ export function tooMany(): PackageError {
 }
 
 /**
- * Where an archive's files go. Throws a `PackageError` where a name leads out, is taken twice, also by case or by another
- * way to write the same letters, or where all of them are more than `maxBytes`.
+ * Plans an archive's files. Throws a `PackageError` for a name that leads out of the folder, a name used twice (also in
+ * another case or Unicode form), or a total size above `maxBytes`.
  */
 export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: number): ExtractionPlan {
   if (entries.length > ENTRIES_MAX) throw tooMany();
@@ -81,7 +81,7 @@ export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: numbe
   return { folders, files };
 }
 
-/** The parts of an entry's name, without the dot that some archivers begin all names with. */
+/** The segments of an entry's name, without the leading `./` that some archivers write. */
 function segmentsOf(name: string): readonly string[] {
   if (name.length > PATH_MAX) throw new PackageError(`the entry ${quoted(name)} has a name that is too long`);
   // oxlint-disable-next-line no-control-regex -- no file that anybody wants has one in its name
@@ -106,12 +106,12 @@ function segmentsOf(name: string): readonly string[] {
   return segments;
 }
 
-/** A path of a file within a package, as an entry of an archive may have it. Throws a `PackageError` for any other. */
+/** Checks a file path within a package by the rules for archive entries. Throws a `PackageError`. */
 export function requirePath(path: string): string {
   return segmentsOf(path).join("/");
 }
 
-/** What file systems may take for the same name. */
+/** The form in which file systems may compare names: without case, Unicode-normalized. */
 function foldedName(path: string): string {
   return path.toUpperCase().toLowerCase().normalize();
 }

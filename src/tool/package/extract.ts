@@ -5,10 +5,10 @@ import { type ArchiveEntry, planExtraction, unpackedMax } from "./entry.ts";
 import type { ArchiveFormat } from "./location.ts";
 
 const PREFIX = "glovebox-package-";
-/** Whatever an archive says: nobody else's, and nothing to be started. */
+/** Modes of unpacked folders and files, whatever the archive says: private to this user and not executable. */
 const [FOLDER_MODE, FILE_MODE] = [0o700, 0o600];
 
-/** A folder that is gone when it is disposed of. */
+/** A temporary folder, removed when it is disposed of. */
 export class TemporaryFolder implements AsyncDisposable {
   /** Without symbolic links. */
   readonly path: string;
@@ -18,7 +18,7 @@ export class TemporaryFolder implements AsyncDisposable {
   }
 
   static async create(): Promise<TemporaryFolder> {
-    // It is made for this user alone.
+    // `mkdtemp` makes a folder that only this user can access.
     return new TemporaryFolder(await mkdtemp(path.join(await realpath(tmpdir()), PREFIX)));
   }
 
@@ -28,15 +28,15 @@ export class TemporaryFolder implements AsyncDisposable {
 }
 
 /**
- * Unpacks an archive into a new folder. Everything about its names and sizes is judged before there is a folder at all;
- * where something turns out to be wrong later, the folder goes. Rejects with a `PackageError`.
+ * Unpacks an archive into a new folder. All names and sizes are checked before the folder is made; if unpacking fails
+ * later, the folder is removed. Rejects with a `PackageError`.
  */
 export async function extract(bytes: Buffer, format: ArchiveFormat, maxBytes: number): Promise<TemporaryFolder> {
   const max = unpackedMax(bytes.length, maxBytes);
   const plan = planExtraction(await readEntries(bytes, format, maxBytes), max);
   const folder = await TemporaryFolder.create();
   try {
-    // Nothing but what is made here is in the folder, and no links are made: so no path leads out.
+    // The folder is new and no links are made in it, so no path leads out.
     for (const one of plan.folders) await mkdir(path.join(folder.path, one), { mode: FOLDER_MODE });
     for (const { path: file, entry } of plan.files) {
       await writeFile(path.join(folder.path, file), await entry.read(), { flag: "wx", mode: FILE_MODE });
@@ -48,7 +48,7 @@ export async function extract(bytes: Buffer, format: ArchiveFormat, maxBytes: nu
   }
 }
 
-/** Whoever starts an engine need not wait for libraries that only archives need, so they are loaded here. */
+/** The archive libraries are loaded on demand, to keep the start of engines fast. */
 async function readEntries(bytes: Buffer, format: ArchiveFormat, maxBytes: number): Promise<readonly ArchiveEntry[]> {
   switch (format) {
     case "zip":

@@ -17,8 +17,8 @@ const HEADERS = { accept: "*/*", "accept-encoding": "identity" };
 const SHOWN_MAX = 300;
 
 /**
- * Fetches an archive. Each of its redirects is judged anew, and the address that a connection is made to as well. Rejects
- * with a `PackageError`, of whose message the URL's query is no part.
+ * Downloads an archive. Each redirect is checked anew, as is the address of each connection. Rejects with a
+ * `PackageError` whose message never contains the URL's query.
  */
 export async function fetchArchive(
   target: URL,
@@ -79,7 +79,7 @@ async function request(
     }
     return Buffer.concat(chunks);
   } finally {
-    // What is not wanted of it would keep its connection.
+    // An unread body would hold its connection.
     body.on("error", () => {}).destroy();
   }
 }
@@ -99,7 +99,7 @@ function tooLarge(url: URL, maxBytes: number): PackageError {
   return new PackageError(`${shown(url)} is larger than ${maxBytes} bytes`);
 }
 
-/** Without its query, where people put what is nobody else's business. */
+/** A URL without its query, which may hold secrets. */
 function shown({ origin, pathname }: URL): string {
   return `${origin}${pathname}`.slice(0, SHOWN_MAX);
 }

@@ -3,8 +3,8 @@ import { open } from "node:fs/promises";
 import { PackageError, quoted } from "./step.ts";
 
 /**
- * A file's content; `undefined` where there is none. Nothing that is no file is read, and a link is followed only where
- * the operator may have made it.
+ * A file's content; `undefined` if it does not exist. Only regular files are read, and links are followed only in the
+ * operator's folders.
  */
 export async function readFileAt(
   file: string,
@@ -18,7 +18,7 @@ export async function readFileAt(
   const found = await owned.stat();
   if (!found.isFile()) throw new PackageError(`${quoted(name)} is not a file`);
   if (found.size > maxBytes) throw new PackageError(`${quoted(name)} is larger than ${maxBytes} bytes`);
-  // It may grow while it is read.
+  // The file may grow while it is read.
   const buffer = Buffer.alloc(found.size);
   let length = 0;
   while (length < buffer.length) {
@@ -33,7 +33,7 @@ type FileHandle = Awaited<ReturnType<typeof open>>;
 
 async function openFile(file: string, name: string, flags: number): Promise<FileHandle | undefined> {
   try {
-    // A pipe that nobody writes to would be waited for otherwise.
+    // O_NONBLOCK: opening a pipe without a writer would block.
     return await open(file, constants.O_RDONLY | constants.O_NONBLOCK | flags);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -4,28 +4,28 @@ import { describeExcess } from "../../base/json.ts";
 import { readFileAt } from "./file.ts";
 import { PackageError, quoted } from "./step.ts";
 
-/** What a package has to run. Paths are relative to its folder. */
+/** The entry file of a package. Paths are relative to its folder. */
 export type PackageLayout =
   | { readonly kind: "module"; readonly entry: string }
   | { readonly kind: "python"; readonly entry: string }
   | { readonly kind: "wasi"; readonly entry: string }
   | { readonly kind: "native"; readonly entry: string };
 
-/** The folder within a package that holds what is run. */
+/** The folder within a package that holds its code. */
 export const CODE = "code";
-/** The file beside it that says what the package is. */
+/** The file beside it that describes the package. */
 const RECORD = "tool.json";
 const RECORD_BYTES_MAX = 256 * 1024;
 const MODULES: readonly string[] = ["function.ts", "function.mjs", "function.js"];
 const PYTHON = "function.py";
 const WASM_MAGIC = Buffer.from("\0asm");
-/** What may lie beside a module or a binary, and is neither. */
+/** Files beside a module or a binary that are not the entry. */
 const DEPENDENCIES: readonly string[] = ["requirements.txt", "package.json"];
-/** What the archiver of a desktop adds to everything. */
+/** The folder that macOS adds to archives. */
 const MACOS = "__MACOSX";
 const LISTED_MAX = 10_000;
 
-/** The folder that holds `code/`: an archive's root, or the one folder at its root that does. */
+/** The folder that holds `code/`: an archive's root, or the only folder at its root that does. */
 export async function findRoot(extracted: string): Promise<string> {
   if (await isFolder(path.join(extracted, CODE))) return extracted;
   const roots: string[] = [];
@@ -38,7 +38,7 @@ export async function findRoot(extracted: string): Promise<string> {
   return root;
 }
 
-/** Whether a folder is a package by the look of it. */
+/** Whether a folder looks like a package. */
 export async function looksLikePackage(folder: string): Promise<boolean> {
   for (const name of [...MODULES, PYTHON]) {
     if (await isFile(path.join(folder, CODE, name))) return true;
@@ -46,12 +46,12 @@ export async function looksLikePackage(folder: string): Promise<boolean> {
   return false;
 }
 
-/** Whether a folder holds `code/`. */
+/** Whether a folder contains `code/`. */
 export function hasCode(folder: string): Promise<boolean> {
   return isFolder(path.join(folder, CODE));
 }
 
-/** Finds what a package has to run. Rejects with a `PackageError` that names what is missing. */
+/** Finds the entry file of a package. Rejects with a `PackageError` that names what is missing. */
 export async function readLayout(root: string): Promise<PackageLayout> {
   const code = path.join(root, CODE);
   if (!(await isFolder(code))) throw noCode();
@@ -72,20 +72,20 @@ export async function readLayout(root: string): Promise<PackageLayout> {
   return { kind: (await isWebAssembly(path.join(code, file))) ? "wasi" : "native", entry: `${CODE}/${file}` };
 }
 
-/** By the first bytes of a file. Whoever runs what is native says what it must be. */
+/** Checks the magic bytes only. The native runtime checks its binaries itself. */
 async function isWebAssembly(file: string): Promise<boolean> {
   await using handle = await open(file);
   const { buffer } = await handle.read(Buffer.alloc(WASM_MAGIC.length), 0, WASM_MAGIC.length, 0);
   return WASM_MAGIC.equals(buffer);
 }
 
-/** What the package says of itself, as JSON; `undefined` where it says nothing. What it means is not looked at. */
+/** The package's description in `tool.json`, unchecked; `undefined` if it does not exist. */
 export async function readRecord(root: string): Promise<unknown> {
   const bytes = await readFileAt(path.join(root, RECORD), RECORD, RECORD_BYTES_MAX);
   return bytes === undefined ? undefined : parseJson(bytes, RECORD);
 }
 
-/** Reads JSON out of a package. */
+/** Parses JSON from a package. */
 export function parseJson(bytes: Buffer, name: string): unknown {
   const text = bytes.toString("utf8").replace(/^\ufeff/, "");
   const excess = describeExcess(text);
@@ -101,7 +101,7 @@ function noCode(): PackageError {
   return new PackageError(`it has no folder ${CODE}/, neither at its root nor one level below`);
 }
 
-/** Names that mean something, sorted. */
+/** Names without a leading dot, sorted. */
 async function namesIn(folder: string): Promise<readonly string[]> {
   const names: string[] = [];
   let listed = 0;
@@ -112,7 +112,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   return names.sort();
 }
 
-/** Links count as nothing: what one leads to is not the package's. */
+/** Links are ignored: their targets are not part of the package. */
 async function isFolder(file: string): Promise<boolean> {
   return (await lstat(file).catch(() => undefined))?.isDirectory() === true;
 }

@@ -5,7 +5,7 @@ import { GloveboxError } from "../../base/errors.ts";
 
 export type ArchiveFormat = "zip" | "tar.gz";
 
-/** Where a package lies. `name` is the folder's or the archive's, without what says how it is packed. */
+/** The location of a package. `name`: that of the folder or archive, without its archive extension. */
 export type PackageLocation =
   | { readonly kind: "folder"; readonly name: string; readonly path: string }
   | { readonly kind: "file"; readonly name: string; readonly format: ArchiveFormat; readonly path: string }
@@ -16,22 +16,22 @@ const NAME_MAX = 128;
 const ARCHIVE = /\.(?:zip|tar\.gz|tgz)$/i;
 const FORMS = "a package is a folder, or an archive that ends in .zip, .tar.gz or .tgz, by its path or by an https URL";
 
-/** Whether a text is a URL and no path. */
+/** Whether a text is a URL rather than a path. */
 export function isUrl(given: string): boolean {
   return /^[a-z][a-z\d+.-]+:\/\//i.test(given);
 }
 
-/** Whether a file's name is that of a packed package. */
+/** Whether a file name has an archive extension. */
 export function isArchiveName(name: string): boolean {
   return ARCHIVE.test(name);
 }
 
-/** The name of a package's folder or archive without what says how it is packed. */
+/** The name of a package's folder or archive without its archive extension. */
 export function packageStem(name: string): string {
   return name.replace(ARCHIVE, "");
 }
 
-/** Reads where a package lies. Rejects with a `GloveboxError` that names the forms that are read. */
+/** Parses the location of a package. Rejects with a `GloveboxError` that lists the supported forms. */
 export async function readLocation(given: string): Promise<PackageLocation> {
   if (isUrl(given)) return readUrl(given);
   const found = await stat(given).catch(() => undefined);
@@ -45,7 +45,8 @@ export async function readLocation(given: string): Promise<PackageLocation> {
 function readUrl(given: string): PackageLocation {
   const url = given.length > URL_MAX ? null : URL.parse(given);
   const base = url?.pathname.split("/").at(-1) ?? "";
-  if (url === null || !isArchiveName(base)) throw fetchError(base === "" ? "URL" : base, `it is not an archive: ${FORMS}`);
+  if (url === null || !isArchiveName(base))
+    throw fetchError(base === "" ? "URL" : base, `it is not an archive: ${FORMS}`);
   return { kind: "url", name: nameOf(base), format: formatOf(base), url };
 }
 
@@ -57,7 +58,7 @@ function nameOf(base: string): string {
   return shortName(packageStem(base));
 }
 
-/** As a tool may be called, so that a package can be called as its file is. */
+/** Converts a file name to a valid tool name. */
 function shortName(base: string): string {
   const name = base.replaceAll(/[^\w.-]/g, "_").slice(0, NAME_MAX);
   return name === "" ? "package" : name;

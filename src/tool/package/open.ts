@@ -10,16 +10,16 @@ import { type ArchiveFormat, type PackageLocation, readLocation } from "./locati
 import type { ResolvedPackageOptions } from "./options.ts";
 import { PackageError, type PackageEvent, Steps } from "./step.ts";
 
-/** What opening packages needs of the engine. */
+/** The engine's parts that opening a package needs. */
 export interface PackageContext {
   readonly options: ResolvedPackageOptions;
-  /** How archives are fetched: only to be asked for where one is. */
+  /** Connections for downloads, created on first use. */
   readonly connections: () => Connections;
-  /** Hears of every step. */
+  /** Receives an event for every step. */
   readonly tell: (event: PackageEvent) => void;
 }
 
-/** A package that has been found, and its archive read, but not unpacked. */
+/** A package that has been located and its archive read, but not unpacked. */
 export interface FoundPackage {
   readonly name: string;
   readonly steps: Steps;
@@ -28,20 +28,20 @@ export interface FoundPackage {
   readonly location: PackageLocation;
 }
 
-/** A package that lies in a folder. Disposing of it takes away what was unpacked for it; a folder stays as it is. */
+/** A package in a folder. Disposing of it removes unpacked files; a package that was given as a folder stays. */
 export interface ToolPackage extends AsyncDisposable {
-  /** The folder's or the archive's, without what says how it is packed. */
+  /** Name of the folder or archive, without its archive extension. */
   readonly name: string;
   /** The folder that holds `code/`, without symbolic links. */
   readonly folder: string;
-  /** Of the archive, in hexadecimal; `null` for a folder, which may change. */
+  /** Hash of the archive in hexadecimal; `null` for a folder, which may change. */
   readonly sha256: string | null;
   readonly layout: PackageLayout;
-  /** What `tool.json` says, unchecked; `undefined` where there is none. */
+  /** The content of `tool.json`, unchecked; `undefined` if it does not exist. */
   readonly record: unknown;
 }
 
-/** Finds a package and reads its archive, if it is one. Rejects with a `GloveboxError` that names the step. */
+/** Locates a package and reads its archive, if it has one. Rejects with a `GloveboxError` that names the step. */
 export async function findPackage(given: string, context: PackageContext): Promise<FoundPackage> {
   const location = await readLocation(given);
   const { name, kind } = location;
@@ -53,7 +53,8 @@ export async function findPackage(given: string, context: PackageContext): Promi
 }
 
 /**
- * Opens a package: unpacks its archive into a folder of its own, and finds what it has to run. Rejects with a `GloveboxError` with `load_error` that names the step, in text and in `details`; then nothing is left.
+ * Opens a package: unpacks its archive into a folder of its own, and finds the file to run. Rejects with a
+ * `GloveboxError` with `load_error` that names the step in its message and in `details`; then no unpacked file is left.
  */
 export async function openPackage(given: string | FoundPackage, context: PackageContext): Promise<ToolPackage> {
   const found = typeof given === "string" ? await findPackage(given, context) : given;

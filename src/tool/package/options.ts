@@ -1,26 +1,29 @@
 import { resolve } from "node:path";
 import { type OriginPattern, readOriginPattern } from "../../broker/capabilities/fetch/origin-pattern.ts";
 
-/** Where packages may come from, and what they may be made of. */
+/** Permitted sources and dependencies of packages. */
 export interface PackageOptions {
-  /** Where archives may be fetched from: `https://assets.example.com/tools/`, `https://*.example.com`. Default: nowhere. */
+  /**
+   * Origins from which archives may be fetched: `https://assets.example.com/tools/`, `https://*.example.com`. Default:
+   * none.
+   */
   readonly origins?: readonly string[];
-  /** Origins of which the address may be a private one: `http://127.0.0.1:8080`. Default: none. */
+  /** Origins that may resolve to a private address: `http://127.0.0.1:8080`. Default: none. */
   readonly privateOrigins?: readonly string[];
-  /** A folder whose `node_modules` holds what packages may depend on. */
+  /** A folder whose `node_modules` holds the permitted dependencies. */
   readonly modules?: string;
-  /** Names of npm packages in there that packages may depend on. Default: none. */
+  /** Names of npm packages in that folder that packages may depend on. Default: none. */
   readonly allow?: readonly string[];
   /**
-   * A folder of wheels (`*.whl`) of pure Python: what lies in there, packages in Python may depend on, and on nothing else
-   * that the interpreter has not got itself. Default: none.
+   * A folder of pure Python wheels (`*.whl`): Python packages may depend on these and on the interpreter's own modules
+   * only. Default: none.
    */
   readonly wheels?: string;
-  /** What an archive may weigh, packed and unpacked. Default 64 MiB. */
+  /** Maximum size of an archive, packed and unpacked, in bytes. Default 64 MiB. */
   readonly maxBytes?: number;
 }
 
-/** `PackageOptions` with everything decided. */
+/** `PackageOptions`, checked and with defaults. */
 export interface ResolvedPackageOptions {
   readonly origins: readonly OriginPattern[];
   readonly privateOrigins: ReadonlySet<string>;
@@ -36,12 +39,12 @@ const NAMES = ["origins", "privateOrigins", "modules", "allow", "wheels", "maxBy
 const NPM_NAME = /^(?:@[a-z\d~-][a-z\d._~-]*\/)?[a-z\d~-][a-z\d._~-]*$/;
 const NPM_NAME_MAX = 214;
 
-/** Whether a text is the name of an npm package. */
+/** Whether a text is a valid npm package name. */
 export function isNpmName(text: string): boolean {
   return text.length <= NPM_NAME_MAX && NPM_NAME.test(text);
 }
 
-/** Decides what is left open. Throws a `TypeError` or `RangeError` that names the option that is wrong. */
+/** Checks the options and fills in defaults. Throws a `TypeError` or `RangeError` that names the invalid option. */
 export function resolvePackageOptions(given: unknown): ResolvedPackageOptions {
   if (given !== undefined && (typeof given !== "object" || given === null || Array.isArray(given))) {
     throw new TypeError(`packages must be an object with the members ${NAMES.join(", ")}`);

@@ -1,9 +1,9 @@
 import { GloveboxError } from "../../base/errors.ts";
 
-/** The steps from where a package lies to what its tool answers, in their order. */
+/** The steps from a package's location to its tool's result, in order. */
 export type PackageStepName = "fetch" | "extract" | "install" | "initialize" | "execute";
 
-/** A step that was taken, or failed, and how long it took. */
+/** A completed or failed step, with its duration. */
 export interface PackageEvent {
   readonly package: string;
   readonly step: PackageStepName;
@@ -11,7 +11,7 @@ export interface PackageEvent {
   readonly failed: boolean;
 }
 
-/** What is wrong with a package, in words: who opens it adds its name and the step. */
+/** A problem of a package, in words: the caller adds the package's name and the step. */
 export class PackageError extends Error {
   override readonly name = "PackageError";
   readonly details: object;
@@ -22,7 +22,7 @@ export class PackageError extends Error {
   }
 }
 
-/** The steps of one package. */
+/** Reports the steps of one package. */
 export class Steps {
   readonly #name: string;
   readonly #tell: (event: PackageEvent) => void;
@@ -32,7 +32,10 @@ export class Steps {
     this.#tell = tell;
   }
 
-  /** Takes a step. What fails in it rejects with a `GloveboxError` that names package and step, in text and in `details`. */
+  /**
+   * Runs a step. Its failure rejects with a `GloveboxError` that names package and step, in its message and in
+   * `details`.
+   */
   async take<Value>(step: PackageStepName, work: () => Promise<Value>): Promise<Value> {
     const start = performance.now();
     let failed = true;
@@ -53,7 +56,7 @@ function stepFailure(name: string, step: PackageStepName, error: unknown): unkno
     new GloveboxError(code, `package "${name}": ${step}: ${problem}`, { ...asObject(details), package: name, step });
   if (error instanceof PackageError) return failed(error.message, "load_error", error.details);
   if (error instanceof GloveboxError) return failed(error.message, error.code, error.details);
-  // What the system says of a file holds the host's paths, so of that only the code is told.
+  // The system's error messages contain paths of the host, so only their code is reported.
   if (error instanceof Error && "syscall" in error && "code" in error) {
     return failed(`the operating system reported ${String(error.code)}`);
   }
@@ -64,7 +67,7 @@ function asObject(details: unknown): object {
   return typeof details === "object" && details !== null ? details : {};
 }
 
-/** A name out of a package, for messages: hostile input. */
+/** Quotes a name from a package for messages: hostile input. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }

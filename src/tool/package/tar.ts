@@ -9,7 +9,7 @@ const BLOCK = 512;
 const SIZE_BYTES = 4;
 const META_BYTES_MAX = 64 * 1024;
 const DEADLINE_MS = 30_000;
-/** What an entry's type is called; what is not here is not read. */
+/** Supported entry types; all others are refused. */
 const [FILES, FOLDER, META] = ["0\0", "5", "xgL"];
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["1", "a hard link"],
@@ -20,19 +20,22 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ["K", "a link with a long name"],
   ["S", "a sparse file"],
 ]);
-/** What would make the library find the next header elsewhere than `checkHeaders` does, or another name than is shown. */
+/**
+ * Attributes that would make the library find the next header elsewhere than `checkHeaders` does, or use another name
+ * than messages show.
+ */
 const REFUSED_ATTRIBUTE = /^(?:size|linkpath|hdrcharset|GNU\.sparse\..*)$/;
 
 const unzip = promisify(gunzip);
 
 /**
- * What a gzipped tar archive holds. Rejects with a `PackageError` where that is anything but files and folders, or where
- * something is damaged, left over or cut off.
+ * The entries of a gzipped tar archive. Rejects with a `PackageError` if one is not a file or folder, or if the archive
+ * is damaged, truncated or has data behind its end.
  */
 export async function readTar(packed: Buffer, maxBytes: number): Promise<readonly ArchiveEntry[]> {
   const tar = await unzipped(packed, unpackedMax(packed.length, maxBytes));
   checkHeaders(tar);
-  // The library waits for bytes as long as it expects some.
+  // The library waits forever for missing bytes.
   const unpacked = inTime(DEADLINE_MS, unpackTar(tar, { strict: true }), () => new Error("it took too long"));
   const entries = await unpacked.catch((error: unknown) => {
     const problem = error instanceof Error ? quoted(error.message) : "unknown";
@@ -55,7 +58,8 @@ async function unzipped(packed: Buffer, max: number): Promise<Buffer> {
     if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooMuch(max);
     throw new PackageError("the archive is not a gzip file, or is damaged or truncated");
   });
-  // A gzip file ends with how long it is: where that is all that was read, there is no second one, and nothing behind it.
+  // A gzip file ends with its unpacked length: if that equals all that was unpacked, there is no second member and no
+  // trailing data.
   if (packed.readUInt32LE(packed.length - SIZE_BYTES) !== tar.length) {
     throw new PackageError("the archive has data after its gzip stream");
   }
@@ -63,8 +67,8 @@ async function unzipped(packed: Buffer, max: number): Promise<Buffer> {
 }
 
 /**
- * Looks at every header before the library does, which takes entries of a type that it does not know for files, and does
- * not say so. Checksums, names and attributes are the library's.
+ * Checks every header before the library does, which silently treats entries of unknown types as files. The library
+ * checks checksums, names and attributes.
  */
 function checkHeaders(tar: Buffer): void {
   let entries = 0;

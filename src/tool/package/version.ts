@@ -4,12 +4,12 @@ const RANGE_MAX = 64;
 const VERSION = /^[v=]?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[\w.-]+)?(?:\+[\w.-]+)?$/;
 const ANY: readonly string[] = ["", "*", "x", "latest"];
 
-/** Whether a text is one of the few kinds of ranges that are read: any, `1.2.3`, `^1.2.3` and `~1.2.3`. */
+/** Whether a text is a supported range: any, `1.2.3`, `^1.2.3` or `~1.2.3`. */
 export function isRange(text: string): boolean {
   return text.length <= RANGE_MAX && (ANY.includes(text) || VERSION.test(text.replace(/^[\^~]/, "")));
 }
 
-/** Whether a version is one of a range, as npm has it. A version before a release is only ever meant by itself. */
+/** Whether a version satisfies a range, as in npm. A pre-release matches only itself. */
 export function satisfies(version: string, range: string): boolean {
   if (ANY.includes(range)) return true;
   const least = range.replace(/^[\^~]/, "");
@@ -17,7 +17,7 @@ export function satisfies(version: string, range: string): boolean {
   if (one === null || other === null) return false;
   if (plain(version) === plain(least)) return true;
   if (least === range || version.includes("-")) return false;
-  // Of a caret, all is the same down to the first number that is not zero; of a tilde, down to the second one.
+  // Fixed numbers: for a caret, up to the first that is not zero; for a tilde, the first two.
   const fixed = range.startsWith("~") ? 2 : Math.min(other.findIndex((part) => part !== 0) + 1 || 3, 3);
   return other.every((part, at) => at >= fixed || one[at] === part) && isAtLeast(one, other);
 }

@@ -8,18 +8,20 @@ const END_BYTES = 22;
 const LOCATOR_BYTES = 20;
 const WIDE_END_BYTES = 56;
 const LOCATOR_SIGNATURE = 0x07064b50;
-/** Stands for a number that a wider field holds. */
+/** Placeholder for a number that the ZIP64 field holds. */
 const [NARROW_16, NARROW_32] = [0xffff, 0xffffffff];
 const ENTRY_BYTES = 46;
 const [STORED, DEFLATED] = [0, 8];
-/** How well it is packed, that sizes follow the data, and that names are UTF-8: every other flag changes what data mean. */
+/**
+ * Known flags: compression level, sizes after the data, UTF-8 names. Every other flag changes the meaning of the data.
+ */
 const FLAGS_KNOWN = 0x080e;
 const FLAG_DESCRIPTOR = 0x0008;
 const FLAG_UTF8 = 0x0800;
 const DESCRIPTOR_SIZES: readonly number[] = [0, 12, 16, 20, 24];
 const [MODE_TYPE, MODE_FILE, MODE_FOLDER] = [0o170000, 0o100000, 0o040000];
 
-/** Where in the archive an entry lies. */
+/** Byte range of an entry in the archive. */
 interface Extent {
   readonly start: number;
   readonly end: number;
@@ -27,9 +29,8 @@ interface Extent {
 }
 
 /**
- * What a zip archive holds. It is read as strictly as can be: what its directory says has to be what stands before each
- * file, and every byte has to belong to something, so that no other reader finds other files in it. Rejects with a
- * `PackageError`.
+ * The entries of a zip archive, read as strictly as possible: the central directory must match each local header, and
+ * every byte must belong to an entry, so that no other reader finds other files in it. Rejects with a `PackageError`.
  */
 export async function readZip(bytes: Buffer): Promise<readonly ArchiveEntry[]> {
   const zip = await told(fromBufferPromise(bytes, { decodeStrings: false }));
@@ -55,7 +56,7 @@ export async function readZip(bytes: Buffer): Promise<readonly ArchiveEntry[]> {
   return entries;
 }
 
-/** Errors of the library name what is wrong with the bytes, and nothing else. */
+/** Converts the library's errors, which describe only the bytes and reveal nothing else. */
 async function told<Value>(work: Promise<Value>): Promise<Value> {
   try {
     return await work;
@@ -64,7 +65,7 @@ async function told<Value>(work: Promise<Value>): Promise<Value> {
   }
 }
 
-/** The end of a directory says twice where that is, if numbers are large; the two have to agree. */
+/** Large archives declare the directory's position twice (ZIP64); the two must agree. */
 function directoryOf(bytes: Buffer, commentBytes: number): { start: number; end: number; entries: number } {
   const at = bytes.length - END_BYTES - commentBytes;
   const narrow = [bytes.readUInt16LE(at + 10), bytes.readUInt32LE(at + 12), bytes.readUInt32LE(at + 16)] as const;
@@ -137,7 +138,7 @@ function agreesWith(local: LocalFileHeader, entry: Entry): boolean {
   );
 }
 
-/** Nothing may stand before, between or behind the files but what says how long one was, and no two may share a byte. */
+/** Entries must not overlap, and no data may be before, between or behind them except data descriptors. */
 function checkExtents(extents: readonly Extent[], directoryStart: number): void {
   let at = 0;
   let hasDescriptor = false;
@@ -155,10 +156,10 @@ function misplaced(): PackageError {
 }
 
 type Inflated = { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } };
-/** With `info`, zlib answers its engine as well, which its types do not say. */
+/** With `info`, zlib also returns its engine, which its types do not declare. */
 const inflate = promisify(inflateRaw) as (data: InputType, options: ZlibOptions) => Promise<unknown>;
 
-/** `undefined` where there is more in it, or behind it, than the archive says. */
+/** `undefined` if data are left behind the compressed stream. Rejects if it inflates to more than `size`. */
 async function inflated(packed: Buffer, size: number): Promise<Buffer | undefined> {
   const options = { maxOutputLength: Math.max(size, 1), info: true };
   const { buffer, engine } = (await inflate(packed, options)) as Inflated;

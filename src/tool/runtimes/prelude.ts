@@ -4,17 +4,17 @@ import type { Prelude } from "../../base/protocol/prelude.ts";
 import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
-/** Parts that are evaluated only where a tool asks for them, by the names under which the prelude knows them. */
+/** Parts evaluated only when a tool first uses them, keyed by their names in the prelude. */
 const DEFERRED = { console: "web/console", web: "web/index", fs: "faces/fs" };
-/** Parts that few tools ask for, and that are long: not even their text is in an isolate before. */
+/** Long parts that few tools use: an isolate does not even hold their text before the first use. */
 const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
 
 let bundled: Promise<Prelude> | null = null;
 
-/** What runs before the core in the realms of a runtime. */
+/** Scripts that run before the core in the realms of a runtime. */
 const ENGINES = { wasi: "wasi/engine", native: "native/engine" };
 
-/** The guest's prelude: the core is one script whose value is its `boot` function. Bundled once for each process. */
+/** The guest's prelude: the core is one script that evaluates to its `boot` function. Bundled once per process. */
 export function bundlePrelude(): Promise<Prelude> {
   bundled ??= bundle();
   return bundled;
@@ -31,12 +31,12 @@ async function bundle(): Promise<Prelude> {
   return { core: script(core), parts: Object.fromEntries(parts), engines, pythonImage: pythonPlace()?.image ?? null };
 }
 
-/** A script whose value is what the body returns. */
+/** A script that evaluates to the body's return value. */
 function script(body: string): string {
   return `(function () {\n"use strict";\n${body}\n})()`;
 }
 
-/** Modules of the guest by name, each with all it imports, as statements that declare `GLOBAL_NAME`. */
+/** Bundles modules of the guest with all their imports, as statements that declare `GLOBAL_NAME`. Keyed by name. */
 async function bundleFiles(files: { readonly [name: string]: string }): Promise<ReadonlyMap<string, string>> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const paths = Object.entries(files).map(([name, file]) => {
@@ -45,7 +45,7 @@ async function bundleFiles(files: { readonly [name: string]: string }): Promise<
   const { build } = await import("esbuild");
   const result = await build({
     entryPoints: Object.fromEntries(paths),
-    // Nothing is written there, but several bundles need names.
+    // Nothing is written there, but several bundles need distinct names.
     outdir: "prelude",
     write: false,
     bundle: true,
@@ -53,7 +53,8 @@ async function bundleFiles(files: { readonly [name: string]: string }): Promise<
     globalName: GLOBAL_NAME,
     platform: "neutral",
     target: "esnext",
-    // What the streams find of these is the call's that first uses them, or cannot transfer a buffer.
+    // The stream polyfills must not capture these: they would belong to the call that first uses them, or could not
+    // transfer a buffer.
     define: { queueMicrotask: "undefined", structuredClone: "undefined" },
     // Each isolate holds the text.
     minifyWhitespace: true,

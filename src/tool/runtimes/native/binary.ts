@@ -3,18 +3,18 @@ import { GloveboxError } from "../../../base/errors.ts";
 import { readFileAt } from "../../package/file.ts";
 import { judgeElf, neededOn } from "./elf.ts";
 
-/** Longest file of a binary, in bytes. */
+/** Maximum size of a binary, in bytes. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** A program for this machine: its file's content, and what that is known by. */
+/** A program for this machine: its content and its SHA-256 hash. */
 export interface Binary {
   readonly hash: string;
   readonly bytes: Uint8Array;
 }
 
 /**
- * Reads the file of a binary. Nothing of it runs. `shown` is what messages call it; a link is followed where the operator may
- * have made it. Rejects with a `PackageError` where it cannot be read, and with a `GloveboxError` where it is for another machine.
+ * Reads a binary without running it. `shown` is its name in messages; links are followed only in the operator's
+ * folders. Rejects with a `PackageError` if it cannot be read, and with a `GloveboxError` if it is for another machine.
  */
 export async function readBinary(file: string, shown: string, isOperators: boolean): Promise<Binary> {
   const bytes = await readFileAt(file, shown, FILE_BYTES_MAX, isOperators);

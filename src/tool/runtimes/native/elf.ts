@@ -1,6 +1,6 @@
-/** What the header of an ELF file says of where it runs. */
+/** Checks ELF headers. */
 
-/** A program for this machine, or what a file is instead, in words. */
+/** A program for this machine, or a description of what the file is instead. */
 export type Judged = { readonly ok: true } | { readonly ok: false; readonly is: string };
 
 const HEADER_BYTES = 64;
@@ -8,14 +8,14 @@ const ELF_MAGIC = [0x7f, 0x45, 0x4c, 0x46];
 const [CLASS_AT, DATA_AT, TYPE_AT, MACHINE_AT] = [4, 5, 16, 18];
 const [CLASS_32, CLASS_64] = [1, 2];
 const [LITTLE, BIG] = [1, 2];
-/** ET_*: of these, programs are the second and the third; a shared object may be a program. */
+/** ET_*. Programs have type 2 or 3; a shared object may be a program. */
 const TYPES: ReadonlyMap<number, string> = new Map([
   [1, "an object file, which has not been linked"],
   [4, "a core dump"],
 ]);
 const PROGRAMS: readonly number[] = [2, 3];
 
-/** EM_*: by the names that Node has for architectures, where it has one. */
+/** EM_*, with Node's names of architectures where they exist. */
 const MACHINES: ReadonlyMap<number, string> = new Map([
   [0x03, "ia32"],
   [0x08, "mips"],
@@ -29,7 +29,7 @@ const MACHINES: ReadonlyMap<number, string> = new Map([
   [0x102, "loong64"],
 ]);
 
-/** What begins files that people take for programs of this system. */
+/** Magic bytes of files that are often mistaken for programs of this system. */
 const OTHERS: readonly (readonly [bytes: readonly number[], is: string])[] = [
   [[0x23, 0x21], "a script, which begins with #!"],
   [[0x4d, 0x5a], "a program for Windows (PE)"],
@@ -41,12 +41,12 @@ const OTHERS: readonly (readonly [bytes: readonly number[], is: string])[] = [
   [[0x1f, 0x8b], "compressed with gzip"],
 ];
 
-/** What runs on a machine of this architecture, in words. */
+/** Description of a program for an architecture. */
 export function neededOn(architecture: string): string {
   return `a 64-bit ELF program for ${architecture}`;
 }
 
-/** Whether a file is a program for a machine of an architecture, as Node names it. */
+/** Whether a file is a program for an architecture, as Node names it. */
 export function judgeElf(file: Uint8Array, architecture: string): Judged {
   const no = (is: string): Judged => ({ ok: false, is });
   const starts = (bytes: readonly number[]): boolean => bytes.every((byte, at) => file[at] === byte);

@@ -5,10 +5,13 @@ import { fileURLToPath } from "node:url";
 
 const ENGINE_NAME = "__engine";
 const PYODIDE_NAME = "__pyodide";
-/** Where Pyodide fills its memory from a snapshot. */
+/** The code in Pyodide that fills its memory from a snapshot. */
 const RESTORING = /Module\.HEAP8\.set\((\w+)\),/g;
 
-/** The script that runs first in the realms of Python: its value is a `PythonEngine`. Rejects where this Pyodide is another. */
+/**
+ * The script that runs first in Python's realms; it evaluates to a `PythonEngine`. Rejects if this version of Pyodide
+ * is not supported.
+ */
 export async function bundleEngine(pyodide: string): Promise<string> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const engine = fileURLToPath(new URL(`../../../guest/python/engine.${extension}`, import.meta.url));
@@ -23,7 +26,7 @@ export async function bundleEngine(pyodide: string): Promise<string> {
       `export { default as createPyodideModule } from ${JSON.stringify(path.join(pyodide, "pyodide.asm.mjs"))};`,
     ]),
   ]);
-  // Its names are those of `FACADE_NAMES`, which the engine knows; here they have to be written.
+  // Parameters cannot be computed at run time, so the names in `FACADE_NAMES` are read from the engine's text.
   const names = /FACADE_NAMES\s*=\s*\[([^\]]*)\]/.exec(engineText)?.[1] ?? "";
   const parameters = ["globalThis", "self", ...names.matchAll(/"(\w+)"/g).map(([, name = ""]) => name)].join(", ");
   return `(function () {
@@ -58,7 +61,9 @@ async function bundle(globalName: string, resolveDir: string, lines: readonly st
   return result.outputFiles[0]?.text ?? "";
 }
 
-/** Has Pyodide leave the filling of its memory to the engine, which skips what is empty: so that takes no room. */
+/**
+ * Makes Pyodide leave the filling of its memory to the engine, which skips empty pages, so that they take no memory.
+ */
 const restoring: Plugin = {
   name: "restoring",
   setup(build) {

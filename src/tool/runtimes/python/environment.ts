@@ -1,11 +1,11 @@
-/** What the interpreter says of itself: what requirements ask of the place where they are installed. */
+/** The interpreter's environment, against which requirements are checked. */
 
-/** The version of the language, in full. */
+/** The full version of the language. */
 export const PYTHON_VERSION = "3.14.2";
-/** Its minor version: which wheels are for it. */
+/** Its minor version, which selects wheels. */
 export const PYTHON_MINOR = 14;
 
-/** The variables of markers (PEP 508). `extra` is not one of the place. */
+/** The environment variables of markers (PEP 508), except `extra`. */
 export const ENVIRONMENT: ReadonlyMap<string, string> = new Map([
   ["implementation_name", "cpython"],
   ["implementation_version", PYTHON_VERSION],

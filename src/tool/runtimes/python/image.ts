@@ -18,10 +18,13 @@ const IMAGE = "image.json";
 const PATH = /(?:file:\/\/)?(?:\/[^\s/'"():]+){2,}/g;
 
 let building: Promise<void> | null = null;
-/** The image that was found to be whole. */
+/** The image that this process has already verified. */
 let known: string | null = null;
 
-/** Makes Python ready, which takes seconds the first time. Rejects with a `GloveboxError`: `load_error`, `missing_package`. */
+/**
+ * Builds Python's image if needed, which takes seconds. Rejects with a `GloveboxError`: `load_error`,
+ * `missing_package`.
+ */
 export async function preparePython(): Promise<void> {
   const found = pythonPlace();
   const pyodide = findPyodide();
@@ -40,7 +43,7 @@ function notReady(reason: string): GloveboxError {
   return new GloveboxError("load_error", `the Python runtime could not be loaded: ${reason}`);
 }
 
-/** What went wrong, without the host's paths: whoever registers a tool is told. */
+/** The cause without paths of the host, because it is reported to the caller of `register`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "for no known reason";
   if ("syscall" in error && "code" in error) return `the operating system reported ${String(error.code)}`;
@@ -49,7 +52,7 @@ function reasonOf(error: unknown): string {
   return line.replaceAll(PATH, "…").slice(0, 500);
 }
 
-/** The image as it is where it is whole; otherwise another takes its place. */
+/** Uses the existing image if it is intact; otherwise builds a new one. */
 async function provideImage(pyodide: string, place: PythonPlace): Promise<void> {
   if (!(await isWhole(place.image))) {
     await buildImage(pyodide, place);
@@ -58,9 +61,9 @@ async function provideImage(pyodide: string, place: PythonPlace): Promise<void> 
   known = place.image;
 }
 
-/** Whole or not at all: it is made elsewhere, and gets its name at the end. Others may be making the same. */
+/** Atomic: the image is built in another folder and renamed at the end. Other processes may build the same image. */
 async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promise<void> {
-  // Whoever clears caches may have taken it away.
+  // A cache cleaner may have removed the folder.
   if (!makeOwn(cache)) throw new Error("error: its folder is no longer the user's own");
   const folder = await mkdtemp(path.join(cache, "making-"));
   try {
@@ -85,7 +88,7 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
     });
     await sealImage(folder);
     await rename(folder, image).catch(async () => {
-      // Another process was quicker; or what is there is broken, and was in the way.
+      // Either another process was faster, or a damaged image is in the way.
       if (await isWhole(image)) return;
       await rm(image, { recursive: true, force: true });
       await rename(folder, image);
@@ -95,7 +98,7 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
   }
 }
 
-/** The modules that Python brings along, by name. */
+/** Python modules of the guest, keyed by module name. */
 function readModules(): Record<string, string> {
   const root = guestFolder("lib");
   const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".py"));

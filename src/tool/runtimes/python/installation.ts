@@ -9,35 +9,38 @@ import type { WheelName } from "./wheel-name.ts";
 import type { ReadWheel, Wheels } from "./wheels.ts";
 
 const PACKAGES_MAX = 200;
-/** What is chosen may ask for what changes the choice: so often it is looked at again. */
+/** Maximum number of resolution rounds: a chosen wheel may require something that changes the choice. */
 const ROUNDS_MAX = 100;
 const FILES_MAX = 10_000;
-/** Comparisons of versions and conditions; each takes a few microseconds in which the server does nothing else. */
+/** Maximum number of comparisons of versions and conditions; each blocks the server for a few microseconds. */
 const COMPARISONS_MAX = 100_000;
-/** After so many others have their turn. */
+/** Number of comparisons after which to yield to the event loop. */
 const COMPARISONS_IN_TURN = 1_000;
 
-/** A wheel that was chosen, for all that ask for it. */
+/** The wheel chosen for all requirements of one name. */
 interface Choice {
   readonly name: WheelName;
   readonly wheel: ReadWheel;
 }
 
 /**
- * What is to be installed for a list of requirements: the wheels that they need, and those that these need, all from the
- * operator's folder. Rejects with a `PackageError` that says what is missing, and for whom.
+ * Resolves requirements to wheels in the operator's folder, including their dependencies. Rejects with a `PackageError`
+ * that names what is missing and what requires it.
  */
 export async function install(asked: readonly Requirement[], wheels: Wheels): Promise<PythonScript["packages"]> {
   if (asked.length === 0) return {};
   return merged(await choose(asked, wheels));
 }
 
-/** How much a choice may cost: what is asked for is hostile input, and there may be many wheels. */
+/** Budget of one resolution: requirements are hostile input, and there may be many wheels. */
 class Effort {
   #spent = 0;
   #turn = 0;
 
-  /** Waits where others wait. Rejects with a `PackageError` where it becomes too much. */
+  /**
+   * Counts comparisons and yields to the event loop from time to time. Rejects with a `PackageError` when the budget is
+   * exceeded.
+   */
   async spend(comparisons: number): Promise<void> {
     this.#spent += comparisons;
     if (this.#spent > COMPARISONS_MAX) {
@@ -49,10 +52,10 @@ class Effort {
   }
 }
 
-/** Wheels are chosen for what is asked for, and then again, with what they ask for themselves, until nothing changes. */
+/** Chooses wheels for the requirements, and again with the requirements of the chosen wheels, until nothing changes. */
 async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<readonly Choice[]> {
   const listed = await wheels.list();
-  // In each round the same wheels ask for the same: whether anything has changed is seen by that.
+  // Reuses the same objects in each round: a change is detected by identity.
   const read = new Map<string, Promise<ReadWheel>>();
   const readOnce = (name: WheelName): Promise<ReadWheel> => {
     const known = read.get(name.file) ?? wheels.read(name);
@@ -84,7 +87,7 @@ async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<re
   throw new PackageError("no compatible set of wheels was found; require exact versions");
 }
 
-/** The latest version that suits all who ask for it; `null` where the interpreter has it itself. */
+/** The latest version that fits all requirements; `null` if the interpreter has a stand-in. */
 async function chooseOne(
   name: string,
   requirements: readonly Requirement[],
@@ -108,7 +111,7 @@ async function chooseOne(
   return { name: best, wheel };
 }
 
-/** The latest that suits all; one that is not released only where no other does. */
+/** The latest version that fits all specifiers; a pre-release only if no release fits. */
 async function latest(
   wheels: readonly WheelName[],
   specifiers: ReadonlySet<string>,
@@ -133,7 +136,7 @@ async function latest(
   return undefined;
 }
 
-/** Says which of the reasons it is that there is no wheel. */
+/** Reports the reason why no wheel fits. */
 function missing(
   name: string,
   requirements: readonly Requirement[],
@@ -168,7 +171,7 @@ function isSame(some: readonly Requirement[], others: readonly Requirement[]): b
   return one.size === other.size && one.isSubsetOf(other);
 }
 
-/** All that is installed lies in one folder, so no two wheels may have a file of the same name that is not the same. */
+/** All wheels are installed into one folder, so two may have a file of the same path only if it is identical. */
 function merged(choices: readonly Choice[]): PythonScript["packages"] {
   const files = new Map<string, PythonScript["packages"][string]>();
   const folders = new Set<string>();

@@ -3,12 +3,12 @@ import { ENVIRONMENT } from "./environment.ts";
 import { normalizedName } from "./wheel-name.ts";
 import { admits, isSpecifiers, isVersion } from "./versions.ts";
 
-/** When a requirement counts (PEP 508): `python_version >= "3.8" and extra == "socks"`. */
+/** The condition of a requirement (PEP 508): `python_version >= "3.8" and extra == "socks"`. */
 export type Marker =
   | { readonly kind: "compare"; readonly left: Term; readonly operator: string; readonly right: Term }
   | { readonly kind: "and" | "or"; readonly parts: readonly Marker[] };
 
-/** A variable of the place, or a text that is written there. */
+/** An environment variable or a literal text. */
 type Term = { readonly kind: "variable" | "text"; readonly value: string };
 
 const MARKER_MAX = 2_000;
@@ -16,11 +16,11 @@ const TOKENS_MAX = 200;
 const NESTING_MAX = 20;
 const TOKEN = /\s*(?:('[^']*'|"[^"]*")|([A-Za-z_][\w.]*)|(===|[<>=!~]=|[<>()]))/y;
 const EXTRA = "extra";
-/** What these hold is compared as versions are. */
+/** Variables that are compared as versions. */
 const VERSIONS: readonly string[] = ["python_version", "python_full_version", "implementation_version"];
 const OPERATORS: readonly string[] = ["===", "==", "!=", "<=", ">=", "~=", "<", ">", "in", "not in"];
 
-/** Reads a marker. Throws a `PackageError` where it is none. */
+/** Parses a marker. Throws a `PackageError` if it is invalid. */
 export function readMarker(text: string): Marker {
   const tokens = new Tokens(text);
   const marker = readOr(tokens, 0);
@@ -28,7 +28,7 @@ export function readMarker(text: string): Marker {
   return marker;
 }
 
-/** Whether a requirement counts here, for who asks for an extra, or for none: empty. */
+/** Whether a marker holds in this environment for an extra; empty for no extra. */
 export function isMet(marker: Marker, extra: string): boolean {
   switch (marker.kind) {
     case "and":
@@ -42,7 +42,7 @@ export function isMet(marker: Marker, extra: string): boolean {
   }
 }
 
-/** How many comparisons are in it. */
+/** Number of comparisons in a marker. */
 export function countComparisons(marker: Marker): number {
   return marker.kind === "compare" ? 1 : marker.parts.reduce((sum, part) => sum + countComparisons(part), 0);
 }
@@ -56,7 +56,7 @@ function compareTerms({ left, operator, right }: Extract<Marker, { kind: "compar
   const isOfVersions = [left, right].some(({ kind, value }) => kind === "variable" && VERSIONS.includes(value));
   if (operator === "in") return isOfVersions ? listed(other).includes(one) : other.includes(one);
   if (operator === "not in") return isOfVersions ? !listed(other).includes(one) : !other.includes(one);
-  // Where the version is the one that is written, the two have changed sides.
+  // If the literal is on the left, the comparison is mirrored.
   const [version, specifier] =
     right.kind === "variable" && left.kind === "text"
       ? [other, `${mirrored(operator)}${one}`]
@@ -123,7 +123,7 @@ function readOne(tokens: Tokens, depth: number): Marker {
 function readTerm(tokens: Tokens): Term {
   const token = tokens.next() ?? "";
   if (/^['"]/.test(token)) return { kind: "text", value: token.slice(1, -1) };
-  // Some old ones are written with dots, as the modules are that they come from.
+  // Some deprecated names have dots, as in the modules that they come from.
   const value = token === "python_implementation" ? "platform_python_implementation" : token.replaceAll(".", "_");
   if (value !== EXTRA && !ENVIRONMENT.has(value)) throw notUnderstood(tokens.text);
   return { kind: "variable", value };

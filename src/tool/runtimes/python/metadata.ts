@@ -1,13 +1,16 @@
 import { PackageError, quoted } from "../../package/step.ts";
 
-/** The fields of a wheel's `METADATA` or `WHEEL`: by their names in lower case, in their order. */
+/** The fields of a wheel's `METADATA` or `WHEEL`, keyed by lower-case name, with their values in order. */
 export type Metadata = ReadonlyMap<string, readonly string[]>;
 
 const HEAD_MAX = 1024 * 1024;
 const FIELDS_MAX = 10_000;
 const KEY = /^[a-z\d-]+$/;
 
-/** Reads fields as mails have them, up to the first empty line; a description follows it. Throws a `PackageError`. */
+/**
+ * Parses fields in the format of mail headers, up to the first empty line; a description follows it. Throws a
+ * `PackageError`.
+ */
 export function readMetadata(bytes: Uint8Array, name: string): Metadata {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEAD_MAX)).toString("utf8");
   const fields = new Map<string, string[]>();
@@ -16,7 +19,7 @@ export function readMetadata(bytes: Uint8Array, name: string): Metadata {
   for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/)) {
     if (line === "") break;
     if (/^[ \t]/.test(line)) {
-      // Of what goes on in the next line, nothing is of use here.
+      // Continuation lines are ignored: no field used here has them.
       if (last === undefined) throw new PackageError(`${name} starts with the continuation of a field`);
       continue;
     }
@@ -31,7 +34,7 @@ export function readMetadata(bytes: Uint8Array, name: string): Metadata {
   return fields;
 }
 
-/** The one value of a field. Throws a `PackageError` where there is none, or more than one. */
+/** The only value of a field. Throws a `PackageError` if it is missing or repeated. */
 export function onlyField(metadata: Metadata, field: string, name: string): string {
   const [value, another] = metadata.get(field.toLowerCase()) ?? [];
   if (value !== undefined && another === undefined) return value;

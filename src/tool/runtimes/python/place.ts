@@ -16,20 +16,20 @@ import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Part of an image's name: to be changed where what is in it changes its form. */
+/** Version of the image format, part of an image's name: increase it when the format changes. */
 const FORMAT = 2;
 
-/** Where Python lies, ready to be started; known before it is there. */
+/** Paths of the prepared interpreter; known before it is built. */
 export interface PythonPlace {
-  /** The folder of all images: the executor process may read it. */
+  /** The folder of all images, readable for the executor process. */
   readonly cache: string;
-  /** That of the image that belongs to this version. */
+  /** The folder of this version's image. */
   readonly image: string;
 }
 
 let place: PythonPlace | null | undefined;
 
-/** `null` where Pyodide is not installed, or nothing can be written anywhere. Makes the folder of images where there is none. */
+/** `null` if Pyodide is not installed or no folder is writable. Creates the folder of images if needed. */
 export function pythonPlace(): PythonPlace | null {
   if (place === undefined) {
     const pyodide = findPyodide();
@@ -40,7 +40,7 @@ export function pythonPlace(): PythonPlace | null {
   return place;
 }
 
-/** Of all that an image is made of. */
+/** Hash of everything that an image is built from. */
 function hashOf(pyodide: string): string {
   const hash = createHash("sha256").update(`${FORMAT} ${readFileSync(path.join(pyodide, "package.json"), "utf8")}`);
   const root = guestFolder("");
@@ -50,27 +50,30 @@ function hashOf(pyodide: string): string {
   return hash.digest("hex").slice(0, 32);
 }
 
-/** The guest's part of Python. */
+/** The guest's Python sources. */
 export function guestFolder(folder: string): string {
   return fileURLToPath(new URL(`../../../guest/python/${folder}`, import.meta.url));
 }
 
-/** Nobody else may write there: what lies in it is run. It may be read only where the image lies in it already. */
+/**
+ * Nobody else may write there, because its content is executed. It may be read-only only if it already contains the
+ * image.
+ */
 function cacheFolder(image: string): string | null {
   try {
     const named = path.join(cacheHome(), "glovebox");
     if (makeOwn(named)) {
-      // Where a link leads now: it may lead elsewhere later.
+      // Resolved now, because a link may change its target later.
       const folder = realpathSync(named);
       if (!existsSync(path.join(folder, image))) accessSync(folder, constants.W_OK);
       return folder;
     }
   } catch {
-    // There is no home to be written to.
+    // The user has no writable home.
   }
   try {
     const folder = mkdtempSync(path.join(tmpdir(), "glovebox-cache-"));
-    // Nobody would find it again.
+    // Removed at exit, because its name is random and no later process would find it.
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     return folder;
   } catch {
@@ -78,20 +81,23 @@ function cacheFolder(image: string): string | null {
   }
 }
 
-/** Makes a folder where there is none: whether it is the user's, and nobody else may write there. Throws where it cannot be made. */
+/**
+ * Creates a folder if needed. Returns whether it belongs to the user and nobody else may write there. Throws if it
+ * cannot be created.
+ */
 export function makeOwn(folder: string): boolean {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { uid, mode } = statSync(folder);
   return uid === process.getuid?.() && (mode & 0o022) === 0;
 }
 
-/** A path that is not absolute counts as none. Throws where the user has no home either. */
+/** Ignores a path that is not absolute, as the XDG specification demands. Throws if the user has no home either. */
 function cacheHome(): string {
   const named = process.env["XDG_CACHE_HOME"] ?? "";
   return path.isAbsolute(named) ? named : path.join(homedir(), ".cache");
 }
 
-/** Where Pyodide is installed: it is optional. `null` where it is not. */
+/** The folder of Pyodide, an optional package; `null` if it is not installed. */
 export function findPyodide(): string | null {
   try {
     return path.dirname(createRequire(import.meta.url).resolve("pyodide"));

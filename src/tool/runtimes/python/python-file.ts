@@ -1,18 +1,20 @@
 import type { PythonFile } from "../../../base/protocol/script.ts";
 
-/** What a tool may weigh with all that it needs: its interpreter holds it several times while it reads it. */
+/**
+ * Maximum size of a tool with all its dependencies, in bytes: the interpreter holds several copies while it loads them.
+ */
 export const SCRIPT_BYTES_MAX = 10 * 1024 * 1024;
 
-/** A byte order mark is kept, as everything is: what is written in the end are the bytes that were read. */
+/** `ignoreBOM` keeps a byte order mark, so that a file's bytes survive the round trip. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const MARK = "\ufeff";
-/** How a module says in one of its first two lines in which coding it is written (PEP 263). */
+/** The encoding declaration in one of a module's first two lines (PEP 263). */
 const CODING = /^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)/;
 const UTF8_NAME = /^utf-?8(?:-|$)/i;
 
 /**
- * A file as a script holds it: a text where that is all there is to it. What is not UTF-8, and a module that says of itself
- * how it is to be read, is told by its bytes: the interpreter knows what to do with them.
+ * Converts a file: plain UTF-8 becomes text. Other content, and modules that declare an encoding, stay bytes, which the
+ * interpreter decodes.
  */
 export function pythonFile(name: string, bytes: Uint8Array): PythonFile {
   const text = textOf(bytes);
@@ -20,7 +22,7 @@ export function pythonFile(name: string, bytes: Uint8Array): PythonFile {
   return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64") };
 }
 
-/** How many characters it takes. */
+/** Length in characters. */
 export function weightOf(file: PythonFile): number {
   return typeof file === "string" ? file.length : file.base64.length;
 }

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { PackageError, quoted } from "../../package/step.ts";
 
 const ALGORITHMS: readonly string[] = ["sha256", "sha384", "sha512"];
-/** What a record cannot say of itself, and what signs it. */
+/** Files without a hash in the record: the record itself and its signatures. */
 const UNRECORDED: readonly string[] = ["RECORD", "RECORD.jws", "RECORD.p7s"];
 const ROW = /^(?:"((?:[^"]|"")*)"|([^",]*)),([^,"]*),(\d*)$/;
 
 /**
- * Checks that a wheel holds what its `RECORD` says, and nothing else. Throws a `PackageError` that names the first file
- * of which that is not so.
+ * Checks that a wheel's files match its `RECORD` exactly. Throws a `PackageError` that names the first file that does
+ * not.
  */
 export function checkRecord(files: ReadonlyMap<string, Uint8Array>, folder: string): void {
   const record = files.get(`${folder}/RECORD`);

@@ -3,31 +3,31 @@ import { countComparisons, isMet, type Marker, readMarker } from "./marker.ts";
 import { isProjectName, normalizedName } from "./wheel-name.ts";
 import { isSpecifiers } from "./versions.ts";
 
-/** What a package needs of others (PEP 508): `requests[socks]>=2.8; python_version >= "3.8"`. */
+/** A dependency of a package (PEP 508): `requests[socks]>=2.8; python_version >= "3.8"`. */
 export interface Requirement {
-  /** Normalised. */
+  /** Normalized (PEP 503). */
   readonly name: string;
-  /** Normalised. */
+  /** Normalized (PEP 503). */
   readonly extras: readonly string[];
-  /** Such as `>=1.2,<2`; empty where any version will do. */
+  /** Such as `>=1.2,<2`; empty for any version. */
   readonly versions: string;
-  /** When it counts; `null` where always. */
+  /** The condition under which it applies; `null` for always. */
   readonly marker: Marker | null;
-  /** The SHA-256 of wheels that will do, in hexadecimal; empty where any will. */
+  /** SHA-256 hashes of acceptable wheels, in hexadecimal; empty for any. */
   readonly hashes: readonly string[];
-  /** Where it is asked for, for messages. */
+  /** File and line of the requirement, for messages. */
   readonly place: string;
 }
 
 const LINE_MAX = 4_096;
 const EXTRAS_MAX = 50;
 const REQUIREMENT = /^([\w.-]+)\s*(?:\[([^\]]*)\])?\s*(?:\(([^)]*)\)\s*|([^()[\];@]*))(?:;(.*))?$/s;
-/** An address, or the path of a file, in one of the ways to write them. */
+/** A URL or a file path, in any of its notations. */
 const ELSEWHERE = /^[\w.-]+\s*(?:\[[^\]]*\])?\s*@|^[a-z][a-z\d+.-]*:|^[^;\s]*[\\/]|^[^;\s]*\.(?:whl|zip|tar\.gz|tgz)$/i;
 
-/** Reads a requirement. Throws a `PackageError` that names the place where it is not understood. */
+/** Parses a requirement. Throws a `PackageError` that names its place. */
 export function readRequirement(text: string, place: string, hashes: readonly string[] = []): Requirement {
-  // Long runs of what means nothing would take the patterns long.
+  // Collapses whitespace, because long runs of it would make the patterns slow.
   const written = text
     .slice(0, LINE_MAX + 1)
     .replaceAll(/\s+/g, " ")
@@ -51,7 +51,7 @@ export function readRequirement(text: string, place: string, hashes: readonly st
   return {
     name: normalizedName(name),
     extras: extras.map(normalizedName),
-    // Between an operator and its version, where it means nothing.
+    // Removes the insignificant whitespace between an operator and its version.
     versions: versions.replaceAll(/\s+/g, ""),
     marker: condition === undefined ? null : markerOf(condition, place),
     hashes,
@@ -59,17 +59,17 @@ export function readRequirement(text: string, place: string, hashes: readonly st
   };
 }
 
-/** Whether it counts where these extras are asked for, or none. */
+/** Whether a requirement applies, for the given extras or none. */
 export function counts({ marker }: Requirement, extras: readonly string[]): boolean {
   return marker === null || ["", ...extras].some((extra) => isMet(marker, extra));
 }
 
-/** How many comparisons it takes to find out whether it counts for one extra. */
+/** Number of comparisons to decide whether it applies for one extra. */
 export function comparisonsIn({ marker }: Requirement): number {
   return marker === null ? 0 : countComparisons(marker);
 }
 
-/** What is asked for, as it may be shown. */
+/** The requirement as messages show it. */
 export function shownRequirement({ name, extras, versions }: Requirement): string {
   return quoted(`${name}${extras.length === 0 ? "" : `[${extras.join(",")}]`}${versions}`);
 }

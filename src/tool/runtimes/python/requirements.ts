@@ -8,20 +8,20 @@ const FILE = `${CODE}/requirements.txt`;
 const FILE_BYTES_MAX = 256 * 1024;
 const REQUIREMENTS_MAX = 200;
 const HASH = /^--hash[=\s]\s*sha256:([\da-f]{64})$/i;
-/** What a line may begin with that pip knows of, and why it is not known here. */
+/** Lines that pip supports, with the reason why they are refused here. */
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/^(?:-r|-c|--requirement\b|--constraint\b)/, "names another file: write its lines into this one"],
   [/^(?:-e|--editable\b)/, "names a folder: put what it holds beside function.py"],
   [/^-/, "is an option of pip's, and nothing is fetched here: leave it out"],
 ];
 
-/** What a package asks for in `code/requirements.txt`: nothing where there is none. Rejects with a `PackageError`. */
+/** The requirements in `code/requirements.txt`; empty if it does not exist. Rejects with a `PackageError`. */
 export async function readRequirements(root: string): Promise<readonly Requirement[]> {
   const bytes = await readFileAt(path.join(root, FILE), FILE, FILE_BYTES_MAX);
   return bytes === undefined ? [] : parseRequirements(bytes.toString("utf8"));
 }
 
-/** Reads the text of such a file. Throws a `PackageError` that names the line. */
+/** Parses a requirements file. Throws a `PackageError` that names the line. */
 export function parseRequirements(text: string): readonly Requirement[] {
   const requirements: Requirement[] = [];
   for (const { line, number } of logicalLines(text)) {
@@ -34,7 +34,7 @@ export function parseRequirements(text: string): readonly Requirement[] {
   return requirements;
 }
 
-/** Lines that end in a backslash go on in the next one. Comments and what is empty are left out. */
+/** Joins lines that end in a backslash with the next one, and removes comments and empty lines. */
 function logicalLines(text: string): readonly { readonly line: string; readonly number: number }[] {
   const lines: { line: string; number: number }[] = [];
   let begun = "";

@@ -6,15 +6,15 @@ import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
 import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
 
-/** The name of a tool's file where it is a text. */
+/** File name of a tool given as text. */
 const TEXT_FILE = "tool.py";
-/** The file by which a folder is a package of Python's. */
+/** The file that marks a folder as a Python package. */
 const PACKAGE_FILE = "__init__.py";
 const CACHE = "__pycache__";
 const FILES_MAX = 1_000;
 const LISTED_MAX = 10_000;
 
-/** The script of a tool that is a text. Throws a `PackageError`. */
+/** The script of a tool given as text. Throws a `PackageError`. */
 export function scriptOfText(text: string): PythonScript {
   if (!text.isWellFormed()) throw new PackageError("its source is not well-formed text: it has a lone surrogate");
   const source = text.replace(/^\ufeff/, "");
@@ -24,8 +24,8 @@ export function scriptOfText(text: string): PythonScript {
 }
 
 /**
- * The script of a tool that is a file, and of that alone; of a package of Python's where it is its `__init__.py`.
- * Rejects with a `PackageError`.
+ * The script of a tool in a single file, or in a Python package if the file is its `__init__.py`. Rejects with a
+ * `PackageError`.
  */
 export async function scriptOfFile(file: string): Promise<PythonScript> {
   const real = await realpath(file).catch(() => undefined);
@@ -38,7 +38,7 @@ export async function scriptOfFile(file: string): Promise<PythonScript> {
   return checked({ entry, files: { [entry]: pythonFile(entry, bytes) }, packages: {} });
 }
 
-/** The script of a package that lies in a folder: `entry` is the tool's file in it. Rejects with a `PackageError`. */
+/** The script of a package in a folder; `entry` is the path of the tool's file in it. Rejects with a `PackageError`. */
 export async function scriptOfPackage(
   folder: string,
   entry: string,
@@ -62,8 +62,8 @@ function checked(script: PythonScript): PythonScript {
 }
 
 /**
- * All files below a folder, their names after a prefix, without what nobody wrote (`__pycache__`) or wants to show
- * (names that begin with a dot). Links are refused: what one leads to is not the tool's.
+ * All files below a folder, with a prefix to their names; `__pycache__` and names with a leading dot are left out.
+ * Links are refused: their targets are not the tool's.
  */
 async function readFiles(root: string, prefix: string): Promise<PythonScript["files"]> {
   const files = new Map<string, PythonFile>();

@@ -1,16 +1,16 @@
 import { admits, versionsIn } from "./versions.ts";
 
-/** A module that the interpreter has itself, in the place of a package that could not run in it. */
+/** A built-in module that replaces a package that could not run in the interpreter. */
 export interface StandIn {
-  /** As it is called where it is asked for, normalised. */
+  /** Normalized name of the package (PEP 503). */
   readonly name: string;
-  /** The versions whose face it has. */
+  /** The versions whose interface it implements. */
   readonly versions: string;
-  /** The one that it says it is. */
+  /** The version that it reports. */
   readonly version: string;
 }
 
-/** What the interpreter brings: it needs no wheel, and none that lies there takes its place. */
+/** Built into the interpreter: needs no wheel and takes precedence over one. */
 const STAND_INS: readonly StandIn[] = [
   { name: "requests", versions: ">=2,<3", version: "2.32.5" },
   { name: "urllib3", versions: ">=1.26,<3", version: "2.0" },
@@ -20,7 +20,7 @@ const STAND_INS: readonly StandIn[] = [
   { name: "xaibo", versions: ">=0", version: "1.0.0" },
 ];
 
-/** Packages that are known to be compiled, and whose wheels nobody needs to look for. */
+/** Packages known to be compiled, for a clearer error message. */
 const COMPILED: ReadonlySet<string> = new Set(
   (
     "numpy pandas scipy pillow matplotlib scikit-learn scikit-image opencv-python opencv-python-headless torch torchvision " +
@@ -30,14 +30,14 @@ const COMPILED: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** What the interpreter has for a package; `undefined` where it has nothing. */
+/** The built-in replacement of a package, if any. */
 export function standInFor(name: string): StandIn | undefined {
   return STAND_INS.find((one) => one.name === name);
 }
 
 /**
- * Whether something stands in for what is asked for. It has the face of many versions, so it does where any that is
- * named, or the one after it, is one of those.
+ * Whether a stand-in satisfies the specifiers. It implements many versions, so it does if its own version, any version
+ * named in the specifiers, or the successor of one fits both.
  */
 export function standsIn({ versions, version }: StandIn, specifiers: string): boolean {
   const named = versionsIn(specifiers);

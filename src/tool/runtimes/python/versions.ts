@@ -5,27 +5,27 @@ const SPECIFIERS_MAX = 512;
 const EXCLUSIVE = /^([<>])\s*([^=\s].*)$/;
 const IDENTICAL = /^===\s*(.*)$/;
 
-/** Whether a text is a version as Python's packages have them (PEP 440). */
+/** Whether a text is a valid Python package version (PEP 440). */
 export function isVersion(text: string): boolean {
   return text.length <= TEXT_MAX && valid(text) !== null;
 }
 
-/** Whether a text is what versions are asked for with: `>=1.2,<2`, `~=1.4`, `==1.*`; empty where any will do. */
+/** Whether a text is a list of version specifiers: `>=1.2,<2`, `~=1.4`, `==1.*`; empty for any version. */
 export function isSpecifiers(text: string): boolean {
   return text.length <= SPECIFIERS_MAX && partsOf(text).every(validRange);
 }
 
-/** Which of two versions is the later one: a number above 0 where that is the first. */
+/** Compares two versions; positive if the first is the later one. */
 export function compareVersions(one: string, other: string): number {
   return compare(one, other);
 }
 
-/** What is not yet released is only meant where nothing else is there. */
+/** Whether a version is a pre-release, which is chosen only if no release fits. */
 export function isPrerelease(version: string): boolean {
   return explain(version)?.is_prerelease === true;
 }
 
-/** Whether a version is one of those that are asked for, released or not. Both have to be valid. */
+/** Whether a version matches all specifiers; pre-releases may match. Both must be valid. */
 export function admits(specifiers: string, version: string): boolean {
   return partsOf(specifiers).every((part) => {
     const [, identical] = IDENTICAL.exec(part) ?? [];
@@ -36,12 +36,12 @@ export function admits(specifiers: string, version: string): boolean {
   });
 }
 
-/** How many comparisons it takes to find out whether a version is admitted. */
+/** Number of comparisons that `admits` makes. */
 export function countSpecifiers(specifiers: string): number {
   return partsOf(specifiers).length;
 }
 
-/** The versions that are named in what is asked for. */
+/** The versions named in specifiers. */
 export function versionsIn(specifiers: string): readonly string[] {
   return partsOf(specifiers)
     .map((part) => part.replace(/^[<>=!~]+\s*/, "").replace(/\.\*$/, ""))
@@ -55,18 +55,18 @@ function partsOf(specifiers: string): readonly string[] {
     .filter((part) => part !== "");
 }
 
-/** The library takes all versions with a bound's release for the bound itself. */
+/** Handles `<` and `>` because the library treats all versions of a bound's release as the bound itself. */
 function isBeyond(version: string, isAbove: boolean, bound: string): boolean {
   const [one, limit] = [explain(version), explain(bound)];
   if (one === null || limit === null) return false;
   const order = compare(one.public, limit.public);
   if (isAbove ? order <= 0 : order >= 0) return false;
-  // What only comes before a release, or after it, is not what `<` and `>` of that release are about.
+  // PEP 440: `<` excludes pre-releases of its bound, and `>` excludes post-releases.
   const isOther = compare(one.base_version, limit.base_version) !== 0 || limit.is_prerelease || limit.is_postrelease;
   return isOther || (isAbove ? !one.is_postrelease : !one.is_prerelease);
 }
 
-/** `1` is `1.0.0`, which has to be seen where `==1.0.*` is asked for. */
+/** Pads a release with zeros: `1` equals `1.0.0`, so it must match `==1.0.*`. */
 function padded(version: string): string {
   return version.replace(/^(v?(?:\d+!)?)(\d+(?:\.\d+)*)/i, (_all, before: string, release: string) => {
     const parts = release.split(".");

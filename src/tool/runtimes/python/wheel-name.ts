@@ -1,15 +1,15 @@
 import { PYTHON_MINOR } from "./environment.ts";
 import { isVersion } from "./versions.ts";
 
-/** What the name of a wheel's file says of it (PEP 427): `name-1.2-py3-none-any.whl`. */
+/** The parts of a wheel's file name (PEP 427): `name-1.2-py3-none-any.whl`. */
 export interface WheelName {
   readonly file: string;
-  /** Normalised. */
+  /** Normalized (PEP 503). */
   readonly name: string;
   readonly version: string;
-  /** Of two with the same version, the one with the higher build goes before. */
+  /** Among wheels of the same version, the highest build wins. */
   readonly build: number;
-  /** `other` is for a Python that is not the interpreter's. */
+  /** `other`: pure, but for another Python version. */
   readonly code: "pure" | "compiled" | "other";
 }
 
@@ -17,7 +17,7 @@ const EXTENSION = ".whl";
 const FILE_MAX = 255;
 const TAG = /^[\w.]+$/;
 
-/** Reads the name of a file; `null` where it is not a wheel's. */
+/** Parses a file name; `null` if it is not a wheel's. */
 export function readWheelName(file: string): WheelName | null {
   if (!file.endsWith(EXTENSION) || file.length > FILE_MAX) return null;
   const parts = file.slice(0, -EXTENSION.length).split("-");
@@ -26,7 +26,7 @@ export function readWheelName(file: string): WheelName | null {
   if (name === undefined || version === undefined || python === undefined || abi === undefined) return null;
   if (platform === undefined || more.length > 0 || ![python, abi, platform].every((tag) => TAG.test(tag))) return null;
   const number = /^\d{1,9}/.exec(build)?.[0];
-  // In names of files, what would be a dash is an underscore.
+  // File names have an underscore in place of a dash.
   const unescaped = version.replaceAll("_", "-");
   if (!isProjectName(name) || number === undefined || !isVersion(unescaped)) return null;
   const isPure = abi.split(".").includes("none") && platform.split(".").includes("any");
@@ -34,7 +34,7 @@ export function readWheelName(file: string): WheelName | null {
   return { file, name: normalizedName(name), version: unescaped, build: Number(number), code };
 }
 
-/** Of the language, or of the interpreter itself, and of no later version. */
+/** Whether a tag is for the language or for the interpreter, and for no later version. */
 function isForPython(tag: string): boolean {
   const minor = /^py3(\d{1,3})$/.exec(tag)?.[1];
   return tag === "py3" || tag === `cp3${PYTHON_MINOR}` || (minor !== undefined && Number(minor) <= PYTHON_MINOR);
@@ -43,12 +43,12 @@ function isForPython(tag: string): boolean {
 const NAME_MAX = 128;
 const NAME = /^[a-z\d][\w.-]*$/i;
 
-/** Whether a text is the name of a project, or of an extra of one (PEP 508). */
+/** Whether a text is a valid name of a project or an extra (PEP 508). */
 export function isProjectName(text: string): boolean {
   return text.length <= NAME_MAX && NAME.test(text) && !/[^a-z\d]$/i.test(text);
 }
 
-/** A name as names are compared (PEP 503): `Foo.Bar` is `foo-bar`. */
+/** The normalized name (PEP 503): `Foo.Bar` becomes `foo-bar`. */
 export function normalizedName(name: string): string {
   return name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 }

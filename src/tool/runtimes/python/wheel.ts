@@ -10,11 +10,11 @@ import { readRequirement, type Requirement } from "./requirement.ts";
 import { admits, compareVersions, isSpecifiers, isVersion } from "./versions.ts";
 import type { WheelName } from "./wheel-name.ts";
 
-/** What is in a wheel that can be installed. */
+/** The installable content of a wheel. */
 export interface Wheel {
-  /** As site-packages hold them. */
+  /** Keyed by path in site-packages. */
   readonly files: ReadonlyMap<string, PythonFile>;
-  /** What it needs of others, for whatever extras. */
+  /** Its dependencies, for all extras. */
   readonly requires: readonly Requirement[];
 }
 
@@ -22,7 +22,9 @@ const REQUIRES_MAX = 1_000;
 const COMPILED = /\.(?:so|pyd|dylib|dll)(?:\.[\d.]+)?$/i;
 const CACHE = "__pycache__";
 
-/** Reads a wheel. Rejects with a `PackageError` that names its file, where it is damaged, or is not what its name says. */
+/**
+ * Reads a wheel. Rejects with a `PackageError` that names its file if it is damaged or does not match its file name.
+ */
 export async function readWheel(bytes: Buffer, name: WheelName, maxBytes: number): Promise<Wheel> {
   const wheel = `the wheel ${quoted(name.file)}`;
   try {
@@ -50,7 +52,7 @@ async function readContents(
   return { files: installed(contents, folder), requires };
 }
 
-/** Whoever has no wheels need not wait for what reads archives, so it is loaded here. */
+/** The archive reader is loaded on demand: most engines have no wheels. */
 async function unpack(bytes: Buffer, maxBytes: number): Promise<ReadonlyMap<string, Uint8Array>> {
   const { readZip } = await import("../../package/zip.ts");
   const { files } = planExtraction(await readZip(bytes), unpackedMax(bytes.length, maxBytes));
@@ -59,7 +61,7 @@ async function unpack(bytes: Buffer, maxBytes: number): Promise<ReadonlyMap<stri
   return contents;
 }
 
-/** The folder in which a wheel says what it is. */
+/** The wheel's `.dist-info` folder. */
 function infoFolder(contents: ReadonlyMap<string, Uint8Array>, { name, version }: WheelName): string {
   const [folder, another] = new Set(
     [...contents.keys()]
@@ -92,7 +94,9 @@ function checkMetadata(metadata: Metadata, { name, version }: WheelName): void {
   }
 }
 
-/** Where a wheel's files go; scripts, headers and data, which go elsewhere, have no place here. */
+/**
+ * The wheel's files at their installed paths. Scripts, headers and data, which are installed elsewhere, are left out.
+ */
 function installed(contents: ReadonlyMap<string, Uint8Array>, folder: string): ReadonlyMap<string, PythonFile> {
   const data = `${folder.slice(0, -".dist-info".length)}.data/`;
   const files = new Map<string, PythonFile>();

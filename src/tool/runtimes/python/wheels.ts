@@ -12,28 +12,28 @@ const LISTED_MAX = 10_000;
 const KEPT_MAX = 100;
 const KEPT_CHARACTERS_MAX = 64 * 1024 * 1024;
 
-/** A wheel that was read from a file. */
+/** A wheel with its file's hash. */
 export interface ReadWheel extends Wheel {
-  /** Of the file, in hexadecimal. */
+  /** Hash of the file, in hexadecimal. */
   readonly sha256: string;
-  /** How many characters its files have. */
+  /** Total length of its files, in characters. */
   readonly weight: number;
 }
 
-/** The folder in which the operator puts wheels. What lies there, packages may depend on. */
+/** The operator's folder of wheels, on which packages may depend. */
 export class Wheels {
-  /** `undefined` where the operator has none. */
+  /** `undefined` if the operator has none. */
   readonly #folder: string | undefined;
   readonly #maxBytes: number;
   readonly #kept = new BoundedCache<ReadWheel>(KEPT_MAX, KEPT_CHARACTERS_MAX, ({ weight }) => weight);
 
-  /** `maxBytes`: what a wheel may weigh, packed and unpacked. */
+  /** `maxBytes`: maximum size of a wheel, packed and unpacked. */
   constructor(folder: string | undefined, maxBytes: number) {
     this.#folder = folder;
     this.#maxBytes = maxBytes;
   }
 
-  /** What lies there now, by name. Rejects with a `PackageError` where the folder cannot be read. */
+  /** The wheels in the folder now, keyed by name. Rejects with a `PackageError` if the folder cannot be read. */
   async list(): Promise<ReadonlyMap<string, readonly WheelName[]>> {
     const wheels = new Map<string, WheelName[]>();
     for (const file of await this.#files()) {
@@ -46,7 +46,7 @@ export class Wheels {
     return wheels;
   }
 
-  /** Reads a wheel, or remembers what was in the same file. Rejects with a `PackageError`. */
+  /** Reads a wheel, cached by content and file name. Rejects with a `PackageError`. */
   async read(name: WheelName): Promise<ReadWheel> {
     const bytes =
       this.#folder === undefined
@@ -54,7 +54,7 @@ export class Wheels {
         : await readFileAt(path.join(this.#folder, name.file), name.file, this.#maxBytes, true);
     if (bytes === undefined) throw new PackageError("a wheel was removed while it was read; try again");
     const sha256 = createHash("sha256").update(bytes).digest("hex");
-    // The same bytes are another wheel under another name.
+    // The same bytes under another name are another wheel.
     const key = `${sha256} ${name.file}`;
     const known = this.#kept.get(key);
     if (known !== undefined) return known;
@@ -66,7 +66,7 @@ export class Wheels {
     return wheel;
   }
 
-  /** Forgets what was read. */
+  /** Clears the cache. */
   clear(): void {
     this.#kept.clear();
   }

@@ -4,23 +4,26 @@ import { lstat, readdir, readFile, rm, utimes, writeFile } from "node:fs/promise
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 
-/** What is in an image: its files' digests by name. It is written last. */
+/** The digests of an image's files, keyed by name. Written last. */
 const CONTENTS = "contents.json";
 const MAKING = "making-";
-/** What nobody has worked on for so long, in milliseconds, nobody will finish. */
+/** Age at which an unfinished image counts as abandoned, in milliseconds. */
 const MAKING_MS = 3_600_000;
-/** Images of other versions are kept, so many in any case, and those used in this time, in milliseconds: processes of theirs may still run. */
+/**
+ * Images of other versions are kept up to this number, and in any case while used within this time in milliseconds:
+ * processes of those versions may still run.
+ */
 const IMAGES_MAX = 3;
 const USED_MS = 24 * 3_600_000;
 
 type Contents = Readonly<Record<string, string>>;
 
-/** Says what is in an image that has been made. */
+/** Writes the digests of a finished image. */
 export async function sealImage(folder: string): Promise<void> {
   await writeFile(path.join(folder, CONTENTS), JSON.stringify(await digestsIn(folder)));
 }
 
-/** Whether an image is our own, and is as it was made: what lies in it is run. */
+/** Whether an image is owned by this user and unchanged since it was made: its content is executed. */
 export async function isWhole(folder: string): Promise<boolean> {
   try {
     const about = await lstat(folder);
@@ -30,7 +33,7 @@ export async function isWhole(folder: string): Promise<boolean> {
     const names = Object.keys(found);
     if (names.length !== Object.keys(contents).length || names.some((name) => contents[name] !== found[name]))
       return false;
-    // So that it counts among those that are used.
+    // Marks the image as used, for `sweepImages`.
     await utimes(folder, new Date(), new Date()).catch(() => undefined);
     return true;
   } catch {
@@ -38,7 +41,7 @@ export async function isWhole(folder: string): Promise<boolean> {
   }
 }
 
-/** Removes what was left half made, and the images that nobody has used for longest. */
+/** Removes abandoned images and the least recently used ones. */
 export async function sweepImages(cache: string, current: string): Promise<void> {
   const found: { readonly folder: string; readonly usedMs: number }[] = [];
   for (const name of await readdir(cache)) {

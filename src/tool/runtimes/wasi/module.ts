@@ -12,12 +12,14 @@ import {
 import { limitMemory, PAGES_MAX } from "../../../base/wasm/wasm-memory.ts";
 
 const WASI = "wasi_snapshot_preview1";
-/** What WASI was called before its first preview was called that. */
+/** The module name of WASI before its first preview. */
 const OLDER = "wasi_unstable";
 const ENTRY = "_start";
 const MEMORY = "memory";
 
-/** All functions of WASI's first preview. Those that a tool has no use for are there, and say that they are not supported. */
+/**
+ * All functions of WASI's first preview. Those that tools do not need exist, and return that they are not supported.
+ */
 const FUNCTIONS: ReadonlySet<string> = new Set(
   (
     "args_get args_sizes_get environ_get environ_sizes_get clock_res_get clock_time_get fd_advise fd_allocate fd_close " +
@@ -30,8 +32,8 @@ const FUNCTIONS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Checks that a module is a command of WASI's first preview, which can be limited. Nothing of it is compiled. Throws a
- * `WasmError` that says what is wrong with it.
+ * Checks that a module is a WASI preview 1 command whose memory can be limited. Nothing is compiled. Throws a
+ * `WasmError` that names the problem.
  */
 export function checkWasiModule(bytes: Uint8Array): void {
   const sections = readSections(bytes);
@@ -50,7 +52,7 @@ export function checkWasiModule(bytes: Uint8Array): void {
   limitMemory(bytes, PAGES_MAX);
 }
 
-/** The kinds of what a module exports, by name. */
+/** The kinds of a module's exports, keyed by name. */
 function readExports(bytes: Uint8Array, sections: readonly WasmSection[]): ReadonlyMap<string, number> {
   const kinds = new Map<string, number>();
   const reader = readerOf(bytes, sections, EXPORT_SECTION)?.reader;
