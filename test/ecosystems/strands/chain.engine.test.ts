@@ -325,8 +325,12 @@ describe("an artifact", () => {
   test("in a folder that is invalid is refused", async () => {
     folder.write("file", "");
     symlinkSync(folder.at("nowhere"), folder.at("link"));
-    await expect(run(["done"], { changes: [at("link/result.txt")] })).rejects.toThrow("a folder on its path is not a folder");
-    await expect(run(["done"], { changes: [at("file/result.txt")] })).rejects.toThrow("a folder on its path is not a folder");
+    await expect(run(["done"], { changes: [at("link/result.txt")] })).rejects.toThrow(
+      "a folder on its path is not a folder",
+    );
+    await expect(run(["done"], { changes: [at("file/result.txt")] })).rejects.toThrow(
+      "a folder on its path is not a folder",
+    );
     expect(readdirSync(folder.path).sort()).toEqual(["file", "flow.yaml", "link"]);
   });
 });
