@@ -1,14 +1,13 @@
 import { openTelemetry } from "../engine/telemetry/tracing.ts";
 
-/** Longer than `traceparent` is in any version of the standard. */
+/** Maximum length of `traceparent`; above that of every version of W3C Trace Context. */
 const PARENT_MAX = 256;
-/** What the standard asks of those who pass it on. */
+/** Minimum length of `tracestate` that W3C Trace Context requires to be propagated. */
 const STATE_MAX = 512;
 
 /**
- * Does something below the span of whoever asked for it: where the process traces, and W3C's `traceparent` and
- * `tracestate` are among what the sender said.
- * Baggage is not taken from strangers, and tools' own requests pass nothing on: they go to third parties.
+ * Runs a function below the sender's span, if the process traces and the sender sent W3C's `traceparent` (and
+ * `tracestate`). Baggage from senders is ignored, and requests of tools propagate nothing: they go to third parties.
  */
 export function underSender<Value>(said: { readonly [name: string]: unknown }, run: () => Value): Value {
   const { traceparent, tracestate } = said;
@@ -17,7 +16,7 @@ export function underSender<Value>(said: { readonly [name: string]: unknown }, r
   if (api === null) return run();
   const { context, propagation, ROOT_CONTEXT, trace } = api;
   const active = trace.getActiveSpan()?.spanContext();
-  // An instrumentation of the process's own has read it already, and its span is the nearer one.
+  // The process's own instrumentation has already read the header, and its span is the nearer parent.
   if (active !== undefined && active.isRemote !== true) return run();
   const isState = typeof tracestate === "string" && tracestate.length <= STATE_MAX;
   const carrier = isState ? { traceparent, tracestate } : { traceparent };

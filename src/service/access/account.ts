@@ -3,13 +3,13 @@ import type { KeyGrant } from "./key-options.ts";
 
 const MICROSECONDS = 1_000_000;
 
-/** Why a key may not call now, and when it may again. */
+/** Reason for which a key may not call now, and the time until it may. */
 export interface Overdrawn {
   readonly message: string;
   readonly retryAfterMs: number;
 }
 
-/** What a key has used of what it may. */
+/** Usage of a key's rate and quota. */
 export class Account {
   readonly #rate: Budget | null;
   readonly #calls: Budget | null;
@@ -27,8 +27,8 @@ export class Account {
   }
 
   /**
-   * Takes one call, or says why there is none. What lasts longest is taken last, so that whoever calls too fast loses
-   * nothing of its quota.
+   * Takes one call, or returns the reason for a refusal. The quota of calls is charged last, so that a call
+   * refused by the rate uses none of it.
    */
   async take(): Promise<Overdrawn | null> {
     const cpuWaitMs = (await this.#cpu?.waitMs()) ?? 0;
@@ -39,7 +39,7 @@ export class Account {
     return callsWaitMs > 0 ? overdrawn("the key has made the calls that it may", callsWaitMs) : null;
   }
 
-  /** Counts processor time that was used, in milliseconds. */
+  /** Charges used CPU time, in milliseconds. */
   charge(cpuMs: number): void {
     void this.#cpu?.charge(Math.round((cpuMs * MICROSECONDS) / 1_000));
   }

@@ -1,23 +1,23 @@
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
 
-/** What a key is counted under: each budget is one key's. */
+/** Constant limiter key, as each budget belongs to one key. */
 const SELF = "";
 
-/** What a budget counts. */
+/** Name of a budget. */
 export type BudgetName = "rate" | "calls" | "cpu";
 
-/** How much is left of a budget. */
+/** Remaining amount of a budget. */
 export interface Standing {
   readonly name: BudgetName;
-  /** Of calls, or of microseconds of processor time, in each window. */
+  /** Calls, or microseconds of CPU time, per window. */
   readonly quota: number;
   readonly windowMs: number;
   readonly remaining: number;
-  /** Until the window ends; where none has begun, how long one is. */
+  /** Time until the window ends, in milliseconds; the window's length if none has begun. */
   readonly resetMs: number;
 }
 
-/** So much within a time. A window begins with the first use after the last one. */
+/** An amount per time window. A window begins with the first use after the previous window. */
 export class Budget {
   readonly name: BudgetName;
   readonly #quota: number;
@@ -31,7 +31,7 @@ export class Budget {
     this.#limiter = new RateLimiterMemory({ points: quota, duration: windowMs / 1_000 });
   }
 
-  /** Takes some; answers in how many milliseconds there is some to take, 0 where there was. */
+  /** Takes an amount. Returns 0 on success, else the time to wait in milliseconds. */
   async take(count: number): Promise<number> {
     try {
       await this.#limiter.consume(SELF, count);
@@ -41,12 +41,12 @@ export class Budget {
     }
   }
 
-  /** Counts what was used, whether there was as much or not. */
+  /** Charges used amounts, even beyond the budget. */
   async charge(count: number): Promise<void> {
     await this.#limiter.penalty(SELF, count);
   }
 
-  /** In how many milliseconds there is some to take, 0 where there is. */
+  /** Time in milliseconds until some budget is available, 0 if it is now. */
   async waitMs(): Promise<number> {
     const { remaining, resetMs } = await this.standing();
     return remaining > 0 ? 0 : Math.max(1, resetMs);

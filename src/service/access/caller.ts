@@ -1,19 +1,19 @@
-/** What a key may be used for: calls of tools, their administration, and watching. None of them implies another. */
+/** Roles of keys: calling tools, administering them, and monitoring. No role implies another. */
 export const ROLES = ["execute", "admin", "metrics"] as const;
 
 export type Role = (typeof ROLES)[number];
 
-/** Who asks a door for something. */
+/** The sender of a request to a surface. */
 export interface Caller {
-  /** The name of its key; `null` where no keys are asked for. */
+  /** Name of its key; `null` if no keys are required. */
   readonly key: string | null;
-  /** Whose calls it makes; `null` where it may say so itself. */
+  /** Tenant of its calls; `null` if the caller may choose it. */
   readonly tenant: string | null;
   readonly roles: ReadonlySet<Role>;
 }
 
-/** Whoever reaches a door that asks for no keys. */
+/** Any caller of a surface that requires no keys. */
 export const ANYBODY: Caller = Object.freeze({ key: null, tenant: null, roles: new Set(ROLES) });
 
-/** Whoever reaches what is for anybody, where there are keys: it may do nothing that needs one. */
+/** A caller without a key on a public route of a surface with keys; it has no roles. */
 export const NOBODY: Caller = Object.freeze({ key: null, tenant: "", roles: new Set<Role>() });

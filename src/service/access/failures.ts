@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
 
-/** Wrong keys that an address may send within a window before it is told to wait. */
+/** Maximum number of wrong keys from an address per window. */
 const FAILURES_MAX = 20;
 const WINDOW_SECONDS = 60;
 /**
@@ -12,15 +12,15 @@ const WINDOW_SECONDS = 60;
  * needs none.
  */
 const PLACES = 4_096;
-/** Who has one address of version 6 has as many as it likes that begin with the same 64 bits. */
+/** An owner of one IPv6 address usually has its whole /64 network: count by its first 64 bits. */
 const NETWORK_PARTS = 4;
 
-/** How often wrong keys come from where. No key can be guessed; this keeps those who try from filling logs and time. */
+/** Counts wrong keys by address. Keys cannot be guessed; the limit saves logs and CPU time. */
 export class Failures {
   readonly #salt = randomBytes(16);
   readonly #limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
 
-  /** Notes a wrong key; answers for how many milliseconds no more of them are looked at, 0 where they are. */
+  /** Counts a wrong key. Returns the time to wait in milliseconds, 0 while under the limit. */
   async note(address: string): Promise<number> {
     try {
       await this.#limiter.consume(this.#placeOf(address));

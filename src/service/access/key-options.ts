@@ -1,42 +1,42 @@
 import { DEFAULT_LIMITS, type Limits } from "../../base/limits.ts";
 import { ROLES, type Role } from "./caller.ts";
 
-/** Where a key, or its hash, is: in the open only as a hash. */
+/** Source of a key: its hash in the configuration, or a variable or file with the key or its hash. */
 export type KeySource = { readonly hash: string } | { readonly env: string } | { readonly file: string };
 
-/** A key that a server knows, and what may be done with it. */
+/** A key of the server, and what it grants. */
 export type KeyOptions = KeyGrant & KeySource;
 
 export interface KeyGrant {
-  /** What the key is called in metrics, events and log lines. */
+  /** Name of the key in metrics, events and log lines. */
   readonly name: string;
   /** The tenant of its calls; `null` for a key whose calls name their own, in `options.tenant`. */
   readonly tenant: string | null;
-  /** What it may be used for. None of them implies another. */
+  /** Roles of the key. No role implies another. */
   readonly roles: readonly Role[];
   /** The tools that it may call, see and administer: names, each of which may end in `*`. Default: all. */
   readonly tools?: readonly string[];
-  /** The ceiling of its calls' limits. The heap's is the tool's: it belongs to its isolate. */
+  /** Upper bounds of its calls' limits. `memoryMb` is excluded: the heap limit belongs to the tool's isolate. */
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;
-  /** What it may use within a time. */
+  /** Maximum use per time window. */
   readonly quota?: KeyQuota;
-  /** How fast it may call. */
+  /** Maximum call rate: `calls` per `perMs` milliseconds. */
   readonly rate?: { readonly calls: number; readonly perMs: number };
 }
 
 export interface KeyQuota {
-  /** Calls within the window, whether they run or not. Default: as many as it likes. */
+  /** Maximum number of calls per window, whether they run or not. Default: unlimited. */
   readonly calls?: number;
   /**
-   * Processor time of its calls, and of those on their behalf. It is known when a call has ended: what is used beyond
-   * has the calls after it wait for the next window. Default: as much as it likes.
+   * Maximum CPU time of its calls and their child calls per window, in seconds. It is measured when a call ends: after an
+   * overrun, later calls are refused until the next window. Default: unlimited.
    */
   readonly cpuSeconds?: number;
-  /** How long a window is, in milliseconds: at most 24 days. The first begins with the first call. */
+  /** Length of a window, in milliseconds; at most 24 days. The first window begins with the first call. */
   readonly windowMs: number;
 }
 
-/** The most that the timers of windows can wait for. */
+/** Maximum delay of the windows' timers. */
 const WINDOW_MAX_MS = 24 * 24 * 60 * 60 * 1_000;
 const COUNT_MAX = 1_000_000_000;
 const KEYS_MAX = 1_000;
@@ -46,7 +46,7 @@ const WINDOW = { type: "integer", minimum: 1, maximum: WINDOW_MAX_MS };
 const CALLS = { type: "integer", minimum: 1, maximum: COUNT_MAX };
 const CEILINGS = Object.keys(DEFAULT_LIMITS).filter((name) => name !== "memoryMb");
 
-/** A list of keys, as a JSON Schema: of the places of a key, one. */
+/** JSON Schema of a list of keys; each has exactly one source. */
 export const KEYS_SCHEMA = {
   type: "array",
   maxItems: KEYS_MAX,

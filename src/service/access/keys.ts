@@ -10,14 +10,14 @@ interface Known {
   readonly caller: Caller;
   readonly grant: KeyGrant;
   readonly digest: Buffer;
-  /** The variable that it was read from. */
+  /** Environment variable from which the key was read. */
   readonly env: string | null;
 }
 
-/** By which key each was let in. */
+/** Digest of the key with which each caller was admitted. */
 const digests = new WeakMap<Caller, Buffer>();
 
-/** The keys that a server knows. Of the keys themselves nothing is kept but their hashes. */
+/** The server's keys. Only their hashes are stored. */
 export class Keys {
   #keys: readonly Known[];
   #grants: ReadonlyMap<string, KeyGrant>;
@@ -32,9 +32,9 @@ export class Keys {
   }
 
   /**
-   * Knows other keys from now on. One that is gone opens nothing more, a call in flight ends as it would. A variable that
-   * has been taken out of the environment since still means what it meant. Throws as the constructor does, and where
-   * there is no key left, as nobody would be asked for one then; all keys stay as they were in both cases.
+   * Replaces the keys. A removed key admits no new calls; running calls go on. A variable since deleted from the
+   * environment keeps its former key. Throws as the constructor does, and if no key remains, as requests would then need
+   * none; in both cases the keys stay unchanged.
    */
   replace(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env): void {
     if (options.length === 0 && this.size > 0) throw new TypeError("/keys: a server that asks for keys needs one");
@@ -46,20 +46,20 @@ export class Keys {
     return this.#keys.length;
   }
 
-  /** Whether the key that somebody was let in with is still known. */
+  /** Whether the key with which a caller was admitted is still valid. */
   stillKnows(caller: Caller): boolean {
     const digest = digests.get(caller);
     return digest !== undefined && this.#keys.some((key) => timingSafeEqual(key.digest, digest));
   }
 
-  /** What each may do, by its name and without what it is known by: another map where keys were replaced. */
+  /** Grants by key name, without hashes. A new map after each replacement of the keys. */
   get grants(): ReadonlyMap<string, KeyGrant> {
     return this.#grants;
   }
 
   /**
-   * Whose key it is that somebody sent; `null` where it is nobody's. How long it takes says nothing of how close it was:
-   * digests are compared, all of them to their ends, whether one was found or not.
+   * The caller of a key; `null` if the key is unknown. Constant time, against timing attacks: all digests are compared in
+   * full, even after a match.
    */
   find(sent: string): Caller | null {
     const digest = digestOf(sent);
@@ -107,7 +107,7 @@ function readKey(option: KeyOptions, where: string, environment: NodeJS.ProcessE
   return { caller, grant: grantOf(option), digest, env };
 }
 
-/** A copy of its own: what is in the options may be changed later on. */
+/** Copies the options, which their owner may change later. */
 function grantOf(option: KeyOptions): KeyGrant {
   const { name, tenant, roles, tools, limits, quota, rate } = structuredClone(option);
   return {
@@ -131,13 +131,13 @@ function readSource(source: KeySource, where: string, environment: NodeJS.Proces
   try {
     return readFileSync(source.file, "utf8").trim();
   } catch (error) {
-    // The error itself names a path of the host, and is kept from whoever logs causes.
+    // No `cause`: the original error names a path of the host, and causes are logged.
     const { code } = error as NodeJS.ErrnoException;
     throw new TypeError(`${where}/file cannot be read: ${code ?? "it is no file"}`);
   }
 }
 
-/** Of two keys with one name metrics would tell one tale; of two with one hash only the last would ever be found. */
+/** Rejects duplicates: keys of one name would share metrics; of keys with one hash only the last would be found. */
 function refuseTwins({ grant, digest }: Known, others: readonly Known[], where: string): void {
   for (const other of others) {
     if (other.grant.name === grant.name) throw new TypeError(`${where}/name is that of another key: ${grant.name}`);
@@ -145,7 +145,7 @@ function refuseTwins({ grant, digest }: Known, others: readonly Known[], where: 
   }
 }
 
-/** What is wrong with a list of keys, without what stands there: whoever mixes up keys and hashes shall not read one. */
+/** Describes a violation without its value: a key entered in place of its hash must not reach a message. */
 export function describeKeyViolation(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (keyword === "oneOf") return { ...violation, message: `${pointer} must have one of hash, env and file` };

@@ -13,27 +13,27 @@ import type { Caller, Role } from "./caller.ts";
 import type { KeyGrant } from "./key-options.ts";
 import { Keys } from "./keys.ts";
 
-/** Whoever may not administer may not go before others either. */
+/** Maximum priority of calls by keys without the role "admin". */
 const PRIORITY_MAX = 0;
 const NO_STANDINGS: readonly Standing[] = Object.freeze([]);
 
-/** What a key may do, and what it has used of it. */
+/** A key's grant and its usage account. */
 interface Holder {
   readonly grant: KeyGrant;
   readonly account: Account;
 }
 
-/** Runs tools as one caller may, and tells when there are others. */
+/** Runs tools with one caller's permissions, and emits changes of the registered tools. */
 export interface CallerRunner extends ToolRunner {
   on(event: "tool:register" | "tool:unregister", listener: () => void): void;
   off(event: "tool:register" | "tool:unregister", listener: () => void): void;
 }
 
-/** What doors ask of an engine on behalf of a caller: only what that caller may have. */
+/** The engine as surfaces use it for a caller, restricted to that caller's grant. */
 export class ScopedEngine {
   readonly #engine: Engine;
   readonly #keys: Keys;
-  /** Of the keys that there were when it last looked. */
+  /** Grants from which `#holders` was built; compared by identity to detect a reload of the keys. */
   #grants: ReadonlyMap<string, KeyGrant> | null = null;
   #holders: ReadonlyMap<string, Holder> = new Map();
 
@@ -43,12 +43,12 @@ export class ScopedEngine {
   }
 
   /**
-   * Runs a call as the caller may: as its tenant, with its tools, below its ceilings, and charged to it. A repeat of a
-   * call with the same `idempotencyKey` is a call as well, but takes no processor time. Never rejects.
+   * Runs a call as the caller's tenant, within its tools and limits, and charges it to the key. A repeat with the same
+   * `idempotencyKey` counts as a call but uses no CPU time. Never rejects.
    */
   async execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
     const holder = this.#holderOf(caller);
-    // A door may serve a caller for longer than its key means the same.
+    // A surface may serve a caller across a change of its key's grant: use the current one.
     const { tenant: own } = holder?.grant ?? caller;
     if (own !== null && options.tenant !== undefined && options.tenant !== own) {
       return this.#refuse(caller, call, "forbidden", "the key belongs to another tenant than options.tenant");
@@ -67,7 +67,7 @@ export class ScopedEngine {
     return result;
   }
 
-  /** What one caller has of all this: for doors that serve a caller for longer than a request. */
+  /** A runner bound to one caller, for surfaces that serve a caller for longer than one request. */
   runnerFor(caller: Caller): CallerRunner {
     return {
       list: () => this.list(caller),
@@ -78,7 +78,7 @@ export class ScopedEngine {
     };
   }
 
-  /** Whether a caller that was let in before would be let in now. */
+  /** Whether a caller admitted earlier would still be admitted with this role. */
   stillAdmits(caller: Caller, role: Role): boolean {
     return (
       caller.key === null ||
@@ -95,19 +95,19 @@ export class ScopedEngine {
     return this.mayName(caller, name) ? this.#engine.get(name) : undefined;
   }
 
-  /** What a caller has left of its rate and its quota; of each that it has one. */
+  /** The caller's remaining rate and quota, for each that its key sets. */
   async standings(caller: Caller): Promise<readonly Standing[]> {
     return (await this.#holderOf(caller)?.account.standings()) ?? NO_STANDINGS;
   }
 
-  /** Whether a name is among those of the tools that a caller may have to do with, whether there is such a tool or not. */
+  /** Whether the caller's grant includes a tool name; the tool need not exist. */
   mayName(caller: Caller, tool: string): boolean {
     if (caller.key === null) return true;
     const holder = this.#holderOf(caller);
     return holder !== undefined && isAmong(holder.grant.tools, tool);
   }
 
-  /** Nothing where there is no key, or where it is gone. */
+  /** `undefined` if the caller has no key, or its key was removed. */
   #holderOf({ key }: Caller): Holder | undefined {
     const { grants } = this.#keys;
     if (grants !== this.#grants) {
@@ -134,7 +134,7 @@ export class ScopedEngine {
     };
   }
 
-  /** A call that never was one. */
+  /** The result of a call refused before it reached the engine. */
   #refuse(
     { key }: Caller,
     call: ToolCall,
@@ -144,26 +144,26 @@ export class ScopedEngine {
   ): ToolResult {
     this.#engine.emit("request:refused", { code, key, address: null, reason });
     if (key !== null) this.#engine.emit("key:call", { key, code });
-    // What a caller sends may be anything.
+    // Callers' values are unchecked.
     const { id, name }: { readonly id?: unknown; readonly name?: unknown } = call ?? {};
     const metadata = emptyMetadata(textOf(id), textOf(name), 0);
     return failure(toolError(code, reason, details), metadata);
   }
 
-  /** What a tool's calls are granted for the caller's tenant; for the one it names, where it may say so itself. */
+  /** Explains a tool's grant for the caller's tenant, or for `tenant` if the key has no tenant of its own. */
   explain(caller: Caller, name: string, tenant: string): Explanation | undefined {
     if (this.get(caller, name) === undefined) return undefined;
     return this.#engine.explain(name, { tenant, ...tenantOf(this.#holderOf(caller)?.grant ?? caller) });
   }
 }
 
-/** What was used stays used where what may be used is the same. */
+/** Keeps the former usage account if the key's rate and quota are unchanged. */
 function hold(grant: KeyGrant, former: Holder | undefined): Holder {
   const isSame = isDeepStrictEqual([grant.rate, grant.quota], [former?.grant.rate, former?.grant.quota]);
   return { grant, account: former !== undefined && isSame ? former.account : new Account(grant) };
 }
 
-/** The tenant, where whoever calls may not say which. */
+/** The tenant, if the caller is bound to one. */
 function tenantOf({ tenant }: Pick<Caller, "tenant">): { readonly tenant?: string } {
   return tenant === null ? {} : { tenant };
 }

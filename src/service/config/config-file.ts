@@ -5,30 +5,30 @@ import type { Position, YamlText } from "../../base/yaml-text.ts";
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { CONFIG_SCHEMA, HIDDEN, URLS } from "./schema.ts";
 
-/** The names under which a configuration is looked for, in this order. */
+/** File names of a configuration, in search order. */
 const CONFIG_NAMES: readonly string[] = ["glovebox.config.yaml", "glovebox.config.yml", "glovebox.config.json"];
 
 const FILE_MAX_BYTES = 1024 * 1024;
-/** Longer lines are not shown. */
+/** Maximum length, in characters, of a source line shown in a message. */
 const EXCERPT_MAX = 160;
-/** Where secrets may stand. */
+/** Top-level settings that may contain secrets. */
 const SECRET_PARTS: readonly string[] = [...HIDDEN, ...URLS].map((place) => place.slice(0, place.indexOf("/")));
-/** What may be shown: of what has no such name nobody knows what it is. */
+/** Top-level settings whose lines messages may show. Lines of unknown settings may hold secrets and stay hidden. */
 const SHOWN_PARTS = new Set(Object.keys(CONFIG_SCHEMA.properties ?? {}).filter((name) => !SECRET_PARTS.includes(name)));
 
-/** A configuration's file as it was read. */
+/** A parsed configuration file. */
 export interface ConfigFile {
-  /** As messages name it: without its folder. */
+  /** File name without its folder, for messages. */
   readonly shown: string;
-  /** The folder that its paths start from. */
+  /** Folder against which the file's relative paths resolve. */
   readonly folder: string;
   readonly value: unknown;
   readonly positionOf: YamlText["positionOf"];
-  /** Names a place, and shows its line where no secret can stand in it. */
+  /** Formats a problem with its position, and the source line unless it may contain a secret. */
   readonly pointOut: (position: Position, problem: string) => string;
 }
 
-/** The configuration of a folder, where there is one. */
+/** Path of the configuration file in a folder, if one exists. */
 export async function findConfig(folder: string): Promise<string | undefined> {
   for (const name of CONFIG_NAMES) {
     const file = path.join(folder, name);
@@ -58,7 +58,7 @@ export async function readConfigFile(file: string): Promise<ConfigFile> {
     return { shown, folder, value: read.value ?? {}, positionOf: read.positionOf, pointOut };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    // What the parser could not read may be anything, secrets as well: only its place is shown.
+    // Unparsable text may contain secrets: report only its position.
     const findings = error.problems.map(({ message, position }): ConfigFinding => {
       const place = position === undefined ? shown : `${shown}:${position.line}:${position.column}`;
       const [problem = message] = position === undefined ? [message] : message.split(/: |\\/);
@@ -77,7 +77,7 @@ function isSecret({ value, positionOf, lastLineOf }: YamlText, line: number): bo
   });
 }
 
-/** The line with a mark below its place. */
+/** The source line with a caret below the position. */
 function excerpt(text: string, { line, column }: Position): string {
   const shown = text.split(/\r?\n/, line)[line - 1] ?? "";
   if (shown.trim() === "" || shown.length > EXCERPT_MAX) return "";

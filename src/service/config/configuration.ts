@@ -11,34 +11,34 @@ import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { nearest } from "./names.ts";
 
-/** Where a value comes from. */
+/** Origin of a value. */
 export type Source =
   | { readonly kind: "file"; readonly file: string; readonly line: number; readonly column: number }
   | { readonly kind: "variable"; readonly name: string }
   | { readonly kind: "flag"; readonly name: string }
   | { readonly kind: "default" };
 
-/** A value that goes before what the file says at its path. */
+/** A value that takes precedence over the file's value at its path. */
 export interface Override {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly source: Extract<Source, { readonly kind: "variable" | "flag" }>;
 }
 
-/** A configuration that has been read and checked, and knows where each of its values comes from. */
+/** A validated configuration that records the source of each value. */
 export interface Configuration {
   readonly values: Config;
-  /** The file, where there is one. */
+  /** Path of the configuration file, if one was read. */
   readonly file: string | undefined;
   readonly sourceOf: (path: readonly string[]) => Source;
 }
 
-/** Compiling the configuration's schema takes a tenth of a second, and each reload reads a configuration. */
+/** Cached because compiling the schema takes about 100 ms, and each reload reads a configuration. */
 let compiled: Validator | undefined;
 
 /**
- * Reads a file, where there is one, lays over it what goes before it, the last one last, and checks the whole. Paths in the
- * file are relative to its folder. Rejects with a `ConfigError`.
+ * Reads the file, if any, applies the overrides in order (the last one wins) and validates the result. Paths in the file
+ * are relative to its folder. Rejects with a `ConfigError`.
  */
 export async function readConfiguration(
   file: string | undefined,
@@ -50,8 +50,8 @@ export async function readConfiguration(
 }
 
 /**
- * The same, but where values are wrong it gives the error, and the configuration without the settings that are wrong.
- * Rejects with a `ConfigError` where the file cannot be read at all.
+ * Like `readConfiguration`, but returns invalid values as an error beside the configuration without the invalid settings.
+ * Rejects with a `ConfigError` if the file cannot be read at all.
  */
 export async function readLeniently(
   file: string | undefined,
@@ -80,20 +80,20 @@ export async function readLeniently(
   };
 }
 
-/** An executor may be said by its kind alone. */
+/** Expands an executor given by its kind alone: `executor: KIND` becomes `executor: { kind: KIND }`. */
 function named(value: unknown): unknown {
   if (!isObject(value) || typeof value["executor"] !== "string") return value;
   return { ...value, executor: { kind: value["executor"] } };
 }
 
-/** The value with another one at a path. */
+/** A copy of the value with another value set at a path. */
 function lay(value: unknown, [name, ...rest]: readonly string[], said: unknown): unknown {
   if (name === undefined) return said;
   const around = isObject(value) ? value : {};
   return { ...around, [name]: lay(Object.hasOwn(around, name) ? around[name] : undefined, rest, said) };
 }
 
-/** Whose word each value is. */
+/** Finds the source of each value. */
 class Origin {
   readonly #file: ConfigFile | null;
   readonly #overrides: readonly Override[];
@@ -110,7 +110,7 @@ class Origin {
     return { kind: "file", file: this.#file.shown, ...this.#file.positionOf(at) };
   }
 
-  /** The problem with a value, after its place. */
+  /** Formats the problem of a value, prefixed with its place. */
   pointOut(violation: Violation, problem: string): string {
     if (this.#file !== null && this.#overrideOf(violation) === undefined) {
       return this.#file.pointOut(this.#positionOf(this.#file, violation), problem);
@@ -130,7 +130,7 @@ class Origin {
 
   #overrideOf({ pointer }: Violation): Override | undefined {
     const at = pathOf(pointer);
-    // A value is missing where the value around it comes from.
+    // A missing value is attributed to the source of its parent.
     return this.#overrides.findLast(({ path: over }) => isWithin(at, over) || isWithin(over, at));
   }
 
@@ -139,7 +139,7 @@ class Origin {
   }
 }
 
-/** Keywords that are about a name, and not about its value. */
+/** Schema keywords that check a property's name, not its value. */
 const NAMED: ReadonlySet<string> = new Set(["additionalProperties", "propertyNames"]);
 
 function isWithin(inner: readonly string[], outer: readonly string[]): boolean {
@@ -157,12 +157,12 @@ function pathOf(pointer: string): readonly string[] {
   return pointer.split("/").slice(1).map(unescape);
 }
 
-/** A key of a JSON pointer as it was. */
+/** Decodes one segment of a JSON pointer (RFC 6901). */
 function unescape(key: string): string {
   return key.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** What stands among the secrets, the keys, what tools are given, what reaches a fleet or says where a Redis is, is not shown. */
+/** Removes values from violations of secrets, keys, tool configuration, executor options and Redis addresses. */
 function discreet(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
@@ -171,7 +171,7 @@ function discreet(violation: Violation): Violation {
   if (pointer.startsWith("/idempotency")) return discreetOfRedis(violation);
   if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
   if (keyword === "additionalProperties") {
-    // A text that is broken may have made a name of it.
+    // In a malformed file, a secret may be parsed as a property name.
     const around = pointer.slice(0, pointer.lastIndexOf("/"));
     const message = `${around} has a property that is not one of value, env, file and origins`;
     return { ...violation, pointer: around, keyword: "propertyNames", message };
@@ -180,7 +180,7 @@ function discreet(violation: Violation): Violation {
   return { ...violation, message: `${pointer} must have origins, and one of value, env and file` };
 }
 
-/** The place of a Redis has a password, and a secret beside it; a text that is broken may have made a name of either. */
+/** Hides the Redis URL's password and the secret beside it; a malformed file may parse either as a property name. */
 function discreetOfRedis(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (keyword !== "additionalProperties") return unseen(violation);
@@ -190,7 +190,7 @@ function discreetOfRedis(violation: Violation): Violation {
   return { ...violation, pointer: around, keyword: "propertyNames", message };
 }
 
-/** Says which name may be meant, where that can be told, instead of all that there are. */
+/** Suggests the nearest known setting name, if one is close, instead of listing all names. */
 function helpful(violation: Violation): Violation {
   if (violation.keyword !== "additionalProperties") return violation;
   const [name = "", ...around] = violation.pointer.split("/").slice(1).reverse();
@@ -198,7 +198,7 @@ function helpful(violation: Violation): Violation {
   const known = Object.keys(part?.properties ?? {});
   const meant = nearest(name, known);
   if (meant !== undefined) return { ...violation, message: `there is no setting ${name}; is ${meant} meant?` };
-  // A text that is broken may have made a name of a secret.
+  // In a malformed file, a secret may be parsed as a name.
   if (around.at(-1) !== "executor") return violation;
   return {
     ...violation,
@@ -206,10 +206,10 @@ function helpful(violation: Violation): Violation {
   };
 }
 
-/** A name of SQLite's, and no file. */
+/** SQLite's name of an in-memory database, not a path. */
 const NO_FILE = ":memory:";
 
-/** The value with all its paths absolute. */
+/** A copy of the value with all its paths absolute. */
 function withPaths(value: unknown, folder: string): unknown {
   return PATHS.reduce((resolved, place) => resolvePaths(resolved, place.split("/"), folder), value);
 }

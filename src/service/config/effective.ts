@@ -3,7 +3,7 @@ import { resolveOptions } from "../../engine/options.ts";
 import type { Configuration, Source } from "./configuration.ts";
 import { type Config, HIDDEN, URLS } from "./schema.ts";
 
-/** One value that is in force, and whose word it is. */
+/** An effective value and its source. */
 export interface EffectiveValue {
   /** `limits.wallMs` */
   readonly setting: string;
@@ -11,7 +11,7 @@ export interface EffectiveValue {
   readonly source: Source;
 }
 
-/** What the service does where nobody says anything. */
+/** Defaults of the service. */
 export const SERVICE_DEFAULTS = {
   host: "127.0.0.1",
   port: 8_080,
@@ -20,7 +20,7 @@ export const SERVICE_DEFAULTS = {
   logLevel: "warn",
 } as const satisfies Config;
 
-/** What a worker machine does where nobody says anything. */
+/** Defaults of a worker machine. */
 export const MACHINE_DEFAULTS = {
   slotsPerWorker: 8,
   host: "127.0.0.1",
@@ -30,7 +30,7 @@ export const MACHINE_DEFAULTS = {
 
 const SHOWN_INSTEAD = "(not shown)";
 
-/** All that is in force, setting by setting, with nothing that may be a secret. Throws as `createEngine` does. */
+/** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
   const { executor, workers, limits, maxLimits, queue, kv, stateDir } = resolveOptions(values);
   const machine = machineSettings(values.machine, workers);
@@ -42,7 +42,7 @@ export function effectiveValues({ values, sourceOf }: Configuration): readonly E
   }));
 }
 
-/** What a worker machine does, with everything decided. */
+/** Settings of a worker machine, with defaults applied. */
 export function machineSettings(
   given: Config["machine"] = {},
   workers: number,
@@ -51,9 +51,9 @@ export function machineSettings(
   return { slots: workers * slotsPerWorker, ...defaults, ...given };
 }
 
-/** The parts of a value that have none themselves; of a list, its items. */
+/** The leaves of a value; the items of a list. */
 function leaves(value: unknown, path: readonly string[]): readonly (readonly [readonly string[], unknown])[] {
-  // What has no bound is not written in JSON.
+  // JSON cannot represent Infinity (no limit).
   if (value === undefined || value === Number.POSITIVE_INFINITY) return [];
   if (isHidden(path)) return [[path, value]];
   const isSection = isObject(value) && !path.includes("rules");
@@ -73,7 +73,7 @@ function isOneOf(places: readonly string[], path: readonly string[]): boolean {
   });
 }
 
-/** A URL without what stands in it before its hosts. */
+/** A URL without its user and password. */
 function withoutPassword(url: unknown): unknown {
   return typeof url === "string" ? url.replace(/:\/\/.*@/s, "://…@") : url;
 }

@@ -3,15 +3,15 @@ import type { Override } from "./configuration.ts";
 import { HIDDEN, URLS } from "./schema.ts";
 import { nearest, readText, type Setting, settingAt, SETTINGS } from "./names.ts";
 
-/** Names that are no setting's: where the configuration is, and a lone administrator's key. */
+/** Variables that are not settings: the configuration's path, and a single administrator's key. */
 const OTHERS: readonly string[] = ["GLOVEBOX_CONFIG", "GLOVEBOX_KEY"];
 const FLEET_SECRET = "GLOVEBOX_FLEET_SECRET";
-/** Every setting by its variable; servers and worker machines have one name for their fleet's secret. */
+/** All settings with their variables; servers and worker machines share one variable for the fleet's secret. */
 const VARIABLES: readonly Setting[] = [...SETTINGS, { ...settingAt("executor/secret"), variable: FLEET_SECRET }];
-/** What Kubernetes tells a pod of a service called `glovebox`, in names that look like ours. */
+/** Variables that Kubernetes sets in pods for a service named `glovebox`; their names resemble settings. */
 const SERVICE_LINK = /^GLOVEBOX_(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)\w*)$/;
 
-/** What the environment says. Throws a `ConfigError` where a name is none of ours, and where a value cannot be read. */
+/** Reads settings from the environment. Throws a `ConfigError` on unknown `GLOVEBOX_` names and unreadable values. */
 export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Override[] {
   const known = new Map(VARIABLES.map((setting) => [setting.variable, setting]));
   const findings: ConfigFinding[] = [];
@@ -25,7 +25,7 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Overri
   }
   const overrides = VARIABLES.flatMap(({ path, variable, part }): Override[] => {
     const text = environment[variable];
-    // What starts services often has no way to leave a variable out.
+    // Service managers often cannot omit a variable: treat an empty one as unset.
     if (text === undefined || text === "" || isServiceLink(variable, text)) return [];
     try {
       return [{ path, value: readText(text, part), source: { kind: "variable", name: variable } }];

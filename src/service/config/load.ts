@@ -3,8 +3,8 @@ import type { Config } from "./schema.ts";
 export { ConfigError } from "./config-error.ts";
 
 /**
- * Reads `glovebox.config.yaml` or `.json`. Paths in it are meant from where it lies. Rejects with a `ConfigError`
- * where it is not one; what its values mean, `createEngine` checks.
+ * Reads `glovebox.config.yaml` or `.json`. Paths in it are relative to its folder. Rejects with a `ConfigError` if it is
+ * invalid; `createEngine` checks the meaning of its values.
  */
 export async function loadConfig(file: string): Promise<Config> {
   const { readConfiguration } = await import("./configuration.ts");

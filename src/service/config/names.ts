@@ -1,6 +1,6 @@
 import { CONFIG_SCHEMA, type Part } from "./schema.ts";
 
-/** One thing that a configuration can say, by its path, and what it is called in the environment. */
+/** A setting: its path in the configuration and its environment variable. */
 export interface Setting {
   /** `limits`, `wallMs` */
   readonly path: readonly string[];
@@ -14,7 +14,7 @@ const PREFIX = "GLOVEBOX_";
 /** Every setting, those around others first. */
 export const SETTINGS: readonly Setting[] = settingsOf(CONFIG_SCHEMA, []);
 
-/** The setting at a path. Throws where there is none. */
+/** The setting at a path. Throws if none exists. */
 export function settingAt(path: string): Setting {
   const found = SETTINGS.find((setting) => setting.path.join("/") === path);
   if (found === undefined) throw new TypeError(`there is no setting ${path}`);
@@ -27,12 +27,12 @@ function settingsOf(part: Part, path: readonly string[]): readonly Setting[] {
   return [...own, ...below];
 }
 
-/** `wallMs` is `WALL_MS`. */
+/** `wallMs` becomes `WALL_MS`. */
 function upper(name: string): string {
   return name.replaceAll(/[A-Z]/g, "_$&").toUpperCase();
 }
 
-/** What a text of the environment, or of the command line, says of a setting: what it is not meant to be stays a text. */
+/** Parses a variable's or flag's text by the setting's type; text of the wrong form stays a string. */
 export function readText(text: string, { type }: Part): unknown {
   switch (type) {
     case "integer":
@@ -49,7 +49,7 @@ export function readText(text: string, { type }: Part): unknown {
   }
 }
 
-/** The name that is most like one, where any is. */
+/** The most similar known name, if any is close enough. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   let [best, least]: [string | undefined, number] = [undefined, Math.max(2, Math.floor(name.length / 3))];
   for (const one of known) {
@@ -59,7 +59,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** How many characters have to be changed, added or left out. */
+/** Edit distance: the number of characters to change, add or remove. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let at = 0; at < a.length; at++) {

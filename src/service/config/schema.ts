@@ -6,30 +6,30 @@ import { MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 
-/** What a configuration says: an engine's options, as far as they are data, and those of the service around it. */
+/** Configuration: the engine's options that are plain data, and the options of the service around it. */
 export interface Config extends Omit<EngineOptions, "capabilities" | "registry" | "logger" | "tools" | "fetch"> {
   readonly tools?: readonly (string | Omit<ToolLocation, "record">)[];
   readonly fetch?: Omit<FetchOptions, "lookup">;
   readonly host?: string;
   readonly port?: number;
-  /** Who may use the server. */
+  /** Keys of the server's clients. */
   readonly keys?: readonly KeyOptions[];
-  /** `open`: where there are no keys, anybody on this machine may register and remove tools. */
+  /** `open`: without keys, anybody on this machine may register and remove tools. */
   readonly admin?: "open";
-  /** Names by which clients find the server. */
+  /** Host names by which clients reach the server. */
   readonly hosts?: readonly string[];
   readonly publicUrl?: string;
-  /** Origins of pages that may use the server. */
+  /** Origins of web pages that may call the server. */
   readonly origins?: readonly string[];
-  /** Whether other processes may listen on the same port beside this one. */
+  /** Whether other processes may listen on the same port. */
   readonly reusePort?: boolean;
-  /** The maximum size of a request body, in bytes, in bytes. */
+  /** The maximum size of a request body, in bytes. */
   readonly bodyBytes?: number;
-  /** How long calls may go on when the service stops. */
+  /** Maximum time to finish running calls after a stop signal, in milliseconds. */
   readonly drainMs?: number;
-  /** How long the service says that it will stop before it does. */
+  /** Delay between failing `/readyz` and closing the listener, in milliseconds. */
   readonly drainDelayMs?: number;
-  /** Where uploaded packages are kept. */
+  /** Storage of uploaded packages. */
   readonly assets?: {
     readonly path: string;
     readonly publicUrl?: string;
@@ -37,23 +37,23 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
     readonly maxTotalBytes?: number;
   };
   readonly logLevel?: LogLevel;
-  /** What `glovebox worker` does with this configuration; servers may have the same one. */
+  /** Options of `glovebox worker`; servers may use the same file. */
   readonly machine?: {
-    /** Jobs that it has at once. */
+    /** Maximum number of jobs at once. */
     readonly slots?: number;
-    /** Where it says how it does. */
+    /** Address of the machine's metrics and probes. */
     readonly host?: string;
     readonly port?: number;
-    /** How long calls may go on when it stops. */
+    /** Maximum time to finish running jobs after a stop signal, in milliseconds. */
     readonly drainMs?: number;
   };
 }
 
-/** What may be logged, from the most to nothing. */
+/** Log levels, from the most verbose to none. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A part of the schema, as far as names, texts of help and values of the environment are derived from it. */
+/** A part of the schema, with the keywords from which setting names, help texts and variables are derived. */
 export interface Part {
   readonly type?: string;
   readonly description?: string;
@@ -69,10 +69,10 @@ const TEXTS = { type: "array", items: { type: "string" } };
 const COUNT = { type: "integer", minimum: 1 };
 const DURATION = { type: "number", exclusiveMinimum: 0 };
 const PORT = { type: "integer", minimum: 0, maximum: 65_535 };
-/** Milliseconds that a service may take to stop: an hour at most. */
+/** Time to stop a service, in milliseconds; at most one hour. */
 const PATIENCE = { type: "integer", minimum: 0, maximum: 3_600_000 };
 const LIMITS = section(Object.fromEntries(NAMES.map((name) => [name, DURATION])));
-/** Its origins, and one of the places where its value can be. */
+/** A secret: its origins, and exactly one source of its value. */
 const SECRET = {
   ...section({
     value: { type: "string" },
@@ -85,7 +85,7 @@ const SECRET = {
   maxProperties: 2,
 };
 
-/** A place of tools, with what their modules do not say. */
+/** A location of tools, with settings that their modules do not declare. */
 const LOCATION = {
   ...section({
     path: PATH,
@@ -106,8 +106,8 @@ const RULE = {
 };
 
 /**
- * What a configuration may say, as a JSON Schema. What its values mean, the engine checks. The names of variables in the
- * environment, the flags of `serve`, their help and `config print` are derived from it.
+ * JSON Schema of a configuration; the engine checks the meaning of the values. The names of environment variables, the
+ * flags of `serve`, their help and `config print` are derived from it.
  */
 export const CONFIG_SCHEMA: Part = section({
   tools: {
@@ -208,7 +208,7 @@ export const CONFIG_SCHEMA: Part = section({
   audit: PATH,
 });
 
-/** Where a configuration has paths; `*` stands for every name. */
+/** Settings that are file paths; `*` matches any name. */
 export const PATHS = [
   "tools/*",
   "tools/*/path",
@@ -226,7 +226,7 @@ export const PATHS = [
   "policy/rules/*/allow/exec/mounts/*/path",
 ];
 
-/** What is never shown: it may be a secret, or stand for one. */
+/** Settings never shown, as they are or may contain secrets. */
 export const HIDDEN: readonly string[] = [
   "secrets/*/value",
   "keys/*/hash",
@@ -235,7 +235,7 @@ export const HIDDEN: readonly string[] = [
   "idempotency/secret",
 ];
 
-/** What is shown without the user and the password in it. */
+/** URLs shown without their user and password. */
 export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url"];
 
 function section(properties: { readonly [name: string]: unknown }): Part {

@@ -10,11 +10,11 @@ import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
 import type { OriginCheck } from "./origin-check.ts";
 
-/** What is needed to tell who may do what. */
+/** Dependencies of access control. */
 export interface Access {
   readonly engine: Engine;
   readonly gate: ScopedEngine;
-  /** Where there are none, none is asked for. */
+  /** If empty, requests need no key. */
   readonly keys: Keys;
   /** Whether callers without a key may administer tools where there are no keys. */
   readonly isAdminOpen: boolean;
@@ -23,11 +23,11 @@ export interface Access {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** What a caller must be to use the route. Each route says so, or the server does not start. */
+    /** Role required by the route. A route without one stops the server from starting. */
     role?: Role | "anybody";
-    /** Whether the route is closed where there are no keys, unless administration is open. */
+    /** Whether the route is closed if no keys are configured, unless administration is open. */
     needsKey?: boolean;
-    /** What `/openapi.json` says of the route; `none` where it only says which methods there are not, or is for people. */
+    /** Description in `/openapi.json`; `none` for routes that only reject other methods, and for pages. */
     api?: RouteDescription | "none";
   }
   interface FastifyRequest {
@@ -35,21 +35,21 @@ declare module "fastify" {
   }
 }
 
-/** What browsers shall not do with any answer; a page that needs more says so itself. */
+/** Restrictive browser headers of every response; a page that needs more sets its own. */
 const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin",
   "x-content-type-options": "nosniff",
 };
-/** The rest of a longer body is not waited for. */
+/** Maximum size of a refused request's body for which the connection stays open. */
 const REST_MAX_BYTES = 65_536;
 const ADMIN_CLOSED =
   'without keys tools cannot be registered or removed: configure a key with the role "admin", or set admin to "open"';
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 const CHALLENGE = 'Bearer realm="glovebox"';
 
-/** Finds out who asks, and whether they may, before anything else of a request is looked at. */
+/** Authenticates and authorizes each request before anything else of it is read. */
 export function addAccess(app: FastifyInstance, access: Access): void {
   const { gate, keys, isAdminOpen, originCheck } = access;
   app.decorateRequest("caller", null);
@@ -61,7 +61,7 @@ export function addAccess(app: FastifyInstance, access: Access): void {
     const refusal = originCheck.refusalOf(request);
     if (refusal !== null) refuse(access, request, reply, { code: "forbidden", key: null, reason: refusal });
     else if (originCheck.share(request, reply)) return;
-    // Bodies that are sent to nowhere are not even read.
+    // Refuse before the body is read.
     else if (request.is404) sendNotFound(reply);
     else next();
   });
@@ -87,7 +87,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-/** Asks for keys. A right one always passes, wherever wrong ones come from. */
+/** Checks keys. A valid key always passes, even from an address rate-limited for wrong keys. */
 class KeyCheck {
   readonly #access: Access;
   readonly #failures = new Failures();
@@ -96,7 +96,7 @@ class KeyCheck {
     this.#access = access;
   }
 
-  /** Whether the request may go on; where it may not, it has been answered. */
+  /** Whether the request may continue; if not, the refusal has been sent. */
   async admit(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { role = "admin" } = request.routeOptions.config;
     if (role === "anybody") {
@@ -148,8 +148,8 @@ function refuse(
 const MICROSECONDS = 1_000_000;
 
 /**
- * What is left of a key's budgets, as `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: lists
- * of names with parameters, in whole seconds. Processor time is rounded so that nobody is promised what there is not.
+ * A key's remaining budgets as `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: lists of
+ * names with parameters, in whole seconds. CPU time is rounded down, so that the headers never promise too much.
  */
 export function writeRateLimit(standings: readonly Standing[]): Readonly<Record<string, string>> {
   if (standings.length === 0) return {};

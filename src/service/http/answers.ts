@@ -7,22 +7,22 @@ import { MAX_LIMITS } from "../../base/limits.ts";
 
 const NAME_SHOWN_MAX = 128;
 const JSON_TYPE = "application/json; charset=utf-8";
-/** The system takes answers up to here, whether their clients read them or not. */
+/** Response size in bytes up to which the kernel's socket buffer takes all, even if the client reads nothing. */
 const WRITTEN_AT_ONCE = 64 * 1024;
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
-/** What a refusal says besides its code and message. */
+/** Optional parts of a refusal. */
 interface RefusalOptions {
   readonly tool?: string;
   readonly details?: unknown;
 }
 
-/** Answers with a value as JSON. */
+/** Sends a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
   return sendJsonText(reply, status, JSON.stringify(value));
 }
 
-/** Answers with a result; the status is its error's, by the table. */
+/** Sends a result; the status follows from its error code. */
 export function sendResult(reply: FastifyReply, result: ToolResult): FastifyReply {
   const { error, text } = writeResult(result);
   const retryAfterMs = retryAfter(error?.details);
@@ -32,8 +32,8 @@ export function sendResult(reply: FastifyReply, result: ToolResult): FastifyRepl
 }
 
 /**
- * A result as JSON, with its error. A tool may have nested its output so deeply that it can be read, but not be written
- * with what stack there is: then another result takes its place.
+ * A result as JSON, with its error. Output nested so deeply that `JSON.stringify` overflows the stack is replaced with an
+ * `output_too_large` failure.
  */
 export function writeResult(result: ToolResult): { readonly text: string; readonly error: ToolError | null } {
   try {
@@ -44,7 +44,7 @@ export function writeResult(result: ToolResult): { readonly text: string; readon
   }
 }
 
-/** Answers a request that never became a call, in the form of a result. */
+/** Refuses a request before it becomes a call, in the form of a result. */
 export function sendRefusal(
   reply: FastifyReply,
   code: ErrorCode,
@@ -56,35 +56,35 @@ export function sendRefusal(
   return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, more));
 }
 
-/** The result of what never became a call. */
+/** The result of a request refused before it became a call. */
 export function refusal(code: ErrorCode, message: string, { tool = "", details }: RefusalOptions = {}): ToolResult {
   return failure(toolError(code, message, details), emptyMetadata(randomUUID(), tool.slice(0, NAME_SHOWN_MAX), 0));
 }
 
-/** Answers that there is no tool of a name. */
+/** Responds that no tool has this name. */
 export function sendUnregistered(reply: FastifyReply, name: string): FastifyReply {
   return sendRefusal(reply, "tool_not_found", `there is no tool "${name.slice(0, NAME_SHOWN_MAX)}"`, { tool: name });
 }
 
-/** Answers a request for whose body there is no room at the moment. */
+/** Refuses a request because the memory budget for request bodies is exhausted. */
 export function sendOverBudget(reply: FastifyReply): FastifyReply {
   const message = "the server's memory for request bodies is in use; try again later";
   return sendRefusal(reply.header("retry-after", 1), "queue_full", message, { status: 503 });
 }
 
-/** Answers where there is nothing. */
+/** Responds 404 to an address without a route. */
 export function sendNotFound(reply: FastifyReply): FastifyReply {
   return sendJson(reply, 404, { error: "no route at this address" });
 }
 
-/** Answers a request that expects what no server of this kind does. */
+/** Responds 417 to an unsupported `Expect` header. */
 export function sendExpectation(response: ServerResponse): void {
   const body = JSON.stringify(refusal("invalid_arguments", "the only supported Expect header is 100-continue"));
   const headers = { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body), connection: "close" };
   response.writeHead(417, headers).end(body);
 }
 
-/** Answers what the framework found wrong with a request, and whatever else was thrown, without a word about how. */
+/** Responds to errors of the framework and of handlers, without internal details. */
 export function sendError(reply: FastifyReply, { code, statusCode }: FastifyError, bodyBytes: number): FastifyReply {
   switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
@@ -104,11 +104,11 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
   }
 }
 
-/** Answers with what is JSON already. */
+/** Sends text that is already JSON. */
 export function sendJsonText(reply: FastifyReply, status: number, json: string): FastifyReply {
   reply.code(status);
   reply.header("content-type", JSON_TYPE);
-  // What tools wrote is in it: no browser shall take it for a page.
+  // The body contains tools' output: browsers must not sniff it as HTML.
   reply.header("x-content-type-options", "nosniff");
   if (json.length > WRITTEN_AT_ONCE) dropUnread(reply.raw, reply.server.unreadMs);
   return reply.send(json);
@@ -121,25 +121,25 @@ function retryAfter(details: unknown): number | undefined {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** How long a client may read nothing of an answer that is complete. */
+    /** Maximum time, in milliseconds, that a client may read nothing of a complete response. */
     unreadMs?: number;
   }
 }
 
-/** Longer than a call may wait and run together: a connection on which nothing moves is not a dead one before that. */
+/** Idle timeout of connections: longer than a call's maximum queue and run time, during which nothing is sent. */
 export const SILENCE_MS = MAX_LIMITS.queueMs + MAX_LIMITS.wallMs + 60_000;
 export const UNREAD_MS = 60_000;
 
 /**
- * Ends the connection of a client that reads nothing of what is written for so long; one that reads slowly keeps it.
- * The system tells of what it could send in pieces of a megabyte or so: who reads less than that in the time is dropped.
- * For answers that are complete: before that, silence is what a long call sounds like, and `SILENCE_MS` holds.
+ * Closes the connection of a client that reads nothing for `unreadMs`; slow readers keep theirs.
+ * The system reports progress in pieces of about a megabyte: a client that reads less within that time is dropped.
+ * Only for complete responses: before that, silence may be a long call, and `SILENCE_MS` applies.
  */
 export function dropUnread(response: ServerResponse, unreadMs = UNREAD_MS): void {
   const { socket } = response.req;
   response.setTimeout(unreadMs);
   response.once("finish", () => {
-    // Node's own time for idle connections is set by now, unless the next request is here already.
+    // Node has set its own idle timeout by now, unless the next request has already arrived.
     if (socket.timeout === unreadMs) socket.setTimeout(SILENCE_MS);
   });
 }

@@ -26,7 +26,7 @@ const REFUSALS = {
   429: { ...refusals({ 429: "Too many calls." })[429], headers: RETRY_AFTER } as ApiAnswer,
 };
 
-/** An answer in one piece or in events, as the client asks for. */
+/** A response as one JSON body or as an event stream, by the `Accept` header. */
 function inEither(description: string, inOne: ApiAnswer, stream: string): ApiAnswer {
   return { description, content: { ...inOne.content, [STREAM]: { schema: { type: "string" }, example: stream } } };
 }

@@ -6,7 +6,7 @@ import type { Role } from "../../access/caller.ts";
 import { type ApiAnswer, json, refusals, type RouteDescription } from "./route-description.ts";
 import { type ApiSchema, SCHEMAS } from "./schemas.ts";
 
-/** A route with what is to be said of it. */
+/** A route and its description. */
 export interface DescribedRoute {
   readonly method: string;
   /** As the router has it: `/v1/tools/:name`. */
@@ -17,7 +17,7 @@ export interface DescribedRoute {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Of the API, and not of the package that serves it. */
+/** Version of the API, not of the package. */
 const VERSION = "1.0.0";
 
 const TAGS = {
@@ -28,17 +28,17 @@ const TAGS = {
   protocols: "Other protocols.",
 } as const satisfies Readonly<Record<RouteDescription["tag"], string>>;
 
-/** What every route that asks for a key may answer. */
+/** Responses common to all routes that require a key. */
 const KEYED: Readonly<Record<number, ApiAnswer>> = {
   ...refusals({ 401: "The key is missing or unknown.", 403: "The key lacks the required role." }),
   429: { ...json("Too many requests.", SCHEMAS.ToolResult), headers: { "Retry-After": "Seconds." } },
 };
 const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Internal error.", SCHEMAS.PlainError) };
 
-/** The schemas that have names, so that they are referred to wherever they stand. */
+/** Names of schemas, which are replaced with references wherever they occur. */
 const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
 
-/** The description of an API as OpenAPI 3.1 has it. */
+/** The OpenAPI 3.1 document of the routes. */
 export function openApiDocument(routes: readonly DescribedRoute[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) (paths[pathOf(route.url)] ??= {})[route.method.toLowerCase()] = operationOf(route);
@@ -102,7 +102,7 @@ function responseOf({ description, content, headers }: ApiAnswer): Json {
   };
 }
 
-/** Puts references in the place of schemas that have names, but for the one that is `self`. */
+/** Replaces named schemas with references, except the one named `self`. */
 function withReferences(value: unknown, self?: string): unknown {
   const name = nameOf.get(value);
   if (name !== undefined && name !== self) return { $ref: `#/components/schemas/${name}` };
@@ -116,7 +116,7 @@ function pathOf(url: string): string {
   return url.replaceAll(/:(\w+)/g, "{$1}");
 }
 
-/** Adds the route that describes all others: those that are added after it. */
+/** Adds `/openapi.json`, which describes the routes added after it. */
 export function addOpenApi(app: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   app.addHook("onRoute", ({ method, url, config }) => {

@@ -13,7 +13,7 @@ const ERRORS = {
   503: json("The server is about to stop.", MESSAGE),
 };
 
-/** What the API's description says of the Model Context Protocol, by method: the rest of it is its own document's. */
+/** OpenAPI descriptions of the MCP endpoint, by method; the MCP specification defines the rest. */
 export const MCP = {
   POST: {
     id: "postMcp",

@@ -6,25 +6,25 @@ export type ApiContent = Readonly<Record<string, { readonly schema: ApiSchema; r
 export interface ApiAnswer {
   readonly description: string;
   readonly content?: ApiContent;
-  /** By name: what it says. */
+  /** Descriptions by header name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the API's description says of a route: all of it that clients may rely on. */
+/** Description of a route in the OpenAPI document. */
 export interface RouteDescription {
-  /** The name of the operation: what a generated client calls it. */
+  /** `operationId`, the method name in generated clients. */
   readonly id: string;
   readonly tag: "calls" | "tools" | "packages" | "watching" | "protocols";
   readonly summary: string;
   readonly description?: string;
-  /** What stands in the address, by name. */
+  /** Path parameters, by name. */
   readonly params?: Readonly<Record<string, string>>;
-  /** What may stand behind the question mark, by name. */
+  /** Query parameters, by name. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Headers that the route looks at, by name: what they do. */
+  /** Descriptions of the request headers that the route reads, by name. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: ApiContent;
-  /** By status. What every route of its role may answer need not be said. */
+  /** Responses by status, without those common to all routes of the role. */
   readonly answers: Readonly<Record<number, ApiAnswer>>;
   /** The events of a stream, by name. */
   readonly events?: Readonly<Record<string, ApiSchema>>;
