@@ -41,7 +41,7 @@ export class Reconfiguration {
     return { ...changed, ...this.#putRest(resolved, grants), needRestart };
   }
 
-  /** Puts another policy in force. Throws a `TypeError` where it is none. */
+  /** Replaces the policy. Throws a `TypeError` if it is invalid. */
   setPolicy(policy: Policy): void {
     this.#parts.broker.use(this.#parts.broker.grantsOf(policy));
     this.#policy = policy;

@@ -28,7 +28,7 @@ export interface Capabilities {
   readonly redact: (text: string) => string;
 }
 
-/** Makes the capabilities of the engine's own and the embedder's ready. Throws where one of them is none. */
+/** Prepares the built-in and the embedder's capabilities. Throws if one of them is invalid. */
 export function createCapabilities(options: CapabilityOptions): Capabilities {
   const { custom, environment, fetch, kv, binaries } = options;
   const secrets = new Secrets(options.secrets, environment);

@@ -12,7 +12,7 @@ import { type RateLimit, RateLimiter } from "./rate-limit.ts";
 
 /** One method of a capability: its schemas, and what does the work in the host. */
 export interface CapabilityMethod {
-  /** Schema of the arguments; anything goes where there is none. */
+  /** Schema of the arguments. By default any arguments are accepted. */
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
   // The embedder knows what its own schema lets through, so the handler's argument is its to declare.
@@ -55,7 +55,7 @@ const RESERVED: ReadonlySet<string> = new Set([
  * `capabilities: { counter: true }`; a tool then calls `await context.host.counter.add({ by: 1 })`.
  * With `{ onProgress }` as the second argument it hears what the handler tells by `call.progress(value)`; of values that
  * come faster than it takes them the latest are kept, and `onProgress(value, { missed })` says how many before are not.
- * Throws a `TypeError` where a name is not one, or a handler is missing, and a `RangeError` where the rate limit is none.
+ * Throws a `TypeError` if a name is invalid or a handler is missing, and a `RangeError` if the rate limit is invalid.
  */
 export function defineCapability(capability: CustomCapability): CustomCapability {
   if (typeof capability !== "object" || capability === null || typeof capability.name !== "string") {

@@ -17,7 +17,7 @@ export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #buckets = new Map<string, TokenBucket>();
 
-  /** Throws a `RangeError` where the limit is none. */
+  /** Throws a `RangeError` if the limit is invalid. */
   constructor(limit: RateLimit) {
     const { calls, perMs } = limit;
     // What an embedder passes may be anything, also the text "3".

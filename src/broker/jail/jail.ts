@@ -100,7 +100,7 @@ export interface Jailed {
 /** Starts something in a sandbox. */
 export type Start = (inside: Inside) => Promise<Jailed>;
 
-/** A sandbox of the operating system that works, or why there is none. */
+/** A working sandbox of the operating system, or the reason why none works. */
 export type Jail = { readonly start: Start } | { readonly reason: string };
 
 /** Commands that were tried in this process. */

@@ -27,7 +27,7 @@ export class Output {
     this.#chunks.push(part);
   }
 
-  /** As UTF-8; what is none is shown as U+FFFD. A character that was cut in two is left out. */
+  /** Decodes UTF-8. Invalid bytes become U+FFFD; a truncated last character is left out. */
   text(): string {
     const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     const text = this.#chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("");

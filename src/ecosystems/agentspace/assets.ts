@@ -10,7 +10,7 @@ import { Database } from "./database.ts";
 import { receive, type Upload } from "./upload.ts";
 
 export interface AssetOptions {
-  /** The folder that holds the assets; it is made where there is none. */
+  /** Folder of the assets; created if missing. */
   readonly path: string;
   /** The largest asset: default 64 MiB. */
   readonly maxBytes?: number;

@@ -14,7 +14,7 @@ export class Database implements Disposable {
     this.#database = database;
   }
 
-  /** Opens a file, and makes it where there is none. Rejects with a `StoreError` that names no path. */
+  /** Opens a file, and creates it if missing. Rejects with a `StoreError` that names no path. */
   static async open(path: string, maxBytes: number, layout: DatabaseLayout): Promise<Database> {
     // It is loaded here because few who import this keep records.
     const { DatabaseSync } = await import("node:sqlite");

@@ -118,7 +118,7 @@ export class Registry implements AsyncDisposable {
   }
 
   /**
-   * Makes a tool ready for calls, as its first call would. Rejects with a `RegistryError` where there is none, and with
+   * Makes a tool ready for calls, as its first call would. Rejects with a `RegistryError` if it is unknown, and with
    * what the engine says where it cannot be loaded.
    */
   async load(toolId: string): Promise<ToolInfo> {

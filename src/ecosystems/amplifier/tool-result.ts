@@ -20,7 +20,7 @@ export class ToolResult implements AmplifierResult {
     this.metadata = metadata;
   }
 
-  /** The output as a text, as JSON where it is none; `Error: …` where there is an error. */
+  /** The output as text: strings as they are, other values as JSON, errors as `Error: …`. */
   get_serialized_output(): string {
     return serializedOutput(this);
   }

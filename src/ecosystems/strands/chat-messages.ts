@@ -68,7 +68,7 @@ function readCall(call: unknown, index: number, { tools }: GenerateOptions): Mod
   }
 }
 
-/** Some models leave arguments out where there are none, and some servers send them as an object. */
+/** Some models omit empty arguments, and some servers send them as an object. */
 function writtenArguments(given: unknown): unknown {
   if (given === undefined || given === null) return "";
   return typeof given === "object" ? JSON.stringify(given) : given;

@@ -29,7 +29,7 @@ interface Written {
 
 /**
  * Reads a workflow's YAML file. Rejects with a `SpecError` that names the file and every place where it is wrong:
- * values that do not fit the schema, steps of agents that there are none of, templates that cannot be read.
+ * values that violate the schema, steps of unknown agents, unreadable templates.
  */
 export async function load_spec(file: string): Promise<Workflow> {
   const shown = path.basename(file);

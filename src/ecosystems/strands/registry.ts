@@ -134,12 +134,12 @@ export class ToolRegistry implements AsyncDisposable {
     return [...this.#tools.values()];
   }
 
-  /** By its id: `null` where there is none. */
+  /** The entry with this id, or `null`. */
   get(id: string): ToolInfo | null {
     return this.#tools.get(id) ?? null;
   }
 
-  /** A tool's full path by its id; `null` where there is none, and for a full path as well. */
+  /** Full path of the tool with this id; `null` for unknown ids and for full paths. */
   resolve(input: string): string | null {
     return this.get(input)?.import_path ?? null;
   }

@@ -57,7 +57,7 @@ class FileTool {
     this.max_output_chars = options.maxOutput;
   }
 
-  /** The file's bytes, or why there are none to be had. Throws what the host's system says. */
+  /** The file's bytes, or the reason for a refusal. Rejects with the system's own errors. */
   protected async read(path: string, { host }: Context): Promise<Uint8Array | ToolResult> {
     const { allowed, maxSize } = this.options;
     const real = await allowed.resolve(host.fs, path);

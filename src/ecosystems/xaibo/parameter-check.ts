@@ -8,7 +8,7 @@ type Parameters = { readonly [name: string]: unknown };
 
 /**
  * Checks parameters against a schema. Answers a copy with the schema's defaults in it, or throws a `ToolParameterError`
- * that lists every violation. Throws a `GloveboxError` at once where the schema is none.
+ * that lists every violation. Throws a `GloveboxError` at once if the schema is invalid.
  */
 export function parameterCheck(schema: JsonSchema): (given: unknown) => Parameters {
   const validator = compileSchema(schema, "inputSchema");

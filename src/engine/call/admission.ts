@@ -85,9 +85,9 @@ export class Admission {
   }
 }
 
-/** What a tool may take longer than its argument says, in milliseconds, to answer that its time is over. */
+/** Time beyond the timeout argument in which a tool can report its own timeout, in milliseconds. */
 const LAST_WORDS_MS = 250;
-/** And for an interpreter to start, which is none of the tool's time. */
+/** Start of a Python interpreter, which the tool does not pay for, in milliseconds. */
 const INTERPRETER_MS = 2_000;
 
 /** Limits, within the seconds that an argument of the call gives it. */

@@ -172,7 +172,7 @@ export function requireReplayable({ tool, outcome }: Recording): void {
   throw new TypeError("the recorded call ran in a shared module, which other calls had changed before");
 }
 
-/** What a call asked and was answered, as data: an answer that had not come when the call ended is none. */
+/** A call's capability calls and responses, as data. Responses that were pending when the call ended are left out. */
 export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers"> {
   const asks = (journal?.entries ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
   const answers = (journal?.responses ?? []).map(toRecorded);

@@ -79,7 +79,7 @@ export class Audit {
   #isClosed = false;
   #isGivenUp = false;
 
-  /** Throws a `TypeError` where the target is none, or its file cannot be opened. */
+  /** Throws a `TypeError` if the target is invalid or its file cannot be opened. */
   constructor(target: AuditTarget, events: Events) {
     if (typeof target !== "function" && (typeof target !== "string" || target === "")) {
       throw new TypeError("audit must be the path of a file or a function");

@@ -11,7 +11,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** `glovebox config`: what the configuration comes to, and whose word each value is. */
+/** `glovebox config`: the effective configuration and the origin of each value. */
 export function configCommand(): Command {
   const command = new Command("config").description("show or check the configuration that commands use in this folder");
   const add = (name: string, description: string) => command.command(name).description(description);

@@ -13,7 +13,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** `glovebox explain`: what a tool may do, and whose word that is. */
+/** `glovebox explain`: the effective grants and limits of a tool, and their origins. */
 export function explainCommand(): Command {
   return new Command("explain")
     .description("show a tool's grants, limits and denied requests; or which parts of a workflow are supported")

@@ -8,7 +8,7 @@ const NOTIFY_MS = 5_000;
 /** The socket that a service manager listens on is one of datagrams, which Node has none of: systemd's own command has. */
 const COMMAND = "systemd-notify";
 
-/** What the service manager that started this process, systemd for one, is told of it; nobody, where there is none. */
+/** Notifications to the service manager that started this process, such as systemd; without one, no operation. */
 export class ServiceManager implements Disposable {
   readonly #isThere: boolean;
   #watchdog: NodeJS.Timeout | undefined = undefined;

@@ -41,7 +41,7 @@ export function readFlags(command: Command, flags: readonly SettingFlag[]): read
   });
 }
 
-/** Refuses what is none at once, with the command's help; the text is read with those of all other sources. */
+/** Refuses an invalid flag at once, with the command's help; its text is parsed with those of all other sources. */
 export function wholeNumber(least: number, most: number): (text: string) => string {
   return (text) => {
     const value = Number(text);

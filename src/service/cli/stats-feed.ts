@@ -86,7 +86,7 @@ const SNAPSHOT = all({
   http: all({ connections: NUMBER, streams: NUMBER }),
 });
 
-/** Asks for one snapshot. Rejects with a `CliError` where there is none to be had. */
+/** Requests one snapshot. Rejects with a `CliError` if the server has none to give. */
 export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
   const response = await request(server, "application/json", signal);
@@ -96,8 +96,8 @@ export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
 }
 
 /**
- * Gives a snapshot each second until `signal` is aborted, or the server ends. Throws a `CliError` where there are none
- * to be had, and where they cease to come.
+ * Yields a snapshot each second until `signal` is aborted or the server ends. Throws a `CliError` if the server refuses
+ * or falls silent.
  */
 export async function* followSnapshots(server: StatsServer, signal: AbortSignal): AsyncGenerator<Snapshot> {
   const silence = new AbortController();

@@ -13,27 +13,27 @@ export interface ParsedCall {
 const TENANT_MAX = 256;
 const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
 
-/** Calls as the body of a batch asks for them; in the place of one that is none, what is wrong with it. */
+/** Calls of a batch's body, in order; a string in the place of an invalid call says what is wrong with it. */
 export type ParsedBatch = readonly (ParsedCall | string)[];
 
 /**
- * Reads the body of `POST /v1/execute`; answers what is wrong with it where it is none. Only the form is checked that
- * the engine's types promise: what the values mean, the engine says.
+ * Parses the body of `POST /v1/execute`; returns a string that says what is wrong with an invalid one. Checks only the
+ * shape that the engine's types promise; the engine validates the values.
  */
 export function parseCall(body: unknown): ParsedCall | string {
   if (!isObject(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
   const { id, name, arguments: args, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"] ?? {});
-  // The id and the arguments go to the engine as they came: it refuses those that are none in its own words.
+  // The id and the arguments go to the engine unchecked, which refuses invalid ones in its own words.
   const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
   const call = { ...said, name, arguments: args } as ToolCall;
   return typeof options === "string" ? options : { call, options };
 }
 
 /**
- * Reads the body of `POST /v1/execute/batch`; answers what is wrong with it where it is none. What is wrong with one of
- * its calls is that call's. The batch's options are those of all calls, and a call's own go before them.
+ * Parses the body of `POST /v1/execute/batch`; returns a string that says what is wrong with an invalid one. An invalid
+ * call fails alone. The batch's options apply to all calls; a call's own options override them.
  */
 export function parseBatch(body: unknown, callsMax: number): ParsedBatch | string {
   if (!isObject(body)) return 'the body is not an object such as {"calls":[{"name":"add","arguments":{"a":1,"b":2}}]}';

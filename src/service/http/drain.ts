@@ -16,9 +16,9 @@ declare module "fastify" {
 }
 
 interface Connection {
-  /** The request that came last. */
+  /** The latest request. */
   request: IncomingMessage | null;
-  /** The answer to the request that came last. Answers go out in order, so after it there is none. */
+  /** The response to the latest request. Responses keep the order of their requests, so it is the last one sent. */
   answer: ServerResponse | null;
   /** Whether that request is the last that is taken: its answer says so. */
   isOver: boolean;

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
-/** Requests of one connection that are worked on at once: their answers wait for each other anyhow. */
+/** Maximum number of concurrent requests of one connection: their responses wait for each other anyway. */
 const AT_ONCE_MAX = 16;
-/** Requests that one piece of what is read may have besides: a client that sends more of them at once is none. */
+/** Maximum number of further requests in one chunk; a connection that sends more is closed. */
 const WAITING_MAX = 1_024;
 
 interface Connection {

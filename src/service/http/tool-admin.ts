@@ -18,7 +18,7 @@ interface ToolRoute {
   readonly Params: { readonly name: string };
 }
 
-/** Why nothing is done. The status is that of the code where there is none. */
+/** Reason for a refusal. Default of the status: that of the code. */
 interface Refused {
   readonly status?: number;
   readonly message: string;

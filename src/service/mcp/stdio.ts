@@ -9,7 +9,7 @@ export interface McpConnection {
   close(): Promise<void>;
 }
 
-/** Serves one client, which has started this process. `onProblem` is told of messages that are none. */
+/** Serves one client, which has started this process. `onProblem` receives invalid messages. */
 export function serveMcp(
   runner: ChangingToolRunner,
   options: McpServerOptions,

@@ -88,7 +88,7 @@ const CLAIM = `
 local asked, holder, may_repeat, tenant, ttl, max_calls, max_bytes = unpack(ARGV, 3)
 local known = redis.call('HMGET', CALL, 'asked', 'holder', 'may_repeat', 'expires', 'mark', 'carrier')
 if known[1] then
-  -- What was sent before a connection was lost is sent again over the next one.
+  -- A script sent before a connection was lost is sent again over the next one.
   if known[2] == holder then return { 'mine' } end
   local has_ended = not known[2]
   -- The holder itself asks for what it runs only if it could not say how that ended.
@@ -127,7 +127,7 @@ local function weight_of(one)
   return math.max((redis.call('ZSCORE', CALLS, one) or 0) / max_calls, (redis.call('ZSCORE', BYTES, one) or 0) / max_bytes)
 end
 
--- Whose calls take most of the room makes room: no tenant can have another one's calls run twice.
+-- The tenant with the largest share is evicted first: no tenant can make another one's calls run twice.
 local function oldest_of_heaviest()
   local a, b = redis.call('ZREVRANGE', CALLS, 0, 0)[1], redis.call('ZREVRANGE', BYTES, 0, 0)[1]
   if not a or not b then return nil end

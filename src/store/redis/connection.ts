@@ -41,8 +41,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * A connection to Redis that mends itself. What is asked while there is none waits for the next one, so whoever asks needs a
- * deadline of its own; `isReady` says whether it is worth asking at all.
+ * A connection to Redis that reconnects. Requests during an outage wait for the next connection, so callers need their own
+ * deadlines; `isReady` says whether a connection exists.
  */
 export class RedisConnection implements AsyncDisposable {
   readonly #place: RedisAddress;
@@ -86,7 +86,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#lostSinceMs === null ? 0 : performance.now() - this.#lostSinceMs;
   }
 
-  /** Why there is none: the code of an error, or the first word of a reply, and nothing of addresses or passwords. */
+  /** Reason for the outage: the code of an error, or the first word of a reply; never an address or a password. */
   get failure(): string {
     return this.#failure;
   }

@@ -68,7 +68,7 @@ interface ScriptRun {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly urgency: Urgency;
-  /** Of whom it is for: one that has ended does not want it sent any more. */
+  /** Signal of the requester; an aborted request is not sent. */
   readonly signal?: AbortSignal;
 }
 

@@ -48,12 +48,12 @@ export class Seal {
     return new Seal(key);
   }
 
-  /** Whether what it closes is hidden. */
+  /** Whether sealed values are encrypted. */
   get isSecret(): boolean {
     return this.#key !== null;
   }
 
-  /** A few characters that only those have in common who share a secret; none where there is none. */
+  /** Fingerprint of the secret, a few characters; empty without a secret. */
   get mark(): string {
     return this.#key === null ? "" : createHmac("sha256", this.#key).update(MARKED).digest("hex").slice(0, MARK_CHARS);
   }

@@ -131,7 +131,7 @@ export function resolveRedisUrl(option: string, url: unknown): string {
   return url;
 }
 
-/** Decides by which name those are known who have something in common in a Redis. Throws a `TypeError` where it is none. */
+/** Chooses the name under which participants share keys in a Redis. Throws a `TypeError` if it is invalid. */
 export function resolveFleetName(option: string, name: unknown = FLEET_DEFAULT): string {
   if (typeof name !== "string" || !FLEET_NAME.test(name))
     throw new TypeError(`${option}: the name of a fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore`);

@@ -66,7 +66,7 @@ export class ForeignStoreError extends Error {
   override readonly name = "ForeignStoreError";
 }
 
-/** Makes the file where there is none, for its owner's eyes only. What SQLite puts beside it has the same mode. */
+/** Creates a missing file with mode 0600. SQLite gives the files beside it the same mode. */
 export function createFile(path: string): void {
   if (path === IN_MEMORY) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -26,7 +26,7 @@ export interface ExecResult extends Ended {
 
 const TIMEOUT_MS = 30_000;
 
-/** `exec`: commands of a shell, each in a sandbox of the operating system's; where there is none, there are no commands. */
+/** `exec`: shell commands, each in a sandbox of the operating system. Without a working sandbox every command is refused. */
 export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
   const queue = new PQueue({ concurrency: EXEC_LIMITS.atOnceInAll });
   const find = options.findJail ?? findJail;

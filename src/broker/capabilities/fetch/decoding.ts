@@ -59,8 +59,8 @@ export class ByteMeter extends Transform {
 }
 
 /**
- * Decodes from the first byte on: where there is none, there is nothing to be decoded. What comes after the end of what is
- * encoded is nothing, as browsers have it.
+ * Creates its decoder at the first byte, so that an empty body is valid. Bytes after the end of the encoded data are
+ * ignored, as browsers do.
  */
 class Decoder extends Transform {
   readonly #make: (first: number) => Transform;

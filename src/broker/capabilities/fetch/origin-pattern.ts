@@ -39,7 +39,7 @@ export const PATTERN_FORM =
 
 const ANYWHERE: OriginPattern = { text: "*", protocol: null, host: "", isWild: true, port: "", path: "" };
 
-/** Reads a pattern: hostile input. `null` where it is none. */
+/** Parses a pattern, which is hostile input. `null` if it is invalid. */
 export function readOriginPattern(value: unknown): OriginPattern | null {
   if (value === "*") return ANYWHERE;
   if (typeof value !== "string" || value.length > PATTERN_MAX) return null;
@@ -65,7 +65,7 @@ export function matchesUrl(pattern: OriginPattern, url: URL): boolean {
   return pattern.path === "" || (coversPath(pattern.path, url.pathname) && isStraight(url.pathname));
 }
 
-/** The pattern of all URLs that both mean, or `null` where there are none. */
+/** Intersection of two patterns; `null` if it is empty. */
 export function meetPatterns(one: OriginPattern, other: OriginPattern): OriginPattern | null {
   if (one.protocol === null) return OTHERS_PORTS.has(other.port) ? null : other;
   if (other.protocol === null) return OTHERS_PORTS.has(one.port) ? null : one;

@@ -114,7 +114,7 @@ class WalkState implements AsyncDisposable {
     await left[Symbol.asyncDispose]();
   }
 
-  /** The place of the name, which holds from now on what the walk has held; the mount's folder where there is none. */
+  /** Hands the walk's open folders to the caller, with the last name; without a name, the mount's own folder. */
   giveAway(name: string | null): Omit<PathTarget, "names"> {
     const { folder, next } = this;
     this.#isEmpty = true;

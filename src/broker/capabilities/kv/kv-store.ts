@@ -24,7 +24,7 @@ export interface ListedKey {
 
 export interface Page {
   readonly keys: readonly ListedKey[];
-  /** Where the next page begins; `null` where there is none. */
+  /** Cursor of the next page; `null` after the last page. */
   readonly cursor: string | null;
 }
 

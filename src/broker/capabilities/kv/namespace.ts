@@ -151,8 +151,7 @@ export class KvNamespace {
 }
 
 /**
- * As JSON, because names may hold anything: what parts them cannot be in them, and what is no Unicode stays different
- * from what else is none.
+ * JSON, because names may contain any separator. JSON's escapes also keep different lone surrogates apart.
  */
 function namespaceOf({ tool, tenant = "" }: CapabilityCaller): string {
   if (tenant.length > TENANT_MAX) throw new RangeError(`the tenant's name has more than ${TENANT_MAX} characters`);

@@ -44,7 +44,7 @@ const nativeGrants: GrantKind<true> = {
   describe: () => "its binary, in an operating-system sandbox",
 };
 
-/** `native`: runs the binary of a tool that is one, in a sandbox of the operating system's; where there is none, it does not run. */
+/** `native`: runs a tool's binary in a sandbox of the operating system. Without a working sandbox it is refused. */
 export function createNative(binaries: Binaries, options: NativeOptions = {}): Capability<true> {
   const queue = new PQueue({ concurrency: NATIVE_LIMITS.atOnce });
   const find = options.findJail ?? findJail;

@@ -155,7 +155,7 @@ class SecretIndex {
 
 /** How a text goes on from a place. */
 interface FormMatch {
-  /** Where the longest match ends; -1 where there is none. */
+  /** End of the longest match; -1 without a match. */
   readonly end: number;
   /** Whether more text could make a match, or a longer one. */
   readonly isUnfinished: boolean;

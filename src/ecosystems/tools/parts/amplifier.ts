@@ -21,14 +21,14 @@ export function maxOutputOf(config: Config): number {
   return wholeNumber(config, "max_output", MAX_OUTPUT);
 }
 
-/** A number of a config; throws where it is none, so that the mistake is seen when the tool is mounted. */
+/** A number of a config. Throws if it is not a number, so that the mistake shows when the tool is mounted. */
 export function wholeNumber(config: Config, name: string, usual: number): number {
   const value = config[name] ?? usual;
   if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
   throw new TypeError(`${name} must be a whole number above 0`);
 }
 
-/** A list of texts of a config; throws where it is none. */
+/** A list of strings of a config. Throws if it is anything else. */
 export function texts(config: Config, name: string, usual: readonly string[]): readonly string[] {
   const value = config[name] ?? usual;
   if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value as readonly string[];

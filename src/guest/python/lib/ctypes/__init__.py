@@ -1,4 +1,4 @@
-"""The standard library's own, but for what loads libraries of the system: there are none."""
+"""The standard library's module, except for the loaders of system libraries, which do not exist here."""
 
 import importlib.machinery as _machinery
 import sys as _sys

@@ -13,7 +13,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def encode_form(data):
-    """A form's text. Values may be lists; those that are None are left out."""
+    """A form's text. Values may be lists; None values are left out."""
     return urlencode(_pairs(data))
 
 
@@ -92,7 +92,7 @@ def charset_of(headers):
 
 def is_charset(charset):
     try:
-        # Codecs that make something else than text of bytes are none.
+        # Codecs that do not decode bytes to text are no charsets.
         return codecs.lookup(charset)._is_text_encoding
     except (LookupError, ValueError):
         return False

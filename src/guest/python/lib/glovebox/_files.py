@@ -139,7 +139,7 @@ def _mounts_beside(own, path, listed):
     try:
         found = listed("/", path)
     except (OSError, RuntimeError):
-        # There are none, or they cannot be asked for while a module is loaded.
+        # No mounts, or capability calls are refused while a module is loaded.
         return own
     return [*own, *found]
 

@@ -169,7 +169,7 @@ def keep(raw):
 
 
 def opened(number):
-    """What has this number; `None` where that is none of a mount's."""
+    """The open file of a mount with this descriptor, or `None`."""
     return _descriptors.get(number) if isinstance(number, int) and number >= _FIRST_DESCRIPTOR else None
 
 

@@ -1,4 +1,4 @@
-"""Processes: there are none in the sandbox. Commands go through the exec capability, where that is granted."""
+"""Processes: the sandbox has no own ones. Commands go through the exec capability, where that is granted."""
 
 import io
 import shlex

@@ -25,7 +25,7 @@ def _whole(digits):
 
 
 def _plain(value):
-    """The JSON of what is none by itself."""
+    """The JSON value of an object that is not JSON by itself."""
     for method in ("model_dump", "dict", "_asdict"):
         if callable(getattr(value, method, None)):
             return getattr(value, method)()

@@ -7,7 +7,7 @@ __version__ = "2.0"
 
 
 def disable_warnings(category=None):
-    """There are none."""
+    """No operation: no warnings exist here."""
 
 
 def __getattr__(name):

@@ -1,7 +1,7 @@
 import { isRecord, type Json, type Schema } from "../wire.ts";
 import { fill, h, newId } from "../elements.ts";
 
-/** What a field holds: a value, nothing, or what is none; then the field says so itself. */
+/** State of a field: a value, empty, or invalid; an invalid field shows its own message. */
 export type Reading = { readonly kind: "value"; readonly value: Json } | { readonly kind: "absent" | "wrong" };
 
 /** A part of a form that stands for one value. */

@@ -1,7 +1,7 @@
 import { isRecord, type Json, type Schema } from "../wire.ts";
 import { ABSENT, type Field, group, type Place, type Reading, valueOf, WRONG } from "./field.ts";
 
-/** The properties that a schema names, one field each. What is none of them is kept as it was written. */
+/** The properties that a schema names, one field each. Other properties keep the text as written. */
 export function objectField(place: Place): Field {
   const { schema, isRequired } = place;
   const fields = new Map(
