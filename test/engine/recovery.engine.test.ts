@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
 import { ExecutorKiller } from "./executor-killer.ts";
 
@@ -15,6 +15,13 @@ const counter = defineCapability({
       handler: async ({ ms }: { ms: number }) => {
         await new Promise((done) => setTimeout(done, ms));
         return counted.push(ms);
+      },
+    },
+    /** Waits until the counter holds a value, so that the order of answers does not depend on time. */
+    following: {
+      handler: async ({ value, before }: { value: number; before?: string }) => {
+        await vi.waitFor(() => expect(before === undefined || counted.includes(before)).toBe(true), 10_000);
+        return counted.push(value);
       },
     },
   },
@@ -85,8 +92,11 @@ test("a call sees the same times and the same chances again", async () => {
 
 test("a call whose answers came in another order than it asked goes the same way again", async () => {
   const result = await call(`export default async (i, { host }) => {
-    const follow = async (ms) => { await host.counter.later({ ms }); await host.counter.add("after " + ms); };
-    await Promise.all([follow(60), follow(5), follow(30)]);
+    const follow = async (request) => {
+      await host.counter.following(request);
+      await host.counter.add("after " + request.value);
+    };
+    await Promise.all([follow({ value: 60, before: "after 30" }), follow({ value: 5 }), follow({ value: 30, before: "after 5" })]);
     await host.kill.now();
     return "done";
   }`);

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { ToolRegistry } from "../../../src/ecosystems/strands/index.ts";
 
-vi.mock("../../../src/tool/runtimes/python/place.ts", () => ({ findPyodide: () => null }));
+vi.mock("../../../src/tool/runtimes/python/place.ts", () => ({ findPyodide: () => null, pythonPlace: () => null }));
 
 test("without Pyodide, the default registry leaves python_exec out and says why", async () => {
   const logged: unknown[] = [];
