@@ -77,7 +77,7 @@ export class FaultyRunner implements ToolRunner {
   /** No call of any tool finds room: `queue_full`, with `details.retryAfterMs`. */
   queueFull({ retryAfterMs = 100, waiting = 10_000, ...options }: QueueFullOptions = {}): this {
     return this.#add(null, options, (callId, { name }) => ({
-      error: toolError("queue_full", `${waiting} calls wait already`, { retryAfterMs }),
+      error: toolError("queue_full", `the queue is full: ${waiting} calls are waiting`, { retryAfterMs }),
       metadata: emptyMetadata(callId, name, 0),
     }));
   }

@@ -244,7 +244,7 @@ describe("glovebox serve", () => {
       if (time === 1) await said(server, /reloaded: nothing has changed/, from);
     }
     // The log's level is in force: the engine has said that it was reconfigured.
-    await said(server, /"level":30,.*other options are in force/);
+    await said(server, /"level":30,.*the engine was reconfigured/);
   });
 
   test("reloads by itself where it is to watch", { timeout: 60_000 }, async () => {

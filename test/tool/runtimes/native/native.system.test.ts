@@ -249,7 +249,7 @@ describe("a binary that is registered", () => {
   test("is a file: a text, a file that is missing and a file that is too large are refused", async () => {
     const engine = await openEngine();
     const tool = { name: "increment", description: "d", runtime: "native" } as const;
-    expect((await refusalOf(engine.register({ ...tool, source: "AAAA" }))).message).toContain("name that as its entry");
+    expect((await refusalOf(engine.register({ ...tool, source: "AAAA" }))).message).toContain("name it in entry");
     const folder = await newTree({ "increment.sh": "#!/bin/sh\n" });
     const missing = await refusalOf(engine.register({ ...tool, entry: path.join(folder, "nothing") }));
     expect(missing.message).toContain("nothing does not exist");

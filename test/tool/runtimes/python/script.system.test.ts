@@ -127,7 +127,7 @@ describe("a tool in Python is refused", () => {
     const root = await newTree({ [FUNCTION]: "x", "outside.py": "", "code/sibling.py": "", "code/lib/a.py": "" });
     await symlink(target, path.join(root, "code/link.py"));
     const message = await problemOf(() => scriptOfPackage(root, FUNCTION, {}));
-    expect(message).toBe('"link.py" is a link; put what it leads to there instead');
+    expect(message).toBe('"link.py" is a link; replace it by its target');
   });
 
   test("where function.py is a link", async () => {
@@ -155,7 +155,7 @@ describe("a tool in Python is refused", () => {
   test.each(["a\nb.py", "a\\b.py", "a\u007f.py"])("where it holds a file called %j", async (name) => {
     const root = await newTree({ [FUNCTION]: "x" });
     await writeFile(path.join(root, "code", name), "");
-    expect(await problemOf(() => scriptOfPackage(root, FUNCTION, {}))).toContain("a character in its name");
+    expect(await problemOf(() => scriptOfPackage(root, FUNCTION, {}))).toContain("has a name with a control or reserved character");
   });
 
   test("by a problem that is short, however long its names are", async () => {

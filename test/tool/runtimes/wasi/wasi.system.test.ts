@@ -140,7 +140,7 @@ describe("a command of WASI", () => {
   test("cannot be shared, as nothing of it stays", async () => {
     await using engine = await open();
     const error = await refusalOf(engine.register({ ...HAZARDS, isolation: "shared" }));
-    expect(error).toMatchObject({ code: "load_error", message: expect.stringMatching(/starts anew for each call/) });
+    expect(error).toMatchObject({ code: "load_error", message: expect.stringMatching(/starts afresh for each call/) });
   });
 
   test("sees no file, no variable and no link of anybody", async () => {
@@ -247,7 +247,7 @@ describe("a command is called", () => {
   test("over HTTP, where it was registered over HTTP as well", async () => {
     const engine = await open();
     // Closing it closes the engine.
-    await using server = await createServer(engine, { port: 0, drainMs: 100 });
+    await using server = await createServer(engine, { port: 0, drainMs: 100, admin: "open" });
     const { entry: _entry, ...rest } = INCREMENT;
     const source = (await readFile(moduleAt("increment"))).toString("base64");
     const headers = { "content-type": "application/json" };
