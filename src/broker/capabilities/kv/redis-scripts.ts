@@ -95,7 +95,7 @@ return value and { head, value }
 
 /**
  * KEYS: the namespace's, and the key of the stored reply. ARGV: time to keep the reply, the condition's kind and
- * version, key, value, time to live, quota. Returns words: \`set 5\`, \`unmatched\`, \`full 90 20\`; after \`swept\`,
+ * version, key, value, time to live, quota. Returns words: `set 5`, `unmatched`, `full 90 20`; after `swept`,
  * run the script again.
  */
 export const SET = new Script(`${WRITING}
@@ -128,8 +128,8 @@ return answer
 `);
 
 /**
- * KEYS: as for `SET`. ARGV: time to keep the reply, the condition's kind and version, key. Returns \`deleted\` or
- * \`unmatched\`.
+ * KEYS: as for `SET`. ARGV: time to keep the reply, the condition's kind and version, key. Returns `deleted` or
+ * `unmatched`.
  */
 export const DELETE = new Script(`${WRITING}
 local keptMs, kind, wanted, key = unpack(ARGV)
