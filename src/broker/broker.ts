@@ -19,7 +19,7 @@ export interface BrokerOptions {
   readonly onOutcome: (event: CapabilityEvent) => void;
 }
 
-/** Grants and carries out capability calls: all authority of tools goes through the broker, and every capability call is journaled. */
+/** Grants and carries out capability calls. All authority of tools goes through it, and it journals every call. */
 export class Broker implements InvokerHost {
   readonly redact: (text: string) => string;
   #grants: Grants;

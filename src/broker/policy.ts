@@ -36,7 +36,7 @@ interface ReadRule {
   readonly allow: ReadonlyMap<string, unknown>;
 }
 
-/** A policy whose values have been read. */
+/** A policy with parsed values. */
 export class ReadPolicy {
   readonly #rules: readonly ReadRule[];
 

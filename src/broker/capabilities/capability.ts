@@ -82,7 +82,6 @@ export interface MethodShape {
 /** Runs another tool on behalf of a call: within the call's remaining time, and cancelled with it. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<CalledToolResult>;
 
-/** The result of a called tool. */
 export type CalledToolResult =
   | { readonly ok: true; readonly output: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };

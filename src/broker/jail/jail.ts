@@ -94,7 +94,7 @@ export interface Jailed {
   readonly stdout: Duplex;
   readonly stderr: Duplex;
   readonly status: Duplex;
-  /** Where the program waits at the gate, it begins when something is written here. */
+  /** A program that waits at the gate begins when something is written here; `null` without a gate. */
   readonly gate: Duplex | null;
   /** Closing this ends the sandbox, also while it is being made. */
   readonly lifeline: Duplex;
@@ -172,7 +172,7 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
     // directory.
     const options = { stdio: descriptors.stdio, env: ENVIRONMENT, cwd: "/" };
     const child = spawn(SHELL, argumentsFor(bubblewrap, inside), options);
-    // Where there are no descriptors left, the child has no pipes, and its error would otherwise be uncaught.
+    // Without free descriptors the child has no pipes, and its unhandled error would end the engine's process.
     child.once("error", () => undefined);
     const pipes = [child.stdio[0], ...child.stdio.slice(ARGUMENTS_FD, LIFELINE_FD + 1)];
     const [stdin, told, filtered, gate, lifeline] = pipes as unknown as Pipes;

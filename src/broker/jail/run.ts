@@ -23,7 +23,7 @@ export interface Streams {
   readonly drainedBytes: number;
 }
 
-/** How a program ended. */
+/** Outcome of a program. */
 export interface Ended {
   readonly stdout: string;
   readonly stderr: string;

@@ -36,17 +36,17 @@ const PORT = 6_379;
 const SENTINEL_PORT = 26_379;
 
 /**
- * Reads where Redis is:
+ * Parses the URL of Redis:
  *
- * - `redis://[[user]:password@]host[:port][/db]`
- * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`; where they
- *   ask for a password, it is the same one
+ * - `redis://[[user]:password@]host[:port][/db]`: a single server
+ * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`;
+ *   sentinels and master have the same password
  * - `redis+cluster://[[user]:password@]host[:port][,…]`: a cluster, by any of its nodes
  *
- * and each with `rediss` for TLS to all of them: certificates are checked against what Node.js trusts (`NODE_EXTRA_CA_CERTS`
- * names the file of an authority of one's own).
+ * With `rediss` in place of `redis`, all connections use TLS. Certificates are checked against the authorities that
+ * Node.js trusts; `NODE_EXTRA_CA_CERTS` names a file with additional ones.
  *
- * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
+ * Throws a `TypeError` that does not show the URL, which may contain a password.
  */
 export function readRedisUrl(url: string): RedisAddress {
   const { scheme = "", user, hosts = "", path = "" } = FORM.exec(url)?.groups ?? {};
