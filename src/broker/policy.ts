@@ -20,7 +20,7 @@ export interface PolicyRule {
 export interface PolicySubject {
   readonly tool: string;
   readonly tags: readonly string[];
-  /** `null`: any tenant. */
+  /** `null` for all tenants. */
   readonly tenant: string | null;
 }
 

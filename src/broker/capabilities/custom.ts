@@ -12,7 +12,7 @@ import { type RateLimit, RateLimiter } from "./rate-limit.ts";
 
 /** One method of a capability: its schemas, and its handler in the host. */
 export interface CapabilityMethod {
-  /** Schema of the arguments. Default: any arguments are accepted. */
+  /** Schema of the arguments. By default any arguments are accepted. */
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
   // The embedder's schema determines the type of the arguments, so the handler declares it.

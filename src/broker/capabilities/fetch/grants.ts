@@ -6,7 +6,7 @@ export interface FetchGrant {
   readonly origins: readonly OriginPattern[];
   /** Origins that may resolve to a private address. */
   readonly privateOrigins: readonly string[];
-  /** `null`: any method. */
+  /** `null` for all methods. */
   readonly methods: readonly string[] | null;
   /** Maximum total bytes of a call's requests and responses: bodies, and the paths and headers that a tool writes. */
   readonly maxBytes: number;
