@@ -20,7 +20,7 @@ export interface PolicyRule {
 export interface PolicySubject {
   readonly tool: string;
   readonly tags: readonly string[];
-  /** `null` for all tenants. */
+  /** `null` where the tenant is open: rules then apply whatever tenants they name. */
   readonly tenant: string | null;
 }
 
