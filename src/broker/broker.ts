@@ -8,7 +8,7 @@ import type { Policy } from "./policy.ts";
 import { BrokerSession } from "./call-session.ts";
 import type { BrokeredCall, CheckedMethod, InvokerHost } from "./capability-invoker.ts";
 
-/** How long capabilities may take to release what they hold. */
+/** Maximum time for capabilities to release their resources when the broker closes. */
 const CLOSE_MS = 5_000;
 
 export interface BrokerOptions {
@@ -19,13 +19,13 @@ export interface BrokerOptions {
   readonly onOutcome: (event: CapabilityEvent) => void;
 }
 
-/** Grants and carries out capability calls: all authority of tools goes through the broker, and every capability call is journaled. */
+/** Grants and carries out capability calls. All authority of tools goes through it, and it journals every call. */
 export class Broker implements InvokerHost {
   readonly redact: (text: string) => string;
   #grants: Grants;
   readonly #methods = new Map<string, CheckedMethod>();
   readonly #onOutcome: BrokerOptions["onOutcome"];
-  /** Ended calls that still release what they held. */
+  /** Releases of ended calls that are still in progress. */
   readonly #closing = new Set<Promise<void>>();
 
   /** Throws a `TypeError` where the policy is invalid, and a `GloveboxError` where a schema is. */
@@ -35,27 +35,32 @@ export class Broker implements InvokerHost {
     this.#onOutcome = onOutcome;
   }
 
-  /** The grants of the policy in force: another object for each policy, so that a call keeps the one it began with. */
+  /**
+   * Grants of the policy in force. Each policy has an object of its own, so that a call keeps the policy it began with.
+   */
   get grants(): Grants {
     return this.#grants;
   }
 
-  /** The grants of another policy. Throws a `TypeError` where it is invalid. */
+  /** Makes the grants of another policy. Throws a `TypeError` where it is invalid. */
   grantsOf(policy: Policy): Grants {
     return new Grants(this.#grants.capabilities, policy);
   }
 
-  /** Puts another policy in force, for the calls that begin from now on. */
+  /** Puts another policy in force for calls that begin from now on. */
   use(grants: Grants): void {
     this.#grants = grants;
   }
 
-  /** `grants`: those in force when the call began. */
+  /** Opens the session of a call. `grants`: those in force when the call began. */
   open(caller: BrokeredCall, grants: Grants = this.#grants): BrokerSession {
     return new BrokerSession(this, caller, grants);
   }
 
-  /** Nothing where the capability has no such method. Throws where its schema is invalid. */
+  /**
+   * The method with its schemas compiled; `undefined` where the capability has none of this name. Throws where a schema
+   * is invalid.
+   */
   method({ name: capability, methods }: Capability, name: string): CheckedMethod | undefined {
     const shape = Object.hasOwn(methods, name) ? methods[name] : undefined;
     if (shape === undefined) return undefined;
@@ -90,7 +95,9 @@ export class Broker implements InvokerHost {
     this.#closing.add(done);
   }
 
-  /** Resolves when ended calls have released everything, and the capabilities are closed; or when that takes too long. */
+  /**
+   * Resolves when all ended calls have released their resources and the capabilities are closed, or after `CLOSE_MS`.
+   */
   close(): Promise<void> {
     return within(CLOSE_MS, this.#close());
   }

@@ -3,19 +3,19 @@ import { type BrokeredCall, CapabilityInvoker, type InvokerHost, type LastRefusa
 import type { Grants } from "./grants.ts";
 import { Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
 
-/** What responds to the capability calls of one call: a broker, or a recording. */
+/** Source of responses to the capability calls of one call: a broker, or a recording. */
 export interface CallSession extends Disposable {
   readonly journal: Journal;
-  /** How many handlers were called that may have changed something: that cannot be undone. */
+  /** Number of handlers called that may have changed something that cannot be undone. */
   readonly effects: number;
   readonly lastRefusal: LastRefusal | null;
-  /** Whether the call's last start ended without all capability calls that an earlier one had made. */
+  /** Whether this attempt, the call's last, ended before it repeated all capability calls of earlier attempts. */
   isBehind(attempt: number): boolean;
   /** Never rejects. */
   invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged>;
 }
 
-/** The broker's side of one call: its journal, and what it has used of its limits. */
+/** The broker's side of one call: its journal, and its use of the limits. */
 export class BrokerSession implements CallSession {
   readonly journal = new Journal();
   readonly #host: InvokerHost;
@@ -43,7 +43,7 @@ export class BrokerSession implements CallSession {
     return last === attempt ? asked < this.journal.size : this.journal.size > 0;
   }
 
-  /** The response is the journal's where the call has made the same capability call before. */
+  /** Responds from the journal where the call has made the same capability call before. */
   invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
     if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
     const known = this.journal.find(call.step);
@@ -52,9 +52,10 @@ export class BrokerSession implements CallSession {
       this.#host.record(this.#caller, call, "replayed", { rules: this.#invoker.rules(call.capability) });
       return this.#replay.deliver(known);
     }
-    // The guest counts its steps, so only code that is not the guest's leaves one out.
+    // The guest counts its steps without gaps, so a gap means that the worker is compromised.
     if (call.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(call));
-    // The worker lets one call too many through, so that the tool gets an error: more come only from code that is not the worker's.
+    // The worker lets one call over the limit through, so that the tool gets an error. More than one means that the
+    // worker is compromised.
     if (this.#invoker.isBeyond(call)) return Promise.resolve(this.#diverge(call));
     const { step, capability, method, args, heard } = call;
     const response = this.#invoke(call);
@@ -81,7 +82,7 @@ export class BrokerSession implements CallSession {
   }
 }
 
-/** A capability call without its place in a run: the same one when the call is run again. */
+/** The part of a capability call that is the same when the call is run again. */
 type CapabilityCallContent = Pick<CapabilityCall, "capability" | "method" | "args">;
 
 export function isSame(one: CapabilityCallContent, other: CapabilityCallContent): boolean {

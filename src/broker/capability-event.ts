@@ -1,33 +1,33 @@
 import { createHash } from "node:crypto";
 import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 
-/** How a capability call ended. */
+/** Outcome of a capability call. */
 export type CapabilityOutcome = "ok" | "denied" | "failed" | "limit" | "replayed" | "diverged";
 
 /** The call that made a capability call. */
 export interface CallIdentity {
   readonly callId: string;
-  /** The call of the tool that called the tool. */
+  /** Id of the call whose tool called this tool. */
   readonly parentId?: string | undefined;
   readonly tool: string;
   readonly tenant: string;
 }
 
-/** What happened to a capability call, for events, metrics and the audit. */
+/** Record of a capability call, for events, metrics and the audit. */
 export class CapabilityEvent {
   readonly capability: string;
   readonly method: string;
   readonly callId: string;
-  /** The call of the tool that called the tool. */
+  /** Id of the call whose tool called this tool. */
   readonly parentId: string | undefined;
   readonly tool: string;
   readonly tenant: string;
   /** Number of the capability call within its call, from 1. */
   readonly step: number;
   readonly outcome: CapabilityOutcome;
-  /** Indices of the policy rules that grant it. */
+  /** Indices of the policy rules that grant the capability. */
   readonly rules: readonly number[];
-  /** UTF-16 units of the JSON of the arguments and of the response. */
+  /** Length of the JSON of the arguments and of the response, in UTF-16 units. */
   readonly argsLength: number;
   readonly answerLength: number;
   readonly durationMs: number;
@@ -60,7 +60,7 @@ export class CapabilityEvent {
   }
 }
 
-/** The name of a method without the step of its progress. */
+/** Name of a method without its suffix `$begin`, `$next` or `$end`. */
 export function methodName(method: string): string {
   return method.replace(/\$(?:begin|next|end)$/, "");
 }

@@ -23,13 +23,13 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly tenant: string;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
-  /** The binary of a tool that is one. */
+  /** The binary, where the tool is one. */
   readonly binary?: CallBinary | undefined;
-  /** Gets each event that the host gets of this call. */
+  /** Receives the events of this call, which the host also receives. */
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
 }
 
-/** A method with its schemas compiled, which happens when it is first called. */
+/** A method with its schemas compiled. They are compiled when the method is first called. */
 export interface CheckedMethod {
   readonly input: Validator | null;
   readonly output: Validator | null;
@@ -40,7 +40,7 @@ export interface CheckedMethod {
 /** The broker as its sessions use it. */
 export interface InvokerHost {
   readonly redact: (text: string) => string;
-  /** Nothing where the capability has no such method. */
+  /** The method; `undefined` where the capability has none of this name. */
   method(capability: Capability, name: string): CheckedMethod | undefined;
   record(
     caller: BrokeredCall,
@@ -48,25 +48,25 @@ export interface InvokerHost {
     outcome: CapabilityOutcome,
     details?: Partial<CapabilityEvent>,
   ): void;
-  /** Waits, when the broker closes, until an ended call has released what it held. */
+  /** Makes the broker wait, when it closes, until an ended call has released its resources. */
   track(closing: void | Promise<void>): void;
 }
 
-/** The last refusal of a call: for whoever reads its message in the call's result. */
+/** The last refusal of a call, for the call's result. */
 export interface LastRefusal extends Refused {
   readonly message: string;
   readonly capability: string;
 }
 
-/** A capability as it was granted to the call, or refused; opened with the first capability call that uses it. */
+/** The decision on a capability for the call. The capability is opened with the first capability call that uses it. */
 interface DecidedCapability {
   readonly decision: Decision;
-  /** Indices of the policy rules that grant it. */
+  /** Indices of the policy rules that grant the capability. */
   readonly rules: readonly number[];
   open: OpenCapability | null;
 }
 
-/** One capability call while it is carried out. */
+/** One capability call in progress. */
 interface Invocation {
   readonly call: CapabilityCall;
   readonly capability: DecidedCapability;
@@ -75,9 +75,11 @@ interface Invocation {
   readonly startMs: number;
 }
 
-/** One for all: to make one takes longer than most handlers do. */
+/** Shared by all calls: creating a DOMException takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
-/** Longest message of a failed capability call, and of a handler's error that is read, in characters. */
+/**
+ * Maximum length of the message of a failed capability call, and of the part read of a handler's error, in characters.
+ */
 const MESSAGE_MAX = 2_000;
 const MESSAGE_READ_MAX = 20_000;
 const LABEL_MAX = 130;
@@ -87,17 +89,20 @@ const CODES = {
   failed: "capability_failed",
 } as const satisfies Partial<Record<CapabilityOutcome, ErrorCode>>;
 
-/** Carries out the capability calls of one call: within its grants, the schemas of methods, and its limits. It keeps no journal. */
+/**
+ * Carries out the capability calls of one call within its grants, the schemas of methods, and its limits. Keeps no
+ * journal.
+ */
 export class CapabilityInvoker implements Disposable {
   readonly #host: InvokerHost;
   readonly #caller: BrokeredCall;
   readonly #grants: Grants;
   readonly #capabilities = new Map<string, DecidedCapability>();
   #openCall: OpenCall | null = null;
-  /** Made only where a handler asks for its signal. */
+  /** Created when a handler first reads its signal. */
   #abort: AbortController | null = null;
   #isEnded = false;
-  /** Characters of arguments and responses. */
+  /** Characters of arguments and responses so far. */
   #length = 0;
   #calls = 0;
   #continuations = 0;
@@ -118,13 +123,16 @@ export class CapabilityInvoker implements Disposable {
     return this.#lastRefusal;
   }
 
-  /** Counts a capability call, and says whether it is further beyond the limits than a worker lets one be. */
+  /** Counts a capability call, and returns whether it exceeds the limits by more than a worker allows. */
   isBeyond({ capability, method }: CapabilityCall): boolean {
     if (isContinuation(capability, method)) return ++this.#continuations > CONTINUATIONS_MAX;
     return ++this.#calls > this.#caller.limits.capabilityCalls + 1;
   }
 
-  /** Carries out a capability call that was counted. Never rejects: also a failure to describe a failure is a response. */
+  /**
+   * Carries out a capability call that `isBeyond` has counted. Never rejects: a failure to describe a failure is a
+   * response, too.
+   */
   async invoke(call: CapabilityCall): Promise<CapabilityResponse> {
     const startMs = performance.now();
     try {
@@ -137,12 +145,12 @@ export class CapabilityInvoker implements Disposable {
     }
   }
 
-  /** Indices of the policy rules that grant a capability that the call has used. */
+  /** Indices of the policy rules that grant a capability which the call has used. */
   rules(name: string): readonly number[] {
     return this.#capabilities.get(name)?.rules ?? [];
   }
 
-  /** Aborts handlers that are still running, and releases what capabilities hold. */
+  /** Aborts handlers that are still running, and releases the resources of capabilities. */
   [Symbol.dispose](): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -154,7 +162,7 @@ export class CapabilityInvoker implements Disposable {
     try {
       this.#host.track(open?.close?.());
     } catch {
-      // The call has ended, so nothing can report it.
+      // The call has ended, so nothing can report the error.
     }
   }
 
@@ -197,7 +205,7 @@ export class CapabilityInvoker implements Disposable {
       return this.#respond(invocation, method, await capability.open.invoke(call.method, args));
     } catch (error) {
       if (error instanceof CapabilityRefusal) {
-        // A refused capability call has changed nothing.
+        // A refused capability call has no effect.
         this.#effects -= effects;
         return this.#refuse(invocation, error.outcome, error.message, error.refused);
       }
@@ -210,7 +218,7 @@ export class CapabilityInvoker implements Disposable {
     const { call, capability, label, startMs } = invocation;
     const written = value === undefined ? "null" : JSON.stringify(value);
     if (typeof written !== "string") return this.#fail(invocation, "failed", `${label} returned no JSON value`);
-    // Whatever a handler, a file or a variable holds, no secret reaches a tool.
+    // Remove secrets that a handler, a file or a variable may hold: none may reach a tool.
     const json = this.#host.redact(written);
     if (output !== null && output.check(JSON.parse(json) as unknown).length > 0) {
       return this.#fail(invocation, "failed", `${label} returned a value that does not match its schema`);
@@ -295,14 +303,14 @@ function valuesOf({ granted }: Extract<Decision, { readonly isGranted: true }>):
   return granted.map(({ value }) => value);
 }
 
-/** A capability call as its tool knows it: without the steps of which a handler's progress is made. */
+/** Name of a capability call for its tool: without the suffix of its method. */
 function labelOf({ capability, method }: CapabilityCall): string {
   return `${capability}.${methodName(method)}`.slice(0, LABEL_MAX);
 }
 
 /**
- * The message of a handler's error, without secrets and the host's paths. The error may be anything. Secrets are removed before
- * paths, because a part of one would not be recognized.
+ * Message of a handler's error, without secrets and paths of the host. The error may be any value. Secrets are removed
+ * before paths, because a part of a secret would not be recognized.
  */
 function messageOf(error: unknown, redact: (text: string) => string): string {
   try {

@@ -4,13 +4,13 @@ import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject
 
 /** The call or tool whose grants are decided. */
 export interface GrantSubject extends PolicySubject {
-  /** What the tool asks for. */
+  /** The tool's request. */
   readonly requested: CapabilityRequest;
-  /** What the call is narrowed to, where it is. */
+  /** The call's narrowing; `undefined` where it has none. */
   readonly narrowed: CapabilityRequest | undefined;
 }
 
-/** The grant of a capability: one value for each rule that grants something; or the refusal. */
+/** Decision on a capability: granted, with one value for each rule that grants something, or refused. */
 export type Decision =
   | { readonly isGranted: true; readonly capability: Capability; readonly granted: readonly AllowedValue[] }
   | { readonly isGranted: false; readonly message: string; readonly refused: Refused };
@@ -38,7 +38,7 @@ export class Grants {
       return this.#decide(subject, name);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      // Tools' requests are read when they are registered, and a policy when the engine starts: calls' are not.
+      // Tools' requests are validated at registration and policies at the start of the engine; those of calls are not.
       const message = `the request for "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
       return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "use the form of a tool's capabilities");
     }
@@ -94,10 +94,10 @@ function refuse(message: string, asked: string, granted: string, remedy: string)
 
 /** A request of a tool that is not granted, or a part of a policy without effect. */
 export interface Finding {
-  /** Where: a JSON pointer into the tool's definition, or into the engine's options. */
+  /** JSON pointer into the tool's definition, or into the engine's options. */
   readonly pointer: string;
   readonly reason: string;
-  /** What to change. */
+  /** The change that fixes it. */
   readonly remediation: string;
 }
 

@@ -1,23 +1,23 @@
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../base/protocol/messages.ts";
 
-/** One capability call of a call, and its response. */
+/** A capability call and its response. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "heard" | "capability" | "method" | "args"> {
   readonly response: Promise<CapabilityResponse>;
 }
 
-/** A response at its place in the order of responses: after `asked` capability calls. */
+/** A response with its position in the order of events: after `asked` capability calls. */
 export interface OrderedResponse extends Pick<CapabilityCall, "step"> {
   readonly asked: number;
   readonly response: CapabilityResponse;
 }
 
 /**
- * The capability calls of a call and their responses, each in its order. A call whose executor was lost is run again against
- * it: what has a response already gets that response again, so that no effect happens twice.
+ * Capability calls of a call and their responses, each in order. A call whose executor was lost is run again against
+ * its journal: a capability call that has a response gets the same response again, so that no effect happens twice.
  */
 export class Journal {
-  /** By step, counted from 1. */
+  /** Entries by step; the first step is 1. */
   readonly #entries: JournalEntry[] = [];
   readonly #responses: OrderedResponse[] = [];
 
@@ -37,7 +37,10 @@ export class Journal {
     return this.#entries[step - 1];
   }
 
-  /** Appends the step that follows the last one. Responses that were on their way to the call by then come after it. */
+  /**
+   * Appends the next step. Responses that had not yet reached the call when it made this capability call are ordered
+   * after it.
+   */
   append(entry: JournalEntry): void {
     const asked = this.#entries.push(entry);
     const heard = Math.max(0, entry.heard ?? this.#responses.length);
@@ -47,24 +50,24 @@ export class Journal {
     }
   }
 
-  /** `asked`: how many capability calls the call had made by then. */
+  /** `asked`: number of capability calls made before the response. */
   recordResponse(step: number, response: CapabilityResponse, asked = this.#entries.length): void {
     this.#responses.push({ step, asked, response });
   }
 
-  /** The response reached the call later, by the call's clock, than it came here. */
+  /** Corrects the time of a response: the call received it later, by its own clock, than the broker recorded it. */
   recordTime(step: number, nowMs: number): void {
     const at = this.#responses.findIndex((ordered) => ordered.step === step);
     const ordered = this.#responses[at];
     if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
 
-  /** Removes the responses after the first `heard`: the call has ended before they reached it. */
+  /** Removes the responses after the first `heard`: the call ended before they reached it. */
   endAfter(heard: number): void {
     this.#responses.splice(Math.max(0, heard));
   }
 
-  /** When a call that is run again gets each response: a `ReplayPlan` in JSON, or empty text. */
+  /** Order and times of the responses for a call that is run again: a `ReplayPlan` in JSON, or empty text. */
   plan(): string {
     if (this.#responses.length === 0) return "";
     const plan: ReplayPlan = this.#responses.map(({ asked, response }) => [asked, response.nowMs] as const);
@@ -73,9 +76,9 @@ export class Journal {
 }
 
 /**
- * One start of a call against its journal. It gets responses in the order in which they came the first time, and none before
- * it has made all capability calls that had been made by then: a call that was ahead of a response, because a timer fired
- * first for example, would otherwise take another way than before, and ask for something else.
+ * One attempt of a call against its journal. Delivers responses in their original order, and each only after the call
+ * has made all capability calls that preceded it. A call that runs ahead of a response, for example because a timer
+ * fires earlier, could otherwise take another path and make other capability calls.
  */
 export class ReplayCursor {
   readonly attempt: number;
@@ -90,7 +93,7 @@ export class ReplayCursor {
     this.#journal = journal;
   }
 
-  /** The last step that this start has come to. */
+  /** The last step that this attempt has reached. */
   get asked(): number {
     return this.#asked;
   }

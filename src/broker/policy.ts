@@ -1,11 +1,14 @@
 import { type Capability, type CapabilityRequest, matchesName } from "./capabilities/capability.ts";
 
-/** The capabilities that tools may be granted. Names may end in `*`; what no rule allows is denied. */
+/**
+ * Rules for the capabilities that tools may be granted. Names may end in `*`. Without a rule that allows it, a request
+ * is denied.
+ */
 export interface Policy {
   readonly rules: readonly PolicyRule[];
 }
 
-/** Allows something to the tools, tags and tenants it names: each list that it has must name the call's. */
+/** Allows capabilities to tools, tags and tenants. The rule applies where each list present matches the call. */
 export interface PolicyRule {
   readonly tools?: readonly string[];
   readonly tags?: readonly string[];
@@ -13,15 +16,15 @@ export interface PolicyRule {
   readonly allow: CapabilityRequest;
 }
 
-/** The tool and tenant of a grant. */
+/** The tool and tenant for which a grant is decided. */
 export interface PolicySubject {
   readonly tool: string;
   readonly tags: readonly string[];
-  /** `null`: what any tenant may have. */
+  /** `null` where the tenant is open: rules then apply whatever tenants they name. */
   readonly tenant: string | null;
 }
 
-/** The value that a rule allows of one capability. */
+/** A rule's value for one capability. */
 export interface AllowedValue {
   /** The rule's index in the policy. */
   readonly rule: number;
@@ -33,11 +36,11 @@ interface ReadRule {
   readonly allow: ReadonlyMap<string, unknown>;
 }
 
-/** A policy whose values have been read. */
+/** A policy with parsed values. */
 export class ReadPolicy {
   readonly #rules: readonly ReadRule[];
 
-  /** Throws a `TypeError` that points at what is wrong. */
+  /** Throws a `TypeError` that points at the error. */
   constructor(policy: Policy, capabilities: ReadonlyMap<string, Capability>) {
     if (!Array.isArray(policy?.rules)) throw new TypeError("policy.rules is a list of rules");
     checkKeys(policy, ["rules"], "policy");
@@ -49,14 +52,14 @@ export class ReadPolicy {
     });
   }
 
-  /** The capabilities that rules name and no engine of these has, by their places. */
+  /** Names in rules that are not capabilities of the engine, with the indices of the rules. */
   unknown(capabilities: ReadonlyMap<string, Capability>): readonly { readonly rule: number; readonly name: string }[] {
     return this.#rules.flatMap(({ rule }, at) =>
       Object.keys(rule.allow).flatMap((name) => (capabilities.has(name) ? [] : [{ rule: at, name }])),
     );
   }
 
-  /** What the rules that speak of the subject allow of a capability. */
+  /** The values that rules applicable to the subject allow of a capability. */
   allowed(subject: PolicySubject, capability: string): AllowedValue[] {
     return this.#rules.flatMap(({ rule, allow }, at) =>
       allow.has(capability) && applies(rule, subject) ? [{ rule: at, value: allow.get(capability) }] : [],
@@ -64,9 +67,9 @@ export class ReadPolicy {
   }
 }
 
-/** Whether a request or a rule names a capability, and does not say `false`. */
+/** Whether a request or a rule names a capability with a value other than `false`. */
 export function isGiven(request: CapabilityRequest, capability: string): boolean {
-  // What an embedder passes may be anything, and what is not a list of grants grants nothing.
+  // An embedder may pass any value; a value that is not an object grants nothing.
   if (typeof request !== "object" || request === null || !Object.hasOwn(request, capability)) return false;
   const value = request[capability];
   return value !== false && value !== undefined && value !== null;
@@ -93,7 +96,7 @@ function readRequest(
   return read;
 }
 
-/** A list that is misspelt would restrict nobody. */
+/** Rejects unknown keys: a rule whose list is misspelt would apply to everybody. */
 function checkKeys(value: unknown, known: readonly string[], where: string): void {
   if (typeof value !== "object" || value === null)
     throw new TypeError(`${where} is an object with ${known.join(", ")}`);
@@ -107,7 +110,7 @@ function checkNames(names: unknown, where: string): void {
   throw new TypeError(`${where} is a list of names, each of which may end in *`);
 }
 
-/** A rule applies where each list it has names the subject. */
+/** Whether each list present in the rule matches the subject. */
 function applies(rule: PolicyRule, { tool, tags, tenant }: PolicySubject): boolean {
   if (rule.tools !== undefined && !rule.tools.some((pattern) => matchesName(pattern, tool))) return false;
   if (rule.tags !== undefined && !rule.tags.some((pattern) => tags.some((tag) => matchesName(pattern, tag))))

@@ -3,10 +3,10 @@ import { type CallSession, isSame } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
 import { Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
 
-/** Responds to the capability calls of a call from its recording. Nothing outside is asked. */
+/** Responds to the capability calls of a call from its recording. Calls no handler. */
 export class RecordedSession implements CallSession {
   readonly journal = new Journal();
-  /** Nothing happens, so there is nothing that cannot be undone. */
+  /** No handler runs, so there are no effects. */
   readonly effects = 0;
   readonly lastRefusal: LastRefusal | null;
   #replay: ReplayCursor;
@@ -17,7 +17,7 @@ export class RecordedSession implements CallSession {
     lastRefusal: LastRefusal | null,
   ) {
     this.lastRefusal = lastRefusal;
-    // A capability call without a response when the recorded call ended gets none.
+    // A capability call without a response at the end of the recorded call gets no response.
     const never = new Promise<CapabilityResponse>(() => undefined);
     const byStep = new Map(responses.map(({ step, response }) => [step, response]));
     for (const [at, call] of calls.entries()) {
@@ -37,7 +37,7 @@ export class RecordedSession implements CallSession {
     return Promise.resolve({ kind: "diverged", message });
   }
 
-  /** A call that makes fewer capability calls than it did has another result, and that is seen by its result. */
+  /** Always false: where a call makes fewer capability calls than recorded, its result differs and shows that. */
   isBehind(): boolean {
     return false;
   }

@@ -11,7 +11,7 @@ import { createFetch } from "./fetch/fetch.ts";
 import { type SecretOptions, Secrets, secretsCapability } from "./secrets/secrets.ts";
 import { createTools } from "./tools.ts";
 
-/** Of what an engine's capabilities are made. */
+/** Options from which an engine's capabilities are created. */
 export interface CapabilityOptions {
   readonly custom: readonly CustomCapability[];
   readonly environment: NodeJS.ProcessEnv;
@@ -21,14 +21,14 @@ export interface CapabilityOptions {
   readonly secrets: { readonly [name: string]: SecretOptions };
 }
 
-/** All that tools can ever ask of an engine. */
+/** All capabilities of an engine. */
 export interface Capabilities {
   readonly capabilities: readonly Capability[];
-  /** Takes secrets out of a text. */
+  /** Removes secrets from a text. */
   readonly redact: (text: string) => string;
 }
 
-/** Prepares the built-in and the embedder's capabilities. Throws if one of them is invalid. */
+/** Creates the built-in and the embedder's capabilities. Throws if one of them is invalid. */
 export function createCapabilities(options: CapabilityOptions): Capabilities {
   const { custom, environment, fetch, kv, binaries } = options;
   const secrets = new Secrets(options.secrets, environment);

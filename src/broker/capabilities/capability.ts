@@ -2,20 +2,23 @@ import type { ErrorCode } from "../../base/errors.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Limits } from "../../base/limits.ts";
 
-/** What a tool asks for, what a policy allows, and what a call is given: one shape for all three. */
+/** Capabilities that a tool requests, a policy allows, or a call is granted: one shape for all three. */
 export interface CapabilityRequest {
   readonly fetch?: {
-    /** `https://api.example.com`, with a path prefix where only that is meant, `https://*.example.com`, `*`. */
+    /** `https://api.example.com`, optionally with a path prefix; `https://*.example.com`; or `*`. */
     readonly origins: readonly string[];
-    /** Policy only: exact origins on private or loopback addresses; all others of those are refused. */
+    /** Policy only: exact origins on private or loopback addresses. All other private addresses are refused. */
     readonly privateOrigins?: readonly string[];
     readonly methods?: readonly string[];
     readonly maxBytes?: number;
     readonly maxRequests?: number;
   };
-  /** `path` is the policy's alone: tools know mounts by their names. */
+  /** `path` is allowed in a policy only: tools use the names of mounts. */
   readonly fs?: { readonly [mount: string]: { readonly path?: string; readonly mode: "ro" | "rw" } };
-  /** Commands of a shell. `mounts` are the policy's alone: the host's folders that commands see, by their paths inside. */
+  /**
+   * Shell commands. `mounts` are allowed in a policy only: folders of the host that commands see, by their paths
+   * inside.
+   */
   readonly exec?:
     | true
     | {
@@ -24,7 +27,7 @@ export interface CapabilityRequest {
         readonly mounts?: { readonly [path: string]: { readonly path: string; readonly mode: "ro" | "rw" } };
         readonly network?: false;
       };
-  /** That a tool whose runtime is `native` runs its binary: what that may use, the tool's limits say. */
+  /** Permission of a tool with the runtime `native` to run its binary, within the tool's limits. */
   readonly native?: true;
   readonly kv?: true | { readonly maxBytes?: number };
   readonly secrets?: readonly string[];
@@ -33,7 +36,7 @@ export interface CapabilityRequest {
   readonly [custom: string]: unknown;
 }
 
-/** The call that uses a capability: every handler gets it, so that it can decide and account by tool and tenant. */
+/** The call that uses a capability. Handlers receive it, so that they can decide and account by tool and tenant. */
 export interface CapabilityCaller {
   readonly callId: string;
   readonly tool: string;
@@ -42,55 +45,57 @@ export interface CapabilityCaller {
   readonly signal: AbortSignal;
 }
 
-/** Who wrote a value: a tool asks, a policy rule allows, a call narrows; a narrowing keeps what it does not name. */
+/** Author of a value: a tool requests, a policy rule allows, a call narrows. A narrowing keeps the fields it omits. */
 export type GrantSource = "request" | "policy" | "narrowing";
 
-/** A part of what a tool asks for that nothing allows. */
+/** A part of a tool's request that no grant covers. */
 export interface UncoveredPart {
   /** JSON pointer into the request of the capability; empty for the whole. */
   readonly pointer: string;
-  /** What is asked for there, in words: `POST to https://api.example.com`. */
+  /** The uncovered part in words: `POST to https://api.example.com`. */
   readonly asked: string;
 }
 
-/** How the values of a tool, a policy rule and a call are read and combined. */
+/** Reading and combining of the values of a tool, a policy rule and a call. */
 export interface GrantKind<Value> {
-  /** Reads a value, which may be hostile. Throws a `TypeError` that names the pointer and what belongs there. */
+  /** Reads a value, which may be hostile. Throws a `TypeError` that names the pointer and the expected value. */
   read(value: unknown, side: GrantSource): Value;
   /** The intersection of both, or `null` where it is empty. Values that only a policy may have come from `allowed`. */
   meet(asked: Value, allowed: Value): Value | null;
-  /** The parts of what is asked for that none of the grants gives. */
+  /** The parts of the request that no grant covers. */
   uncovered(asked: Value, granted: readonly Value[]): readonly UncoveredPart[];
-  /** In words, for refusals and explanations: without secrets, and without paths of the host. */
+  /** Describes a value in words, for refusals and explanations: without secrets and paths of the host. */
   describe(value: Value): string;
 }
 
-/** What a method takes and answers with; anything where there is no schema. */
+/** Schemas of a method's arguments and result. Without a schema, any value is accepted. */
 export interface MethodShape {
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
-  /** Whether it changes nothing, so that a call may be tried again after it. `args`: as its schema lets them through. Default: false. */
+  /**
+   * Whether the method has no effects, so that the call may be retried after it. `args` match the schema. Default:
+   * false.
+   */
   readonly isRead?: boolean | ((args: unknown) => boolean);
 }
 
-/** Runs another tool on a call's behalf: within what is left of its time, cancelled with it. */
+/** Runs another tool on behalf of a call: within the call's remaining time, and cancelled with it. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<CalledToolResult>;
 
-/** The result of a called tool. */
 export type CalledToolResult =
   | { readonly ok: true; readonly output: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** The call that a capability is opened for. */
+/** The call for which a capability is opened. */
 export interface OpenCall extends CapabilityCaller {
   readonly callTool: CallTool;
-  /** What the call is granted of a capability, also of another one: alternatives, none where it is not. */
+  /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
-  /** What the call's tool is instead of a module, where that runs outside of isolates. */
+  /** The binary of a tool that runs outside of isolates. */
   readonly binary?: CallBinary;
 }
 
-/** The binary of a call's tool, by the hash of its file, and what the call may use. */
+/** The binary of a call's tool, by the hash of its file, and the limits of the call. */
 export interface CallBinary {
   readonly hash: string;
   readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "memoryMb" | "outputBytes">;
@@ -99,36 +104,39 @@ export interface CallBinary {
 /** A capability as it serves one call. */
 export interface OpenCapability {
   /**
-   * Carries out a method of the capability's `methods`, with arguments that its schema lets through. Answers with a
-   * JSON value, or a promise of one. Throws a `CapabilityRefusal`, or anything else where it fails.
+   * Carries out a method of the capability's `methods`, with arguments that match its schema. Returns a JSON value, or
+   * a promise of one. Throws a `CapabilityRefusal`, or any other error where it fails.
    */
   invoke(method: string, args: unknown): unknown;
-  /** The call has ended: releases what it holds. Never throws. */
+  /** Releases all resources when the call has ended. Never throws. */
   close?(): void | Promise<void>;
 }
 
-/** A capability as the broker knows it. */
+/** A capability as the broker uses it. */
 export interface Capability<Value = unknown> {
   readonly name: string;
   readonly grants: GrantKind<Value>;
   readonly methods: { readonly [method: string]: MethodShape };
-  /** Opens it for a call, with the call's first use. `grants` are alternatives, at least one: what any of them gives is granted. */
+  /**
+   * Opens the capability at the call's first use of it. `grants` are alternatives, at least one: a request that any of
+   * them covers is granted.
+   */
   open(call: OpenCall, grants: readonly Value[]): OpenCapability;
-  /** The engine closes. */
+  /** Releases all resources when the engine closes. */
   close?(): void | Promise<void>;
 }
 
-/** A refusal and how to change it: without secrets, and without paths of the host. */
+/** A refusal and its remedy, without secrets and paths of the host. */
 export interface Refused {
   /** `GET https://example.com/` */
   readonly asked: string;
   /** `GET, HEAD to https://api.example.com` */
   readonly granted: string;
-  /** What to change, where, for it to be granted. */
+  /** The change, and its place, that grants the request. */
   readonly remedy: string;
 }
 
-/** Thrown by a capability that denies a call, or where the call is beyond a limit. */
+/** Thrown by a capability that denies a capability call, or where the call exceeds a limit. */
 export class CapabilityRefusal extends Error {
   override readonly name = "CapabilityRefusal";
   readonly outcome: "denied" | "limit";
@@ -141,7 +149,7 @@ export class CapabilityRefusal extends Error {
   }
 }
 
-/** Thrown where a capability does the call's own work, and reaches one of the call's limits. */
+/** Thrown where work that a capability does for the call itself reaches one of the call's limits. */
 export class LimitReached extends Error {
   override readonly name = "LimitReached";
   readonly code: Extract<ErrorCode, "cpu_limit" | "memory_limit" | "input_too_large" | "output_too_large">;
@@ -152,7 +160,7 @@ export class LimitReached extends Error {
   }
 }
 
-/** Whether a pattern names it. Patterns may end in `*`. */
+/** Whether a pattern matches a name. Patterns may end in `*`. */
 export function matchesName(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }

@@ -10,19 +10,19 @@ import {
 } from "./capability.ts";
 import { type RateLimit, RateLimiter } from "./rate-limit.ts";
 
-/** One method of a capability: its schemas, and what does the work in the host. */
+/** One method of a capability: its schemas, and its handler in the host. */
 export interface CapabilityMethod {
   /** Schema of the arguments. By default any arguments are accepted. */
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
-  // The embedder knows what its own schema lets through, so the handler's argument is its to declare.
+  // The embedder's schema determines the type of the arguments, so the handler declares it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly handler: (args: any, call: HandlerCall) => unknown;
 }
 
-/** What a handler gets besides its arguments. */
+/** The second argument of a handler. */
 export interface HandlerCall extends CapabilityCaller {
-  /** Reports progress to the tool's `onProgress`: a JSON value. Does nothing where the tool has none. */
+  /** Reports progress, a JSON value, to the tool's `onProgress`. Does nothing where the tool has none. */
   readonly progress: (value: unknown) => void;
 }
 
@@ -30,13 +30,16 @@ export interface HandlerCall extends CapabilityCaller {
 export interface CustomCapability {
   readonly name: string;
   readonly methods: { readonly [method: string]: CapabilityMethod };
-  /** How often each tenant's calls may ask, over all methods: then `capability_limit`. Default: as often as they like. */
+  /**
+   * Maximum rate of each tenant's calls, over all methods; calls above it fail with `capability_limit`. Default: no
+   * limit.
+   */
   readonly rateLimit?: RateLimit;
 }
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
-/** Names whose meaning is the engine's. */
+/** Names of built-in capabilities, and names with a special meaning on JavaScript objects. */
 const RESERVED: ReadonlySet<string> = new Set([
   "exec",
   "fetch",
@@ -51,11 +54,12 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Declares a capability of the embedder's own. Tools ask for it, and policies allow it, by its name:
- * `capabilities: { counter: true }`; a tool then calls `await context.host.counter.add({ by: 1 })`.
- * With `{ onProgress }` as the second argument it hears what the handler tells by `call.progress(value)`; of values that
- * come faster than it takes them the latest are kept, and `onProgress(value, { missed })` says how many before are not.
- * Throws a `TypeError` if a name is invalid or a handler is missing, and a `RangeError` if the rate limit is invalid.
+ * Defines a capability of the embedder's own. Tools request it, and policies allow it, by its name: `capabilities: {
+ * counter: true }`. A tool then calls `await context.host.counter.add({ by: 1 })`. With `{ onProgress }` as the second
+ * argument it receives the values that the handler reports by `call.progress(value)`. Where values arrive faster than
+ * the tool takes them, the latest are kept, and `onProgress(value, { missed })` gives the number of values dropped
+ * before this one. Throws a `TypeError` if a name is invalid or a handler is missing, and a `RangeError` if the rate
+ * limit is invalid.
  */
 export function defineCapability(capability: CustomCapability): CustomCapability {
   if (typeof capability !== "object" || capability === null || typeof capability.name !== "string") {
@@ -78,10 +82,10 @@ export function defineCapability(capability: CustomCapability): CustomCapability
   return Object.freeze({ name, methods: Object.freeze({ ...capability.methods }), ...limited });
 }
 
-/** Grants all methods, or none. */
+/** Grants all methods, or no method. */
 const wholeGrants: GrantKind<true> = {
   read: (value) => {
-    // Whoever writes "no", or an empty list, does not mean to give it.
+    // A truthy value such as "no" or an empty list is not a grant.
     if (value === true) return true;
     throw new TypeError(": is true");
   },
@@ -90,13 +94,16 @@ const wholeGrants: GrantKind<true> = {
   describe: () => "all of its methods",
 };
 
-/** The asks of which a method's progress is made, besides its name: it begins, goes on, and answers. */
+/** Suffixes of the capability calls for a handler with progress: begin, next values, end. */
 const [BEGIN, NEXT, END] = ["$begin", "$next", "$end"];
-/** Calls of handlers with progress that one call may have under way. */
+/** Maximum number of handlers with progress that run at once in one call. */
 const STREAMS_MAX = 16;
 const STREAM: JsonSchema = { type: "object", properties: { stream: { type: "integer" } }, required: ["stream"] };
 
-/** The broker's view of it. Throws as `defineCapability` does, through which not everything has come. */
+/**
+ * Converts a capability of the embedder for the broker. Validates it as `defineCapability` does, which embedders may
+ * skip.
+ */
 export function asCapability(given: CustomCapability): Capability<true> {
   const custom = defineCapability(given);
   const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, { input, output }]) => {
@@ -118,7 +125,7 @@ export function asCapability(given: CustomCapability): Capability<true> {
   };
 }
 
-/** A capability of the embedder's, as it serves one call. */
+/** A custom capability as it serves one call. */
 class CustomSession implements OpenCapability {
   readonly #custom: CustomCapability;
   readonly #limiter: RateLimiter | null;
@@ -199,11 +206,14 @@ class CustomSession implements OpenCapability {
   }
 }
 
-/** Values that wait for the tool to take them, and their JSON's length together: the oldest go first. */
+/**
+ * Maximum number of progress values waiting for the tool, and of their JSON's total length. The oldest are dropped
+ * first.
+ */
 const VALUES_MAX = 1_000;
 const LENGTH_MAX = 1024 * 1024;
 
-/** The progress that a handler reports during one call of it, and how it ends. */
+/** Progress and result of one call of a handler. */
 class HandlerProgress {
   #values: { readonly value: unknown; readonly length: number }[] = [];
   #length = 0;
@@ -212,7 +222,7 @@ class HandlerProgress {
   #wake: () => void = () => undefined;
   readonly #result: Promise<unknown>;
 
-  /** `work` is called at once. */
+  /** Calls `work` at once. */
   constructor(work: (tell: (value: unknown) => void) => unknown) {
     this.#result = new Promise((resolve) => resolve(work((value) => this.#tell(value))));
     const over = () => {
@@ -222,7 +232,7 @@ class HandlerProgress {
     this.#result.then(over, over);
   }
 
-  /** The values reported since the last call of this, and how many were dropped before; waits for the first. */
+  /** Values reported since the last call, and the number dropped before them. Waits for the first value. */
   async next(): Promise<{ readonly values: readonly unknown[]; readonly missed: number; readonly more: boolean }> {
     if (this.#values.length === 0 && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
     const values = this.#values.map(({ value }) => value);
@@ -233,7 +243,7 @@ class HandlerProgress {
     return { values, missed, more: !this.#isOver };
   }
 
-  /** The handler's result; rejects where it failed. */
+  /** The handler's result; rejects where the handler failed. */
   get result(): Promise<unknown> {
     return this.#result;
   }
@@ -244,7 +254,7 @@ class HandlerProgress {
     if (typeof json !== "string") throw new TypeError("progress must be a JSON value");
     if (json.length > LENGTH_MAX)
       throw new RangeError(`a value of progress has at most ${LENGTH_MAX} characters of JSON`);
-    // Copied: what the handler does with its object afterwards is not what it told.
+    // Copied, because the handler may change its object afterwards.
     this.#values.push({ value: JSON.parse(json) as unknown, length: json.length });
     this.#length += json.length;
     while (this.#values.length > VALUES_MAX || this.#length > LENGTH_MAX) {

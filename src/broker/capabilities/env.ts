@@ -2,7 +2,7 @@ import type { Capability } from "./capability.ts";
 import { nameGrants, requireGranted } from "./names.ts";
 import type { SecretOptions } from "./secrets/secrets.ts";
 
-/** `env`: named variables of the host's environment, as they were when the engine started, but for those that are secrets. */
+/** `env`: named variables of the host's environment at the start of the engine, without those that hold secrets. */
 export function createEnv(
   variables: NodeJS.ProcessEnv,
   secrets: { readonly [name: string]: SecretOptions } = {},

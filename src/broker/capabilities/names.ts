@@ -3,7 +3,7 @@ import { CapabilityRefusal, type GrantKind, matchesName } from "./capability.ts"
 const NAMES_MAX = 1_000;
 const NAME_MAX = 256;
 
-/** Grants that are lists of names, each of which may end in `*`: secrets, tools, variables of the environment. */
+/** Grants that are lists of names, each of which may end in `*`: secrets, tools, environment variables. */
 export const nameGrants: GrantKind<readonly string[]> = {
   read(value) {
     if (!Array.isArray(value) || value.length > NAMES_MAX)
@@ -29,7 +29,7 @@ export const nameGrants: GrantKind<readonly string[]> = {
   describe: (names) => names.map((name) => `"${name}"`).join(", "),
 };
 
-/** Throws a `CapabilityRefusal` for a name that none of the grants covers. `kind` is what it is the name of, in words. */
+/** Throws a `CapabilityRefusal` for a name that no grant covers. `kind` is the noun for the name in messages. */
 export function requireGranted(capability: string, kind: string, name: string, names: readonly string[]): void {
   if (names.some((pattern) => matchesName(pattern, name))) return;
   throw new CapabilityRefusal("denied", `the ${kind} "${name}" was not granted`, {
@@ -39,7 +39,7 @@ export function requireGranted(capability: string, kind: string, name: string, n
   });
 }
 
-/** The one of two patterns that the other covers. */
+/** The narrower of two patterns where one covers the other. */
 function narrower(one: string, other: string): string | null {
   if (covers(other, one)) return one;
   return covers(one, other) ? other : null;

@@ -1,10 +1,10 @@
-/** So many calls within a time, for each tenant. */
+/** Maximum number of calls in a period, for each tenant. */
 export interface RateLimit {
   readonly calls: number;
   readonly perMs: number;
 }
 
-/** Tenants whose use is remembered; the one that has been quiet longest is forgotten first. */
+/** Maximum number of tenants remembered; the one idle longest is forgotten first. */
 const TENANTS_MAX = 10_000;
 
 interface TokenBucket {
@@ -12,7 +12,7 @@ interface TokenBucket {
   filledMs: number;
 }
 
-/** A bucket of calls for each tenant, which fills up steadily. */
+/** A token bucket for each tenant, refilled continuously. */
 export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #buckets = new Map<string, TokenBucket>();
@@ -20,14 +20,14 @@ export class RateLimiter {
   /** Throws a `RangeError` if the limit is invalid. */
   constructor(limit: RateLimit) {
     const { calls, perMs } = limit;
-    // What an embedder passes may be anything, also the text "3".
+    // An embedder may pass any value, also the text "3".
     if (!isAtLeast(calls, 1) || !isAtLeast(perMs, Number.MIN_VALUE) || !Number.isFinite(calls / perMs)) {
       throw new RangeError("a rate limit is { calls: 1 or more, perMs: above 0 }");
     }
     this.#limit = limit;
   }
 
-  /** Takes a call; answers in how many milliseconds there is one to take, 0 where there was. */
+  /** Takes a token. Returns 0, or the milliseconds until the next token where none is left. */
   take(tenant: string, nowMs: number): number {
     const { calls, perMs } = this.#limit;
     const bucket = this.#buckets.get(tenant) ?? { left: calls, filledMs: nowMs };

@@ -2,17 +2,17 @@ import { lstat, mkdtemp, readdir, readlink, realpath, rm } from "node:fs/promise
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** Folders of this process's, for what is there as long as it needs them. */
+/** Temporary folders of this process. */
 export class TemporaryFolders {
   readonly #prefix: string;
   #swept: Promise<void> | null = null;
 
-  /** `kind`: for what they are, in lower-case letters. */
+  /** `kind`: purpose of the folders, in lower-case letters. */
   constructor(kind: string) {
     this.#prefix = `glovebox-${kind}-`;
   }
 
-  /** An empty folder that only this user may enter. */
+  /** Creates an empty folder that only this user may enter. */
   async make(): Promise<string> {
     this.#swept ??= sweep(this.#prefix).catch(() => undefined);
     const parent = await realpath(tmpdir());
@@ -23,22 +23,22 @@ export class TemporaryFolders {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Resolves when leftovers of other processes are no longer being removed. */
+  /** Resolves when the removal of other processes' leftovers has ended. */
   async close(): Promise<void> {
     await this.#swept;
   }
 }
 
 /**
- * Within what processes are numbered: one container's 17 is not another's, though both may have the same folder for
- * temporary files.
+ * Id of the PID namespace: pid 17 of one container is not that of another, though both may share a folder for temporary
+ * files.
  */
 async function processSpace(): Promise<string> {
   const link = await readlink("/proc/self/ns/pid").catch(() => "");
   return /\d+/.exec(link)?.[0] ?? "0";
 }
 
-/** Removes what hosts have left that were killed: this user's folders that name a process which is no more. */
+/** Removes leftovers of hosts that were killed: this user's folders whose names hold the pid of an ended process. */
 async function sweep(prefix: string): Promise<void> {
   const parent = await realpath(tmpdir());
   const space = await processSpace();

@@ -1,7 +1,7 @@
 import type { Capability, OpenCall } from "./capability.ts";
 import { nameGrants, requireGranted } from "./names.ts";
 
-/** Calls on behalf of one call that run side by side; more wait. */
+/** Maximum number of a call's child calls that run at once; more wait. */
 const AT_ONCE_MAX = 8;
 
 interface ToolRequest {
@@ -37,7 +37,7 @@ export function createTools(): Capability<readonly string[]> {
   };
 }
 
-/** A call's children, of which a few run at once. */
+/** Child calls of a call, limited in concurrency. */
 class ChildCalls {
   readonly #call: OpenCall;
   readonly #waiting: (() => void)[] = [];
@@ -48,7 +48,7 @@ class ChildCalls {
   }
 
   async run(name: string, args: Record<string, unknown>): Promise<unknown> {
-    // Who ends hands its place to the next one.
+    // A child that ends hands its slot to the next in the queue, so `#running` stays the same.
     if (this.#running >= AT_ONCE_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running++;
     try {

@@ -18,30 +18,35 @@ import { closeOutlets, makeOutlets, type Outlet } from "./outlet.ts";
 
 const PROBE_MS = 10_000;
 
-/** Descriptors of bubblewrap, besides the usual three: where it tells what it does, its arguments, its filter, what it waits for, and its lifeline. */
+/**
+ * Descriptors of bubblewrap, besides the usual three: its status, arguments, filter, the gate it waits for, and its
+ * lifeline.
+ */
 const STATUS_FD = 3;
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
 const GATE_FD = 6;
 const LIFELINE_FD = 7;
-/** The other end of the first of them: bubblewrap must not end for having nobody left to tell. */
+/** Read end of the status pipe, kept open so that bubblewrap does not end because nobody reads its status. */
 const HELD_FD = 8;
 
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/home", LANG: "C.UTF-8" };
 
 /**
- * Where the machine runs out of memory, what runs inside is what it can do without; and where that makes more and more
- * processes, whoever has to end it must not wait for its turn among them.
+ * Makes the sandbox the first victim of the out-of-memory killer, and lowers its priority: where processes inside
+ * multiply, the process that has to kill them must not wait for its turn among them.
  */
 const OUTSIDE = `echo 1000 >/proc/self/oom_score_adj
 exec ${HELD_FD}</proc/self/fd/${STATUS_FD}
 nice -n 19 "$@" ${LIFELINE_FD}<&- ${HELD_FD}<&-
 exit`;
 /**
- * bubblewrap dies with its parent, but until a sandbox is made, what is in it does not die with bubblewrap. So its parent is
- * this shell, which outlives the engine, and beside it waits who ends the first process inside when the lifeline ends, as it
- * does with the engine: that is a child of a child of the shell's, and as long as the shell is the parent of who waits, its number
- * is nobody else's. Where the system does not tell of children, bubblewrap dies with its parent.
+ * Kills the sandbox when the lifeline closes, as it does when the engine ends. `--die-with-parent` is not enough:
+ * bubblewrap dies with its parent, but until a sandbox is made, processes in it do not die with bubblewrap. So the
+ * parent of bubblewrap is this shell, which outlives the engine, with a background process that waits for the lifeline
+ * and then kills the first process inside: a grandchild of the shell. The pid of the shell cannot be reused as long as
+ * it is the parent of the background process. Where the system does not list children, the shell is killed, and
+ * bubblewrap dies with it.
  */
 const WAITING = `(
 exec </dev/null >/dev/null 2>&1 ${[STATUS_FD, ARGUMENTS_FD, FILTER_FD, GATE_FD].map((fd) => `${fd}>&-`).join(" ")}
@@ -53,60 +58,60 @@ sleep 0.05
 done
 ) &`;
 
-/** What runs in a sandbox, what it sees there, and how much it may do. */
+/** A program to run in a sandbox, the files it sees, and its limits. */
 export interface Inside {
-  /** The program, by its path inside, and its arguments. All that runs inside can read them. */
+  /** Path of the program inside, and its arguments. All processes inside can read them. */
   readonly program: readonly [string, ...string[]];
-  /** bubblewrap's arguments, one for each thing that it sees. */
+  /** bubblewrap's arguments, one for each mount. */
   readonly walls: readonly string[];
-  /** Commands of a shell outside, for limits of the system's that all inside inherits. */
+  /** Shell commands run outside that set limits of the system, inherited by all processes inside. */
   readonly limits: string;
-  /** Whether it may start processes, or only threads. */
+  /** Whether the program may start processes, or only threads. */
   readonly mayFork: boolean;
   readonly ceilings: Ceilings;
   readonly wallMs: number;
-  /** A folder of its own, by its path inside, that is still there to be read once it has ended. */
+  /** Path inside of a folder that can still be read after the program has ended; `null` without one. */
   readonly kept: string | null;
 }
 
-/** How much all that runs inside may have together. */
+/** Limits on the sum of all processes inside. */
 export interface Ceilings {
-  /** Processes and their threads. */
+  /** Number of processes and their threads. */
   readonly tasks: number;
-  /** Memory without files of the host's. */
+  /** Memory without mapped files of the host. */
   readonly memoryBytes: number;
-  /** Processor time; `null` where nobody counts it. */
+  /** Processor time; `null` for no limit. */
   readonly cpuMs: number | null;
-  /** Its own folders, by their paths inside, and how many files and folders each of them may hold. */
+  /** Writable folders, by their paths inside; the maximum number of files and folders in each is `folderEntries`. */
   readonly folders: readonly string[];
   readonly folderEntries: number;
 }
 
-/** What was started: its process outside, and what bubblewrap tells of it. */
+/** A started sandbox: its process outside, and its pipes. */
 export interface Jailed {
   readonly process: ChildProcess;
   readonly stdin: Duplex;
   readonly stdout: Duplex;
   readonly stderr: Duplex;
   readonly status: Duplex;
-  /** The program begins when something is written to it, where it waits for that. */
+  /** A program that waits at the gate begins when something is written here; `null` without a gate. */
   readonly gate: Duplex | null;
-  /** What runs is ended when this is, also while the sandbox is being made. */
+  /** Closing this ends the sandbox, also while it is being made. */
   readonly lifeline: Duplex;
-  /** Resolves when nobody holds its pipes any more; rejects where it was not even started. */
+  /** Resolves when no process holds the pipes any more; rejects where the process could not be started. */
   readonly closed: Promise<void>;
 }
 
-/** Starts something in a sandbox. */
+/** Starts a program in a sandbox. */
 export type Start = (inside: Inside) => Promise<Jailed>;
 
 /** A working sandbox of the operating system, or the reason why none works. */
 export type Jail = { readonly start: Start } | { readonly reason: string };
 
-/** Commands that were tried in this process. */
+/** Results of probes, by command. Each command is tried once in this process. */
 const probes = new SandboxProbes<Jail>((jail) => "start" in jail);
 
-/** Finds out whether there can be a sandbox here. Never rejects. */
+/** Finds out whether a sandbox works here. Never rejects. */
 export async function findJail(): Promise<Jail> {
   const found = findBubblewrap(commandFilter(process.arch, true));
   if ("reason" in found) return found;
@@ -123,7 +128,7 @@ const PROBE: Inside = {
   kept: null,
 };
 
-/** Starts a shell that starts another process, which says one word. */
+/** Starts a shell in a sandbox that starts another process, which prints one word. */
 async function probe(startInside: Start): Promise<Jail> {
   try {
     const jailed = await startInside(PROBE);
@@ -163,20 +168,21 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
       isGated ? "pipe" : "ignore",
       "pipe",
     ]);
-    // Whoever has its first process above it in view reads where the shell was started.
+    // The working directory is `/`, because a process that sees the first process above it can read that one's
+    // directory.
     const options = { stdio: descriptors.stdio, env: ENVIRONMENT, cwd: "/" };
     const child = spawn(SHELL, argumentsFor(bubblewrap, inside), options);
-    // Where there are no descriptors left it has no pipes, and nobody else would hear of it before the process ends by it.
+    // Without free descriptors the child has no pipes, and its unhandled error would end the engine's process.
     child.once("error", () => undefined);
     const pipes = [child.stdio[0], ...child.stdio.slice(ARGUMENTS_FD, LIFELINE_FD + 1)];
     const [stdin, told, filtered, gate, lifeline] = pipes as unknown as Pipes;
-    // Who ends before all is written, ends.
+    // A process that ends before it has read everything breaks its pipes: ignore the errors.
     for (const pipe of [stdin, out.stream, err.stream, status.stream, told, filtered, gate, lifeline])
       pipe?.on("error", () => undefined);
     told.end(walls.map((argument) => `${argument}\0`).join(""));
     filtered.end(filter);
     child.once("exit", () => lifeline.end());
-    // Who waits at its other end has gone when this ends.
+    // Read the lifeline, so that its end is noticed when the process at its other end has ended.
     lifeline.resume();
     const closed = closing(child, outlets);
     const [stdout, stderr] = [out.stream, err.stream];
@@ -189,7 +195,10 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
   }
 }
 
-/** What runs inside can read the arguments of the process above it, so those that name the host's folders are not among them. */
+/**
+ * Passes arguments that name the host's folders over a pipe: processes inside can read the command line of the process
+ * above them.
+ */
 function argumentsFor(bubblewrap: string, { program, limits }: Inside): string[] {
   const outside = [WAITING, limits, OUTSIDE].join("\n");
   return ["-c", outside, SHELL, bubblewrap, "--args", String(ARGUMENTS_FD), "--", ...program];

@@ -9,16 +9,16 @@ const run = promisify(execFile);
 const MAKE_MS = 10_000;
 const folders = new TemporaryFolders("pipes");
 
-/** A pipe: what is written to the descriptor is read from the stream. */
+/** A named pipe: bytes written to the descriptor are read from the stream. */
 export interface Outlet {
   readonly stream: Socket;
-  /** Is its maker's to close once somebody else has it. */
+  /** Write end. `closeOutlets` closes it once a child process has inherited it. */
   readonly fd: number;
 }
 
 /**
- * Pipes of the system's. What Node makes between processes are sockets, which nobody can open by name: a command that
- * writes to `/dev/stderr` would fail. Rejects where there can be none.
+ * Makes named pipes (FIFOs). Node's pipes between processes are sockets, which cannot be opened by name: a command that
+ * writes to `/dev/stderr` would fail. Rejects where they cannot be made.
  */
 export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
   const folder = await folders.make();
@@ -31,11 +31,11 @@ export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
   }
 }
 
-/** All of them, or where there are not so many descriptors, none. */
+/** Opens all of them, or none where there are not enough descriptors. */
 function openAll(names: readonly string[]): readonly Outlet[] {
   using undo = new DisposableStack();
   const outlets = names.map((name): Outlet => {
-    // Reading comes first: whoever opens such a pipe to write waits for a reader.
+    // Open for reading first: opening a FIFO for writing waits for a reader.
     const stream = new Socket({ fd: openSync(name, constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
     undo.defer(() => stream.destroy());
     const fd = openSync(name, constants.O_WRONLY);
@@ -46,7 +46,7 @@ function openAll(names: readonly string[]): readonly Outlet[] {
   return outlets;
 }
 
-/** Gives up the writing ends. */
+/** Closes the write ends. */
 export function closeOutlets(outlets: readonly Outlet[]): void {
   for (const { fd } of outlets) closeSync(fd);
 }

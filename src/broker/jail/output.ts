@@ -1,4 +1,4 @@
-/** The beginning of what a command writes, as far as it is kept. */
+/** The beginning of a command's output, up to a maximum. */
 export class Output {
   readonly #keptMax: number;
   readonly #chunks: Uint8Array[] = [];
@@ -9,7 +9,7 @@ export class Output {
     this.#keptMax = maxBytes;
   }
 
-  /** How many bytes were written. */
+  /** Number of bytes written. */
   get seenBytes(): number {
     return this.#seen;
   }
@@ -20,7 +20,7 @@ export class Output {
 
   take(chunk: Uint8Array): void {
     this.#seen += chunk.length;
-    // A view would keep all of the chunk in memory.
+    // Copy: a view would keep the whole chunk in memory.
     const part = Uint8Array.from(chunk.subarray(0, this.#keptMax - this.#kept));
     if (part.length === 0) return;
     this.#kept += part.length;

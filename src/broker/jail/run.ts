@@ -6,47 +6,49 @@ import type { Inside, Jailed, Start } from "./jail.ts";
 import { Output } from "./output.ts";
 import { type Excess, isMade, Watch } from "./watch.ts";
 
-/** How long what was killed may take to be gone. */
+/** Maximum time for killed processes to end. */
 const GONE_MS = 5_000;
 const STATUS_MAX = 16_384;
 
 const MADE_EVERY_MS = 2;
 
-/** What is read by what runs, and how much of what it writes is kept. */
+/** Input of the program, and limits on its output. */
 export interface Streams {
   readonly stdin: string;
-  /** Of stdout, and of stderr. */
+  /** Maximum of stdout kept, and of stderr. */
   readonly outputBytes: number;
-  /** What it may write to both before it is ended: beyond what is kept, it is read and thrown away. */
+  /**
+   * Maximum of both that the program may write before it is killed. Output beyond `outputBytes` is read and discarded.
+   */
   readonly drainedBytes: number;
 }
 
-/** How something ended. */
+/** Outcome of a program. */
 export interface Ended {
   readonly stdout: string;
   readonly stderr: string;
-  /** 128 and the signal's number where it ended by one; `null` where it was ended from outside. */
+  /** 128 plus the signal's number where a signal ended it; `null` where it was killed from outside. */
   readonly exitCode: number | null;
   readonly timedOut: boolean;
-  /** stdout or stderr was longer than is kept. */
+  /** Whether stdout or stderr was longer than `outputBytes`. */
   readonly truncated: boolean;
-  /** What it had too much of, so that it was ended. */
+  /** The limit it exceeded, for which it was killed. */
   readonly excess: Excess | "output" | null;
 }
 
-/** Reads what is left of the folder that was kept, by a path of the host's. */
+/** Reads the kept folder by its path on the host. */
 type Harvest<Value> = (folder: string) => Promise<Value>;
 
-/** Why something was ended from outside. */
+/** Reason for killing a program from outside. */
 type Ending = "time" | "call" | "start" | NonNullable<Ended["excess"]>;
 
-/** Runs something to its end, or to the end of its time or its call. Rejects where it was not even started. */
+/** Runs a program until it ends, its time is over, or its call ends. Rejects where it could not be started. */
 export async function runInside(start: Start, inside: Inside, streams: Streams, signal: AbortSignal): Promise<Ended> {
   await using run = await begin(start, inside, streams, signal);
   return await run.end(signal);
 }
 
-/** The same for what leaves something in the folder that is kept: what is ended from outside leaves nothing. */
+/** Like `runInside`, and then reads the kept folder. `left` is `null` for a program killed from outside. */
 export async function runForFolder<Value>(
   start: Start,
   inside: Inside & { readonly kept: string },
@@ -98,7 +100,7 @@ class Run {
     await this.#held?.close();
   }
 
-  /** What leads to the folder that was kept, also when the sandbox is gone. */
+  /** Path of the kept folder, valid also after the sandbox has ended. */
   get folder(): string {
     if (this.#held === null) throw notStarted(undefined);
     return `/proc/self/fd/${this.#held.fd}`;
@@ -153,9 +155,9 @@ class Run {
     if (kept !== null) this.#folder = this.#open(root, kept);
   }
 
-  /** Holds the folder, which goes with the sandbox for all who do not, and lets the program begin. */
+  /** Opens the kept folder, which otherwise disappears with the sandbox, and then lets the program begin. */
   async #open(root: string, kept: string): Promise<FileHandle | null> {
-    // The sandbox is made while this looks.
+    // The sandbox may still be in the making.
     while (!(await isMade(root).catch(() => false))) {
       if (this.#isOver || this.#ended !== null) return null;
       await delay(MADE_EVERY_MS);
@@ -170,19 +172,19 @@ class Run {
     }
   }
 
-  /** What bubblewrap tells of it, in lines of JSON. */
+  /** Reads a number from bubblewrap's status, which is lines of JSON. */
   #told(name: "child-pid" | "exit-code"): number | null {
     const [, digits] = new RegExp(`"${name}": (\\d+)`).exec(this.#status) ?? [];
     return digits === undefined ? null : Number(digits);
   }
 
-  /** Ends all that it has started. */
+  /** Kills everything inside. */
   #kill(why: Ending): void {
     if (this.#ended !== null) return;
     this.#ended = why;
     this.#watch?.[Symbol.dispose]();
     const { process: outer, lifeline } = this.#jailed;
-    // With the first process inside go all others, and the outer one only when they are gone.
+    // Killing the first process inside kills all others; the outer process ends after them.
     const pid = this.#told("child-pid");
     if (pid !== null && outer.exitCode === null && outer.signalCode === null) killInside(pid);
     lifeline.end();
@@ -199,11 +201,11 @@ function killInside(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
-/** What bubblewrap says of it may name folders of the host. */
+/** Hides bubblewrap's message, which may name folders of the host. */
 function notStarted(cause: unknown): Error {
   return new Error("it could not be started", { cause });
 }

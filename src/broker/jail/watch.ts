@@ -6,17 +6,17 @@ const EVERY_MS = 20;
 /** bubblewrap's own process inside, and the program that it starts. */
 const TASKS_OF_OURS = 2;
 const KIB = 1024;
-/** In a second: what the kernel tells programs, whatever it counts in itself. */
+/** Ticks per second in `/proc`: `USER_HZ` is 100, whatever the kernel's own `HZ` is. */
 const TICKS = 100;
-/** Fields of `/proc/PID/stat` behind the name, which may hold anything. */
+/** Fields of `/proc/PID/stat` after the name, which may contain any character. */
 const [USER_TICKS, SYSTEM_TICKS] = [11, 12];
 
-/** What somebody has too much of. */
+/** The limit that was exceeded. */
 export type Excess = "processes" | "memory" | "cpu" | "files";
 
 /**
- * Looks again and again at all that runs in a sandbox, by the first process inside. The system's own limits hold one
- * process each, and none of them holds the number of root's; this holds them together.
+ * Polls all processes in a sandbox through `/proc` of its first process. The system's own limits apply to single
+ * processes, and its limit on the number of processes does not apply to root; this watch limits their sum.
  */
 export class Watch implements Disposable {
   readonly #root: string;
@@ -25,7 +25,7 @@ export class Watch implements Disposable {
   #timer: NodeJS.Timeout | null = null;
   #isOver = false;
 
-  /** `root` is the sandbox's, as the host sees it. */
+  /** `root`: the sandbox's root, as the host sees it. */
   constructor(root: string, ceilings: Ceilings, onExcess: (excess: Excess) => void) {
     this.#root = root;
     this.#ceilings = ceilings;
@@ -43,7 +43,7 @@ export class Watch implements Disposable {
   }
 
   async #look(): Promise<void> {
-    // What cannot be looked at has ended, or has not begun.
+    // Processes that cannot be read have ended, or have not begun.
     const excess = await excessOf(this.#root, this.#ceilings).catch(() => null);
     if (this.#isOver) return;
     if (excess === null) this.#schedule();
@@ -51,7 +51,7 @@ export class Watch implements Disposable {
   }
 }
 
-/** Whether a sandbox is made: until then its root is the host's, or has no processes in it. */
+/** Whether the sandbox is made: until then its root is the host's, or has no `/proc` of its own. */
 export async function isMade(root: string): Promise<boolean> {
   return (await stat(join(root, "proc"))).dev !== (await stat("/proc")).dev;
 }
@@ -60,14 +60,14 @@ async function excessOf(root: string, ceilings: Ceilings): Promise<Excess | null
   if (!(await isMade(root))) return null;
   const folder = join(root, "proc");
   const pids = (await readdir(folder)).filter((name) => /^\d+$/.test(name));
-  // So many need not be looked at one by one.
+  // Too many already: skip reading them one by one.
   if (pids.length > ceilings.tasks + TASKS_OF_OURS) return "processes";
   const used = await Promise.all(pids.map((pid) => useOf(`${folder}/${pid}`, ceilings.cpuMs !== null)));
   const sum = (read: (use: Use) => number): number => used.reduce((all, use) => all + read(use), 0);
   if (sum(({ tasks }) => tasks) > ceilings.tasks + TASKS_OF_OURS) return "processes";
   if (sum(({ bytes }) => bytes) > ceilings.memoryBytes) return "memory";
   if (ceilings.cpuMs !== null && sum(({ cpuMs }) => cpuMs) > ceilings.cpuMs) return "cpu";
-  // Their bytes are limited by the system; that each entry takes memory as well is not.
+  // The system limits their bytes, but not the memory that each entry takes.
   const systems = await Promise.all(ceilings.folders.map((own) => statfs(join(root, own))));
   return systems.some(({ files, ffree }) => files - ffree > ceilings.folderEntries) ? "files" : null;
 }
@@ -78,7 +78,7 @@ interface Use {
   readonly cpuMs: number;
 }
 
-/** What a process has; nothing once it has ended. Memory that several have in common is counted for each of them. */
+/** Resources of a process; zero once it has ended. Shared memory is counted once for each process. */
 async function useOf(folder: string, isTimed: boolean): Promise<Use> {
   const status = await read(`${folder}/status`);
   const field = (name: string): number => Number(new RegExp(`^${name}:\\s*(\\d+)`, "m").exec(status)?.[1] ?? 0);

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { LedgerClaim, ToolFingerprint } from "../../base/ledger-claim.ts";
 
-/** A holder that has not been seen for so long has ended, and what it had begun with it. */
+/** A holder without a heartbeat for this time is lost, and its running calls with it. */
 export const HOLDER_LOST_MS = 10_000;
-/** The largest result that is kept, as a part of what all may come to. */
+/** Maximum size of a result, as a share of `maxBytes`. */
 export const RESULT_SHARE = 1 / 16;
-/** What a call is said to cost besides its result. */
+/** Bytes that a call counts for besides its result. */
 export const CALL_BYTES = 256;
 
-/** What all that is kept may come to. */
+/** Limits on the kept calls. */
 export interface LedgerCapacity {
   readonly ttlMs: number;
   readonly maxEntries: number;
   readonly maxBytes: number;
 }
 
-/** Where a ledger is. */
+/** Location and limits of a ledger. */
 export type LedgerOptions = SqliteLedgerOptions | RedisLedgerOptions;
 
 export interface SqliteLedgerOptions extends LedgerCapacity {
@@ -27,62 +27,64 @@ export interface SqliteLedgerOptions extends LedgerCapacity {
 export interface RedisLedgerOptions extends LedgerCapacity {
   readonly kind: "redis";
   readonly url: string;
-  /** Whose ledger it is, of several in one Redis. */
+  /** Name of the ledger, among several in one Redis. */
   readonly fleet: string;
-  /** What its users share to keep results from whoever else reads Redis. */
+  /** Secret shared by the ledger's users; encrypts results against other readers of Redis. */
   readonly secret: string | undefined;
 }
 
-/** A call with a key, as the ledger knows it: by digests. */
+/** A call with an idempotency key, identified by digests. */
 export interface KeyedCall {
-  /** Of its tenant, its tool and its key. */
+  /** Digest of its tenant, tool and key. */
   readonly digest: Uint8Array;
   readonly tenant: Uint8Array;
-  /** Of what is asked for. */
+  /** Digest of the request. */
   readonly asked: Uint8Array;
-  /** Whether it may be done twice, if nobody knows how often it was. */
+  /** Whether the call may run again where it is unknown whether it has run. */
   readonly mayRepeat: boolean;
 }
 
-/** What is known of a call's key. */
+/** State of a call in the ledger. */
 export type ClaimResult =
-  /** Nothing: it is the holder's to run. */
+  /** Unknown, and now claimed: the holder may run it. */
   | { readonly kind: "mine" }
-  /** How it ended, as JSON. */
+  /** Ended, with its result as JSON. */
   | { readonly kind: "kept"; readonly result: string }
-  /** It ended on another machine after its holder was lost: what that machine left, for whoever can make a result of it. */
+  /** Ended on another machine after its holder was lost, with that machine's data from which a result can be made. */
   | { readonly kind: "left"; readonly end: string }
   /** Another holder runs it. */
   | { readonly kind: "running" }
-  /** The key was used for something else. */
+  /** The key was used for another request. */
   | { readonly kind: "conflict" }
-  /** It began, and its holder has ended before it did; or it has ended, and there was no room for its result. */
+  /** Begun, but its holder was lost before the end; or ended, but its result was not kept for lack of room. */
   | { readonly kind: "unknown"; readonly hasEnded: boolean };
 
 /**
- * Which calls with keys there have been, and how they ended. Several processes may have one in common: each call has one
- * holder, which says how it ended. Every method rejects with a `StoreError` where the store cannot do it.
+ * Calls with idempotency keys and their results. Several processes may share a ledger: each call has one holder, which
+ * records its result. Methods reject with a `StoreError` where the store fails.
  */
 export interface CallLedger {
   /**
-   * What is known of a call. Waits while another process runs it, for as long as the call may wait, and not for ever:
-   * then it is `running`. What is `mine` is to be settled or released.
+   * Claims a call. While another process runs it, waits as long as the call may wait, up to a maximum, and then returns
+   * `running`. A claim that is `mine` must be settled or released.
    */
   claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult>;
-  /** Keeps how a call ended, as JSON; `null` where it cannot be written. */
+  /** Records the result of a call, as JSON; `null` where it cannot be written. */
   settle(call: KeyedCall, result: string | null): Promise<void>;
-  /** Forgets a call that did not come to be. */
+  /** Forgets a call that was not run. */
   release(call: KeyedCall): Promise<void>;
-  /** Of a call that is ours to run; `null` where no other machine may say how it ended. */
+  /**
+   * The claim of a call held by this process, for another machine; `null` where no other machine may record its result.
+   */
   ticketOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
-  /** Nothing is to be claimed any more; what is not settled by now never will be. */
+  /** Closes the ledger. Claims not settled by now never will be. */
   close(): Promise<void>;
 }
 
-/** How long a call of another process is waited for, and how often it is looked at meanwhile. */
+/** Maximum wait for a call of another process, and maximum interval between looks. */
 const PATIENCE_MS = 15_000;
 const LOOK_MAX_MS = 500;
-/** Calls that may wait for other processes at once. */
+/** Maximum number of calls that wait for other processes at once. */
 const WAITING_MAX = 1_000;
 
 /** Waits for calls that other processes run. */
@@ -94,7 +96,7 @@ export class ClaimWaiter {
     this.#lookFirstMs = lookFirstMs;
   }
 
-  /** Looks again and again at what is `running`, for `waitMs` at most, and not for ever. */
+  /** Polls a call while it is `running`, for `waitMs` or `PATIENCE_MS`, whichever is shorter. */
   async wait(look: () => Promise<ClaimResult>, signal: AbortSignal, waitMs = PATIENCE_MS): Promise<ClaimResult> {
     const first = await look();
     if (first.kind !== "running" || this.#waiting >= WAITING_MAX) return first;
@@ -116,10 +118,10 @@ export class ClaimWaiter {
   }
 }
 
-/** How often a process says that it is there, while it has calls. */
+/** Interval of a process's heartbeat, while it holds running calls. */
 const SEEN_EVERY_MS = 2_000;
 
-/** Says of a holder that it is there, as long as it has begun what has not ended. */
+/** Sends heartbeats of a holder while it has running calls. */
 export class HolderHeartbeat {
   readonly #see: () => Promise<void>;
   #begun = 0;
@@ -129,7 +131,7 @@ export class HolderHeartbeat {
     this.#see = see;
   }
 
-  /** Whether it has ever begun anything. */
+  /** Whether the holder has ever begun a call. */
   get isKnown(): boolean {
     return this.#seeing !== undefined;
   }
@@ -152,7 +154,7 @@ export class HolderHeartbeat {
     try {
       await this.#see();
     } catch {
-      // Whoever uses the store next is told; the next time may go well.
+      // The next user of the store gets the error; the next heartbeat may succeed.
     }
   }
 }

@@ -6,9 +6,9 @@ import type { ClaimResult, KeyedCall, LedgerCapacity } from "./ledger.ts";
 import { LEDGER_SCRIPTS } from "./redis-scripts.ts";
 
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
-/** With this begins what is no result yet; a result begins with a brace. */
+/** Prefix of data that is not yet a result; a result begins with a brace. */
 const LEFT = "left:";
-/** Larger numbers are as good as none, and not whole ones in Lua. */
+/** Maximum of limits: larger ones are no limit in practice, and not exact integers in Lua. */
 const MOST = 2 ** 50;
 
 interface RedisCallsOptions {
@@ -18,8 +18,8 @@ interface RedisCallsOptions {
 }
 
 /**
- * The calls of a ledger in Redis. A call's holder is a process and its claim, with a colon between them. What takes a
- * time goes by the clock of Redis where none is given, because those of several machines differ.
+ * The calls of a ledger in Redis. A call's holder is `PROCESS:CLAIM`. Times default to the clock of Redis, because the
+ * clocks of machines differ.
  */
 export class RedisCalls {
   readonly #runner: ScriptRunner;
@@ -30,64 +30,67 @@ export class RedisCalls {
 
   constructor(connection: RedisConnection, { fleet, room, seal }: RedisCallsOptions) {
     this.#runner = new ScriptRunner(connection);
-    // A tag that no fleet's own keys have, so that a cluster may keep them elsewhere.
+    // A hash tag of its own, so that a cluster may place the ledger on another node than the fleet's keys.
     this.#prefix = `{glovebox:${fleet}:ledger}`;
     this.#books = ["holders", "begun", "ended", "books", "calls", "bytes"].map((name) => `${this.#prefix}:${name}`);
     this.#room = [Math.min(room.ttlMs, YEAR_MS), Math.min(room.maxEntries, MOST), Math.min(room.maxBytes, MOST)];
     this.#seal = seal;
   }
 
-  /** Makes a call the holder's to run, if it is nobody's, and nothing is known of it. */
+  /** Claims a call for a holder, where it is unknown and no other holder has it. */
   async claim(call: KeyedCall, holder: string, nowMs?: number): Promise<ClaimResult> {
     const digest = hexOf(call.digest);
     const args = [hexOf(call.asked), holder, call.mayRepeat ? 1 : 0, hexOf(call.tenant), ...this.#room];
     try {
       return this.#read(digest, await this.#run("claim", digest, args, "now", nowMs));
     } catch (error) {
-      // It may yet be done, and would be held by a claim that nobody knows of.
+      // The script may still run, and the call would then be held by a claim that nobody uses.
       if (error instanceof LateError) void this.release(digest, holder, nowMs).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Keeps how a call ended, `null` where that cannot be written; answers whether it was still the holder's to say. */
+  /** Records the result of a call, `null` where it cannot be written; returns whether the holder still held it. */
   async settle(digest: string, holder: string, result: string | null, nowMs?: number): Promise<boolean> {
     const sealed = result === null ? "" : this.#seal.close(result, this.#callKey(digest));
     const length = result === null ? 0 : Buffer.byteLength(result);
     return (await this.#run("settle", digest, [holder, length, sealed], "later", nowMs)) === 1;
   }
 
-  /** Keeps what a machine says of a call's end in the place of its holder; answers whether it was still the holder's to say. */
+  /**
+   * Records another machine's data on a call's end, in place of its lost holder; returns whether the holder still held
+   * it.
+   */
   leaveEnd(digest: string, holder: string, end: string): Promise<boolean> {
     return this.settle(digest, holder, LEFT + end);
   }
 
-  /** Says that a process goes on with a call whose holder is missed; answers whether it is still the holder's. */
+  /** Registers a process that continues a call whose holder is lost; returns whether the holder still holds it. */
   async carry(digest: string, holder: string, carrier: string): Promise<boolean> {
     return (await this.#run("carry", digest, [holder, carrier], "now")) === 1;
   }
 
-  /** Whoever carried a call does so no longer. */
+  /** Ends what `carry` began. */
   async putDown(digest: string, holder: string, carrier: string): Promise<void> {
     await this.#run("putDown", digest, [holder, carrier], "later");
   }
 
-  /** Forgets a call that did not come to be. */
+  /** Forgets a call that was not run. */
   async release(digest: string, holder: string, nowMs?: number): Promise<void> {
     await this.#run("release", digest, [holder], "later", nowMs);
   }
 
-  /** Says that a process is there. */
+  /** Records a heartbeat of a process. */
   async see(owner: string, nowMs?: number): Promise<void> {
     await this.#run("see", "", [owner], "now", nowMs);
   }
 
-  /** A process ends: what it has begun and not settled has ended with it. */
+  /** Removes a process that ends: calls it has begun and not settled are lost. */
   async leave(owner: string): Promise<void> {
     await this.#run("leave", "", [owner], "now");
   }
 
-  /** Takes some of what has expired out of the books; Redis itself forgets it sooner or later. */
+  /** Removes some expired calls from the books; Redis expires the calls themselves. */
   async sweep(nowMs?: number): Promise<void> {
     await this.#run("sweep", "", [], "now", nowMs);
   }

@@ -13,7 +13,7 @@ import {
 } from "./ledger.ts";
 import type { RedisCalls } from "./redis-calls.ts";
 
-/** Several machines that wait for others ask one Redis. */
+/** First interval between looks. Longer than for a file, because many machines poll one Redis. */
 const LOOK_FIRST_MS = 50;
 
 interface OpenLedger {
@@ -23,14 +23,14 @@ interface OpenLedger {
 
 type HeldClaim = Pick<LedgerClaim, "digest" | "holder">;
 
-/** A ledger in Redis that engines of several machines have in common. */
+/** A ledger in Redis, shared by engines on several machines. */
 export class RedisLedger implements CallLedger {
   readonly #options: RedisLedgerOptions;
   readonly #seal: Seal;
-  /** One for each process, and what it claims has numbers. */
+  /** Id of this process; its claims are numbered. */
   readonly #owner = randomUUID();
   #claims = 0;
-  /** Of what is ours to run, by which claim it is. */
+  /** Holders of the calls held by this process, by digest. */
   readonly #holders = new Map<string, string>();
   readonly #patience = new ClaimWaiter(LOOK_FIRST_MS);
   readonly #presence = new HolderHeartbeat(async () => {
@@ -66,7 +66,7 @@ export class RedisLedger implements CallLedger {
     return { ...held, tool: this.#seal.close(mark, held.digest) };
   }
 
-  /** The mark of the tool of a ticket; `null` where it is of a ledger with another secret. */
+  /** Mark of the claim's tool; `null` where the claim was made with another secret. */
   markOf({ tool, digest }: LedgerClaim): string | null {
     try {
       return this.#seal.open(tool, digest);
@@ -77,27 +77,27 @@ export class RedisLedger implements CallLedger {
   }
 
   /**
-   * Keeps how a call ended in the place of its holder, which is lost: whoever asks again with its key gets it. Does
-   * nothing, and answers `false`, where the call is no longer the holder's.
+   * Records the end of a call in place of its lost holder, for the next caller with its key. Returns `false`, without
+   * effect, where the holder no longer holds the call.
    */
   async leave({ digest, holder }: LedgerClaim, end: string): Promise<boolean> {
     return (await this.#open()).calls.leaveEnd(digest, holder, end);
   }
 
-  /** Forgets a call in the place of its holder, which is lost: nothing was done of it. */
+  /** Forgets a call in place of its lost holder: it was not run. */
   async releaseFor({ digest, holder }: LedgerClaim): Promise<void> {
     await (await this.#open()).calls.release(digest, holder);
   }
 
   /**
-   * Says, for some seconds, that a call goes on here, though its holder is missed: who asks again waits for it. Answers `false` where
-   * the call is no longer the holder's.
+   * Registers for a few seconds that this process continues a call whose holder is lost: callers with its key wait.
+   * Returns `false` where the holder no longer holds the call.
    */
   async carry({ digest, holder }: LedgerClaim): Promise<boolean> {
     return (await this.#open()).calls.carry(digest, holder, this.#owner);
   }
 
-  /** It does not go on here any more. */
+  /** Ends what `carry` began. */
   async putDown({ digest, holder }: LedgerClaim): Promise<void> {
     await (await this.#open()).calls.putDown(digest, holder, this.#owner);
   }
@@ -107,7 +107,7 @@ export class RedisLedger implements CallLedger {
     this.#presence.close();
     if (this.#opening === null) return;
     const { connection, calls } = await this.#opening;
-    // Where it cannot be said, it is missed after a while.
+    // Without this message, the missing heartbeat shows the end of this process later.
     if (connection.isReady) await calls.leave(this.#owner).catch(() => undefined);
     await connection.close();
   }
@@ -123,7 +123,7 @@ export class RedisLedger implements CallLedger {
     return claim;
   }
 
-  /** A call of ours ends. */
+  /** Removes a call from those held by this process. */
   #take(call: KeyedCall): HeldClaim {
     const held = this.#heldOf(call);
     if (held === null) throw new StoreError("this process does not hold the call");
@@ -145,7 +145,7 @@ export class RedisLedger implements CallLedger {
   }
 
   async #connect(): Promise<OpenLedger> {
-    // They are loaded here because most engines do without them.
+    // Loaded lazily, because most engines do not use Redis.
     const [{ RedisConnection }, { RedisCalls }] = await Promise.all([
       import("../redis/connection.ts"),
       import("./redis-calls.ts"),

@@ -1,22 +1,22 @@
 import { Script } from "../redis/script.ts";
 import { CALL_BYTES, HOLDER_LOST_MS, RESULT_SHARE } from "./ledger.ts";
 
-/** A call that has begun is forgotten after so long, even if nothing was heard of its holder's end. */
+/** Time after which a running call is forgotten, even if the end of its holder was not recorded. */
 const LASTING_MS = 7 * 24 * 60 * 60 * 1_000;
-/** Calls that make room for one, and expired ones that one script takes away: Redis does nothing else meanwhile. */
+/** Maximum calls evicted for one, and expired calls removed by one script: Redis serves nobody else meanwhile. */
 const EVICTED_MAX = 250;
 const SWEPT_MAX = 50;
 
 /**
- * What is in Redis, below a prefix:
+ * Keys in Redis, below a prefix:
  *
- * - `call:DIGEST`, a hash. It has a `holder` until it has ended; then it has a `mark`, and perhaps a `result`. It has a `carrier`
- *   besides where a machine goes on with it that misses its holder.
- * - `holders`: when each process that holds or carries calls was last seen. What stands before the colon of a call's holder is one.
- * - `begun` and `ended`: from when on calls are no longer known. Of those that have begun it has the digests, of those that have
- *   ended the marks: `DIGEST:NUMBER:TENANT:BYTES` says what to take from the books even where the call itself has expired.
- * - The books of what has ended: `books` has the sums, `calls` and `bytes` those of each tenant, and `tenant:TENANT` the marks
- *   of its calls, in the order in which they ended.
+ * - `call:DIGEST`, a hash. It has a `holder` while the call runs, and then a `mark` and, where it was kept, a `result`.
+ *   It also has a `carrier` where another process continues the call after the holder was lost.
+ * - `holders`: last heartbeat of each process that holds or carries calls. A call's holder is `PROCESS:CLAIM`.
+ * - `begun` and `ended`: expiry of calls. `begun` has digests, and `ended` has marks: `DIGEST:NUMBER:TENANT:BYTES`
+ *   contains what to subtract from the books even where the call itself has expired.
+ * - The books of ended calls: `books` has the totals, `calls` and `bytes` those of each tenant, and `tenant:TENANT` the
+ *   marks of its calls, in the order in which they ended.
  */
 const SHARED = `
 local HOLDERS, BEGUN, ENDED, BOOKS, CALLS, BYTES, CALL = unpack(KEYS)
@@ -116,7 +116,10 @@ keep_books(ttl)
 return { 'mine' }
 `;
 
-/** ARGV: holder, the length of the result before it was sealed, and the result, or nothing. Answers whether it was the holder's. */
+/**
+ * ARGV: holder, length of the result before it was sealed, the result or an empty text. Returns whether the holder held
+ * the call.
+ */
 const SETTLE = `
 local holder, length, result = ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local known = redis.call('HMGET', CALL, 'holder', 'tenant', 'ttl', 'max_calls', 'max_bytes')
@@ -177,7 +180,10 @@ const SEE = `
 see(ARGV[3])
 `;
 
-/** ARGV: holder, the carrier's process. The call runs as long as one of both is there. Answers whether it is still the holder's. */
+/**
+ * ARGV: holder, the carrier's process. The call runs as long as either is alive. Returns whether the holder still holds
+ * it.
+ */
 const CARRY = `
 if redis.call('HGET', CALL, 'holder') ~= ARGV[3] then return 0 end
 redis.call('HSET', CALL, 'carrier', ARGV[4])
@@ -196,7 +202,7 @@ const LEAVE = `
 redis.call('ZREM', HOLDERS, ARGV[3])
 `;
 
-/** What runs beyond its time is looked at again later, so that it is not in the way of the rest. */
+/** Postpones calls that run past their expiry, so that they do not block the removal of others. */
 const SWEEP = `
 sweep_ended()
 for _, digest in expired(BEGUN) do

@@ -9,7 +9,7 @@ import {
   type LedgerCapacity,
 } from "./ledger.ts";
 
-/** Calls that make room for one. */
+/** Maximum calls evicted for one. */
 const EVICTED_MAX = 1_000;
 interface CallRow {
   readonly id: number;
@@ -21,7 +21,7 @@ interface CallRow {
   readonly result: string | null;
 }
 
-/** The calls of a database. Each has one holder, which alone may say how it ended. */
+/** The calls of a database. Each has one holder, and only the holder may record its result. */
 export class SqliteCalls {
   readonly #room: LedgerCapacity;
   readonly #transaction: SqliteTransaction;
@@ -74,9 +74,9 @@ export class SqliteCalls {
     this.#leave = prepare("DELETE FROM holder WHERE id = ?");
   }
 
-  /** Makes a call the holder's to run, if it is nobody's, and nothing is known of it. */
+  /** Claims a call for a holder, where it is unknown and no other holder has it. */
   claim(call: KeyedCall, holder: string, nowMs: number): ClaimResult {
-    // Most that are known need no place in the line of writers.
+    // Look before taking the write lock, which most known calls do not need.
     const known = this.#look(call, holder, nowMs);
     if (known !== null) return known;
     return this.#transaction.run(() => {
@@ -91,7 +91,9 @@ export class SqliteCalls {
     });
   }
 
-  /** Keeps how a call ended, `null` where that cannot be written. Does nothing where it is no longer the holder's. */
+  /**
+   * Records the result of a call, `null` where it cannot be written. Does nothing where the holder no longer holds it.
+   */
   settle(call: KeyedCall, holder: string, result: string | null, nowMs: number): void {
     const { maxBytes, ttlMs } = this.#room;
     const length = result === null ? 0 : Buffer.byteLength(result);
@@ -106,22 +108,22 @@ export class SqliteCalls {
     });
   }
 
-  /** Forgets a call that did not come to be. */
+  /** Forgets a call that was not run. */
   release(call: KeyedCall, holder: string): void {
     this.#release.run(call.digest, holder);
   }
 
-  /** Says that a holder is there. */
+  /** Records a heartbeat of a holder. */
   see(holder: string, nowMs: number): void {
     this.#see.run(holder, nowMs);
   }
 
-  /** A holder ends: what it has begun and not settled has ended with it. */
+  /** Removes a holder that ends: calls it has begun and not settled are lost. */
   leave(holder: string): void {
     this.#leave.run(holder);
   }
 
-  /** Takes some of what has expired out of the file; answers how many. */
+  /** Removes some expired calls from the file; returns their number. */
   sweep(nowMs: number): number {
     return this.#transaction.run(() => {
       this.#sweepHolders.run(nowMs, HOLDER_LOST_MS);
@@ -129,12 +131,12 @@ export class SqliteCalls {
     });
   }
 
-  /** What is known of a call, or `null` where it may be run. */
+  /** State of a call; `null` where it may be run. */
   #look({ digest, asked }: KeyedCall, holder: string, nowMs: number): ClaimResult | null {
     const row = this.#find.get(digest) as CallRow | undefined;
     if (row === undefined) return null;
     const hasEnded = row.tenant !== null;
-    // The holder itself asks for what it runs only if it could not say how that ended.
+    // A holder asks for its own call only after it failed to record the result, so the call is not running.
     const isRunning = !hasEnded && row.holder !== holder && this.#isThere(row.holder, nowMs);
     if (!isRunning && row.expires_ms <= nowMs) return null;
     if (!Buffer.from(asked).equals(row.asked)) return { kind: "conflict" };
@@ -143,13 +145,13 @@ export class SqliteCalls {
     return row.result === null ? { kind: "unknown", hasEnded } : { kind: "kept", result: row.result };
   }
 
-  /** A clock that was set back says nothing of who is there. */
+  /** Whether a holder is alive. The absolute difference also covers a clock that was set back. */
   #isThere(holder: string, nowMs: number): boolean {
     const row = this.#seen.get(holder) as { readonly seen_ms: number } | undefined;
     return row !== undefined && Math.abs(nowMs - row.seen_ms) <= HOLDER_LOST_MS;
   }
 
-  /** Whose calls take most of the room makes room: no tenant can have another one's calls run twice. */
+  /** Evicts calls of the tenant with the largest share, so that no tenant can make another one's calls run twice. */
   #makeRoom(bytes: number): boolean {
     const { maxEntries, maxBytes } = this.#room;
     for (let evicted = 0; ; evicted++) {

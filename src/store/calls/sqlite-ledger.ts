@@ -13,16 +13,16 @@ import {
 import { SqliteCalls } from "./sqlite-calls.ts";
 
 const LOOK_FIRST_MS = 10;
-/** The file itself may be larger than what is counted: pages are not full, and what was freed is not given back. */
+/** Size of the file in relation to the counted bytes: pages are not full, and freed pages are not returned. */
 const FILE_FACTOR = 2;
 const FILE_LEAST_BYTES = 16 * 1024 * 1024;
 
 const NEVER = new AbortController();
 
-/** A ledger in a file that several processes may have in common, and that outlives them; or in memory. */
+/** A ledger in a file, which several processes may share, or in memory. */
 export class SqliteLedger implements CallLedger {
   readonly #store: SqliteStore<SqliteCalls>;
-  /** One for each engine that ever opens the file. */
+  /** Id of this engine as a holder. */
   readonly #holder = randomUUID();
   readonly #patience = new ClaimWaiter(LOOK_FIRST_MS);
   readonly #presence = new HolderHeartbeat(async () => {
@@ -67,7 +67,7 @@ export class SqliteLedger implements CallLedger {
     try {
       if (this.#presence.isKnown) await this.#store.use(NEVER, (calls) => calls.leave(this.#holder));
     } catch {
-      // Then it is missed after a while.
+      // The missing heartbeat shows the end of this process later.
     }
     this.#store.close();
   }
@@ -80,9 +80,9 @@ export class SqliteLedger implements CallLedger {
 }
 
 /**
- * Names, keys and arguments are kept as digests. Triggers keep the books of what has ended, by tenant and in sum: a
- * tenant is there as long as it has a call that has ended. The result is a row's last column, so that what needs only
- * the others does not read through it.
+ * Tables of a ledger. Names, keys and arguments are stored as digests. Triggers keep the sums of ended calls, by tenant
+ * and in total; a tenant's row exists as long as it has an ended call. `result` is the last column, so that reading the
+ * others does not read through it.
  */
 const LEDGER_SQL = `
   CREATE TABLE total (calls INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
@@ -123,5 +123,5 @@ const LEDGER_SQL = `
   END;
 `;
 
-/** Its id reads "GbId". */
+/** `applicationId` is "GbId" in ASCII. */
 export const LEDGER_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_49_64, version: 1, sql: LEDGER_SQL };

@@ -6,17 +6,17 @@ import { readRedisUrl, type RedisAddress } from "./url.ts";
 export type RedisClient = Redis | Cluster;
 
 const CONNECT_MS = 3_000;
-/** A server that says nothing for so long while something is asked of it is gone, whatever its socket says. */
+/** Maximum silence of a server with pending requests, before it is considered lost even though its socket is open. */
 const SILENT_MS = 5_000;
 const RETRY_LEAST_MS = 50;
 const RETRY_MOST_MS = 1_000;
-/** How long what waits is given to end, and then the socket. */
+/** Maximum time for pending requests to end, and then for the socket to close. */
 const CLOSE_MS = 1_000;
 const SOCKET_CLOSE_MS = 500;
-/** A cluster is asked for the key so often, and has so long to answer. */
+/** Interval of reads of the key in a cluster, and their timeout. */
 const LOOK_EVERY_MS = 1_000;
 const LOOK_MS = 2_500;
-/** A command to a cluster goes to so many nodes one after another, with these pauses: about as long as a failover takes at most. */
+/** Maximum redirections of a command in a cluster, and the pauses between them: in total about the longest failover. */
 const REDIRECTIONS = 1_000;
 const REDIRECTION_PAUSE_MS = 100;
 const MOVED_PAUSE_MS = 10;
@@ -29,20 +29,20 @@ const IN_CLUSTER = {
   retryDelayOnClusterDown: REDIRECTION_PAUSE_MS,
   retryDelayOnTryAgain: REDIRECTION_PAUSE_MS,
   retryDelayOnMoved: MOVED_PAUSE_MS,
-  // Certificates are for names, so names go to the sockets as they are.
+  // Certificates are issued for names, so sockets get names and not addresses.
   dnsLookup: (host, done) => done(null, host),
 } satisfies ClusterOptions;
 
 export interface ConnectionOptions {
-  /** Whether what a lost connection did not answer is sent again with the next one, or is rejected at once. Default: sent again. */
+  /** Whether requests without a reply are sent again after a reconnect, or rejected at once. Default: sent again. */
   readonly resends?: boolean;
-  /** Of a cluster it is the node with this key that counts: one with the hash tag of those that are used. */
+  /** Key whose node decides whether a cluster is ready: one with the hash tag of the keys in use. */
   readonly key?: string;
 }
 
 /**
- * A connection to Redis that reconnects. Requests during an outage wait for the next connection, so callers need their own
- * deadlines; `isReady` says whether a connection exists.
+ * A connection to Redis that reconnects. Requests during an outage wait for the next connection, so callers need their
+ * own deadlines; `isReady` says whether a connection exists.
  */
 export class RedisConnection implements AsyncDisposable {
   readonly #place: RedisAddress;
@@ -67,12 +67,14 @@ export class RedisConnection implements AsyncDisposable {
     else client.on("ready", () => this.#find());
   }
 
-  /** Begins to connect. `name` is what the server shows of it. Throws a `TypeError` where the URL is invalid. */
+  /**
+   * Begins to connect. `name` is the connection's name on the server. Throws a `TypeError` where the URL is invalid.
+   */
   static open(url: string, name: string, options: ConnectionOptions = {}): RedisConnection {
     return new RedisConnection(readRedisUrl(url), name, options);
   }
 
-  /** Another connection to the same place, for commands that block. */
+  /** Another connection to the same address, for commands that block. */
   another(name: string, options: ConnectionOptions = {}): RedisConnection {
     return new RedisConnection(this.#place, `${this.#name}:${name}`, { ...this.#options, ...options });
   }
@@ -81,7 +83,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#lostSinceMs === null;
   }
 
-  /** For how long there has been none, in milliseconds; 0 while there is one. */
+  /** Duration of the outage in milliseconds; 0 while connected. */
   get lostForMs(): number {
     return this.#lostSinceMs === null ? 0 : performance.now() - this.#lostSinceMs;
   }
@@ -91,7 +93,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#failure;
   }
 
-  /** Resolves once there is one, or when `ms` are over; answers whether there is. */
+  /** Resolves when connected, or after `ms`; returns whether a connection exists. */
   async ready(ms: number): Promise<boolean> {
     if (this.isReady) return true;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -101,13 +103,13 @@ export class RedisConnection implements AsyncDisposable {
     return this.isReady;
   }
 
-  /** Tells whenever there is a connection again. Answers how to end that. */
+  /** Calls the listener after each connect. Returns a function that removes it. */
   onReady(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Ends it. What still waits for an answer is rejected. */
+  /** Closes the connection. Rejects pending requests. */
   async close(): Promise<void> {
     const { client } = this;
     this.#closed.abort();
@@ -118,7 +120,8 @@ export class RedisConnection implements AsyncDisposable {
         client.quit().catch(() => undefined),
       );
     if (client.status !== "end") {
-      // Between two attempts there is no socket whose end would reject what waits, and a client that never began needs none.
+      // Between two attempts no socket exists whose close would reject pending requests; in status `wait` the client
+      // rejects them itself.
       if (client.status === "reconnecting") client.status = "wait";
       client.disconnect();
       await within(CLOSE_MS, ended);
@@ -131,10 +134,13 @@ export class RedisConnection implements AsyncDisposable {
     return this.close();
   }
 
-  /** The client of a cluster is ready as long as it reaches any node. Whether the one that counts answers, only asking it tells. */
+  /**
+   * Polls a cluster: its client is ready while any node is reachable, and only a read shows whether the node of the key
+   * replies.
+   */
   async #watch(cluster: Cluster): Promise<void> {
     const { signal } = this.#closed;
-    // It says `close` for every node, also after its end, and what is asked of it then would wait for ever.
+    // The client emits `close` for every node, also after its end, and later requests would then wait for ever.
     cluster.on("close", () => {
       if (signal.aborted) cluster.status = "end";
     });
@@ -161,7 +167,10 @@ export class RedisConnection implements AsyncDisposable {
     return answered;
   }
 
-  /** A refused password ends what waits with the error of the command that carried it: whoever gets that must not read it there. */
+  /**
+   * Removes the command from the error: a refused password rejects pending requests with the error of the command that
+   * carried it.
+   */
   #note(error: unknown): void {
     this.#failure = failureOf(error);
     if (error instanceof Error) Reflect.deleteProperty(error, "command");
@@ -188,10 +197,11 @@ function connect(place: RedisAddress, connectionName: string, { resends = true }
     sentinelCommandTimeout: CONNECT_MS,
     socketTimeout: SILENT_MS,
     keepAlive: CONNECT_MS,
-    // What waits is resent when there is a connection again: its sender says when that is too late.
+    // Pending requests are resent after a reconnect; their senders have deadlines.
     maxRetriesPerRequest: resends ? null : 0,
     retryStrategy,
-    // A master that has become a replica keeps its connections. What it refused is not sent again: it may be part of a transaction.
+    // A master that becomes a replica keeps its connections. The refused command is not resent: it may be part of a
+    // transaction.
     reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
   };
   return place.kind === "cluster"
@@ -200,8 +210,8 @@ function connect(place: RedisAddress, connectionName: string, { resends = true }
 }
 
 /**
- * What was under way when a connection went is kept apart, to be sent again. A client that ends after it has reached a server
- * once more that said nothing forgets about it, and its senders would wait for ever. It has no public name.
+ * Rejects commands that ioredis kept for resending. A client that ends after it reached a server that never replied
+ * forgets them, and their senders would wait for ever. The queue has no public name.
  */
 function rejectUnsent(client: RedisClient): void {
   const kept: unknown = Reflect.get(client, "prevCommandQueue");
@@ -218,17 +228,17 @@ function retryStrategy(times: number): number {
   return Math.min(RETRY_LEAST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS);
 }
 
-/** Redis begins what it says with a code, the system has its own in the midst; sentinels' errors quote either. */
+/** Redis begins errors with a code; the system's code is inside the message; errors of sentinels quote either. */
 const CODE = /(?:^|: )(?<ofRedis>[A-Z]{3,})\b|\b(?<ofSystem>E[A-Z]{3,})\b/;
-/** What the client says where it has forgotten why: of sentinels, and of a cluster's nodes. */
+/** Message of the client where it lost the cause: for sentinels, and for nodes of a cluster. */
 const CLOSED = /Connection is closed/;
 const LATE = /time(?:d )?out/i;
 
-/** What an error of the client comes to, in a word: a code of the system, of TLS or of Redis, never what its message tells. */
+/** Reduces an error of the client to a code of the system, of TLS or of Redis, without the text of its message. */
 export function failureOf(error: unknown): string {
   if (!(error instanceof Error)) return "UNKNOWN";
   if ("code" in error && typeof error.code === "string") return error.code;
-  // A cluster's client tells of all nodes at once, and keeps the reason with it.
+  // The client of a cluster reports all nodes in one error, which holds the cause.
   if ("lastNodeError" in error && error.lastNodeError instanceof Error) return failureOf(error.lastNodeError);
   const { message } = error;
   const { ofRedis, ofSystem } = CODE.exec(message)?.groups ?? {};

@@ -1,22 +1,22 @@
 import { valueIn } from "../../base/deadline.ts";
 import type { RedisClient, RedisConnection } from "./connection.ts";
 
-/** Replies, by their first word, upon which a moment later may go well. Nothing was done of what was asked. */
+/** First words of temporary errors, after which a retry may succeed. The command had no effect. */
 const PASSING = new Set(["LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"]);
 const REFUSALS = new Set(["NOAUTH", "NOPERM", "WRONGPASS"]);
 
-/** The first word of an error that Redis replied, `WRONGPASS` for example; nothing where it did not reply. */
+/** First word of an error reply of Redis, for example `WRONGPASS`; `undefined` where the error is not a reply. */
 export function replyOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== "ReplyError") return undefined;
   return /^[A-Z]{1,32}(?= |$)/.exec(error.message)?.[0] ?? "ERR";
 }
 
-/** Whether it is worth asking Redis again after this reply. */
+/** Whether an error reply is temporary. */
 export function isPassing(reply: string): boolean {
   return PASSING.has(reply);
 }
 
-/** What follows from a reply, or from the last word that was heard of a connection, for whoever relies on Redis. */
+/** Describes an error reply, or the last failure of a connection, for users of the store. */
 export function wordsOfReply(reply: string): string {
   if (REFUSALS.has(reply)) return "refused the login: check the user and the password in its URL";
   if (PASSING.has(reply)) return "is busy: try again later";
@@ -32,12 +32,12 @@ export function wordsOfReply(reply: string): string {
   }
 }
 
-/** The same where there is no connection; `failure` is why. */
+/** Describes a lost connection; `failure` is its cause. */
 export function wordsOfLoss(failure: string): string {
   return REFUSALS.has(failure) ? wordsOfReply(failure) : `cannot be reached (${failure}): try again later`;
 }
 
-/** Since when Redis is not reached and why, in words for an operator that name no address; `null` where it is. */
+/** Describes an outage of Redis to an operator, without addresses; `null` while connected. */
 export function describeLoss({
   isReady,
   lostForMs,
@@ -48,12 +48,12 @@ export function describeLoss({
   return `Redis has not been reached since ${since.slice(0, "2026-01-01T00:00:00".length)}Z (${failure})`;
 }
 
-/** What Redis may take to answer somebody who can do without, or asks again later. */
+/** Default timeout of a request whose sender can do without a reply, or retries later. */
 const ANSWER_MS = 2_000;
 
 /**
- * What Redis answers; nothing where it is away, refuses, or takes longer than `ms`. While it is away it is not asked: what waits for
- * it cannot be taken back. Never rejects.
+ * Reply of Redis; `undefined` without a connection, after an error, or after `ms`. Sends nothing without a connection,
+ * because a pending request cannot be withdrawn. Never rejects.
  */
 export async function answerOf<Answer>(
   connection: RedisConnection,

@@ -6,8 +6,8 @@ import type { RedisClient, RedisConnection } from "./connection.ts";
 import { isPassing, replyOf, wordsOfLoss, wordsOfReply } from "./reply.ts";
 
 /**
- * A Lua script that Redis runs as one step. Its text crosses until a connection has had an answer; after that its hash names it. So
- * what is asked in an order is done in that order, but for what follows a restart of Redis.
+ * A Lua script, which Redis runs atomically. Its text is sent until a connection has had a reply, and after that its
+ * hash. So scripts run in the order in which they are sent, except after a restart of Redis.
  */
 export class Script {
   readonly #text: string;
@@ -19,7 +19,9 @@ export class Script {
     this.#sha = createHash("sha1").update(text).digest("hex");
   }
 
-  /** Has no deadline: see `ScriptRunner`. After `late` it is not sent again where Redis did not know it. */
+  /**
+   * Has no deadline: see `ScriptRunner`. After `late` is aborted, a script that Redis does not know is not sent again.
+   */
   async run(
     client: RedisClient,
     keys: readonly string[],
@@ -34,35 +36,35 @@ export class Script {
     try {
       return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {
-      // A Redis that was started anew, or another node of a cluster, has not heard of it.
+      // A restarted Redis, or another node of a cluster, does not know the script.
       if (replyOf(error) !== "NOSCRIPT" || late?.aborted === true) throw error;
       return client.eval(this.#text, keys.length, ...keys, ...args);
     }
   }
 }
 
-/** How long an answer is waited for. */
+/** Timeout of a script. */
 const DEADLINE_MS = 2_000;
-/** How long a connection is waited for: what is sent afterwards still has some time. */
+/** Timeout of the wait for a connection: shorter, to leave time for the script. */
 const READY_MS = 1_500;
 const PAUSE_MS = 20;
-/** What may wait for Redis at once, and what a script takes besides its arguments. */
+/** Maximum bytes of pending scripts, and the overhead of one besides its arguments. */
 const WAITING_MAX_BYTES = 64 * 1024 * 1024;
 const SCRIPT_BYTES = 1_024;
 
-/** What a script is worth where there is no connection, or where it is lost. */
+/** Handling of a script without a connection, or when the connection is lost. */
 export type Urgency =
-  /** It is to be done now or not at all. */
+  /** Fails without a connection. */
   | "now"
-  /** The same, and it is asked again where the connection was lost: done twice it is as good as done once. */
+  /** Like `now`, but is sent again after the connection was lost: the script is idempotent. */
   | "again"
-  /** It may wait for the next connection, though its sender does not. */
+  /** May be sent over the next connection, after its sender has given up. */
   | "later";
 
-/** A script was sent, or waits to be, and nobody knows whether it was run. */
+/** A script was or may yet be sent, and it is unknown whether it has run. */
 export class LateError extends StoreError {}
 
-/** A script with what it is run on. All keys are of one slot. */
+/** A script with its keys and arguments. All keys have one hash slot. */
 interface ScriptRun {
   readonly script: Script;
   readonly keys: readonly string[];
@@ -73,8 +75,8 @@ interface ScriptRun {
 }
 
 /**
- * Runs scripts for a store in Redis, each with a deadline: what Redis refuses for a moment is asked again until then, but never later.
- * Everything rejects with a `StoreError`.
+ * Runs scripts for a store in Redis, each with a deadline. Retries temporary errors until then. Rejects with a
+ * `StoreError`.
  */
 export class ScriptRunner {
   readonly #connection: RedisConnection;
@@ -119,7 +121,7 @@ export class ScriptRunner {
     return this.#connection.isReady || this.#connection.ready(Math.max(untilMs - performance.now(), 0));
   }
 
-  /** What came from the client has the command in it, with values, so it goes no further. */
+  /** The client's error contains the command with its values, so only its code is passed on. */
   #failure(reply: string | undefined): StoreError {
     return new StoreError(
       `the store ${reply === undefined ? wordsOfLoss(this.#connection.failure) : wordsOfReply(reply)}`,

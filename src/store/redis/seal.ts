@@ -1,32 +1,32 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync } from "node:crypto";
 
-/** Characters that a secret has at least. */
+/** Minimum length of a secret, in characters. */
 export const SECRET_LEAST = 16;
 export const SECRET_MOST = 4_096;
-/** Both say the version of the form with which a text begins. */
+/** Prefixes of texts, with the version of the format. */
 const SEALED = "gcm1:";
 const UNSEALED = "plain1:";
 const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Of each text: the half from which its key is derived, and its nonce. */
+/** Random bytes of each text: the first half derives its key, the second is its nonce. */
 const RANDOM_BYTES = 2 * NONCE_BYTES;
-/** Everybody who knows the secret has to come to the same key, so there is no salt but these words. */
+/** Salt: constant, because everybody who knows the secret must derive the same key. */
 const PURPOSE = "glovebox seal 1";
-/** Unlike the first half of any text's nonce, in length. */
+/** Differs in length from the random bytes that `keyOf` hashes with the same key. */
 const MARKED = "glovebox mark 1";
 const MARK_CHARS = 8;
 
-/** What was to be opened is not what was sealed: it was changed, is of another place, or another secret's. */
+/** Thrown where a text cannot be opened: it was changed, moved to another place, or sealed with another secret. */
 export class SealError extends Error {
   override readonly name = "SealError";
 }
 
 /**
- * What keeps texts from whoever can read or write Redis, where those who use it share a secret: AES-256-GCM, with what a
- * text is about as associated data, so that one that is moved to another place is not accepted there. Without a secret texts
- * are as they were, and say so.
+ * Encrypts texts against readers and writers of Redis, with a secret shared by its users: AES-256-GCM, with the place
+ * of the text as associated data, so that a text moved elsewhere is rejected. Without a secret, texts are stored in
+ * plain form with a prefix that says so.
  */
 export class Seal {
   readonly #key: Buffer | null;
@@ -35,14 +35,14 @@ export class Seal {
     this.#key = key;
   }
 
-  /** Takes some tens of milliseconds where there is a secret. Throws a `TypeError` where it is too short. */
+  /** Derives the key, which takes tens of milliseconds. Throws a `TypeError` where the secret is too short. */
   static of(secret: string | undefined): Seal {
     if (secret === undefined) return new Seal(null);
     if (secret.length < SECRET_LEAST) throw new TypeError(`a secret has at least ${SECRET_LEAST} characters`);
     return new Seal(scryptSync(secret, PURPOSE, KEY_BYTES));
   }
 
-  /** With a key of 256 bits that is nobody's to remember. */
+  /** Uses a random key of 256 bits. */
   static keyed(key: Buffer): Seal {
     if (key.length !== KEY_BYTES) throw new TypeError(`a key has ${KEY_BYTES} bytes`);
     return new Seal(key);
@@ -58,7 +58,7 @@ export class Seal {
     return this.#key === null ? "" : createHmac("sha256", this.#key).update(MARKED).digest("hex").slice(0, MARK_CHARS);
   }
 
-  /** `about` is the place of the text: a key of Redis, and the part of it where there are several. */
+  /** Seals a text. `about` is its place: a key of Redis, and a part of it where the key holds several texts. */
   close(text: string, about: string): string {
     if (this.#key === null) return UNSEALED + text;
     const random = randomBytes(RANDOM_BYTES);
@@ -70,7 +70,7 @@ export class Seal {
     return SEALED + body.toString("base64");
   }
 
-  /** Throws a `SealError` where it is not what somebody with the same secret closed for the same place. */
+  /** Opens a text. Throws a `SealError` where it was not sealed with the same secret for the same place. */
   open(sealed: string, about: string): string {
     if (this.#key === null) {
       if (sealed.startsWith(UNSEALED)) return sealed.slice(UNSEALED.length);
@@ -95,7 +95,7 @@ export class Seal {
   }
 }
 
-/** A key for each text: with one for all of them, nonces drawn at random would repeat within days of a busy fleet. */
+/** Derives a key for each text: with one key for all, random nonces would repeat within days in a busy fleet. */
 function keyOf(key: Buffer, random: Buffer): Buffer {
   return createHmac("sha256", key).update(random.subarray(0, NONCE_BYTES)).digest();
 }

@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import type { RedisOptions } from "ioredis";
 import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
 
-/** What of a client's options a URL says. */
+/** Options of a client that a URL sets. */
 type RedisUrlOptions = Pick<
   RedisOptions,
   | "host"
@@ -18,7 +18,7 @@ type RedisUrlOptions = Pick<
   | "enableTLSForSentinelMode"
 >;
 
-/** Where Redis is: a single server, one that sentinels name, or a cluster. */
+/** Address of Redis: a single server, a master found by sentinels, or a cluster. */
 export type RedisAddress =
   | { readonly kind: "server" | "sentinel"; readonly options: RedisUrlOptions }
   | {
@@ -27,7 +27,7 @@ export type RedisAddress =
       readonly options: RedisUrlOptions;
     };
 
-/** `redis://user:password@host:port/db`, or several hosts split by commas where a scheme has several. */
+/** `redis://user:password@host:port/db`; schemes with several hosts separate them by commas. */
 const FORM =
   /^(?<scheme>rediss?(?:\+(?:sentinel|cluster))?):\/\/(?:(?<user>[^@/]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[^?#]*))?$/;
 const HOST = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<name>[^\s:[\]]+))(?::(?<port>\d{1,5}))?$/;
@@ -36,17 +36,17 @@ const PORT = 6_379;
 const SENTINEL_PORT = 26_379;
 
 /**
- * Reads where Redis is:
+ * Parses the URL of Redis:
  *
- * - `redis://[[user]:password@]host[:port][/db]`
- * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`; where they
- *   ask for a password, it is the same one
+ * - `redis://[[user]:password@]host[:port][/db]`: a single server
+ * - `redis+sentinel://[[user]:password@]host[:port][,…]/name[/db]`: the master that these sentinels call `name`;
+ *   sentinels and master have the same password
  * - `redis+cluster://[[user]:password@]host[:port][,…]`: a cluster, by any of its nodes
  *
- * and each with `rediss` for TLS to all of them: certificates are checked against what Node.js trusts (`NODE_EXTRA_CA_CERTS`
- * names the file of an authority of one's own).
+ * With `rediss` in place of `redis`, all connections use TLS. Certificates are checked against the authorities that
+ * Node.js trusts; `NODE_EXTRA_CA_CERTS` names a file with additional ones.
  *
- * Throws a `TypeError` that shows nothing of what was given, because it may hold a password.
+ * Throws a `TypeError` that does not show the URL, which may contain a password.
  */
 export function readRedisUrl(url: string): RedisAddress {
   const { scheme = "", user, hosts = "", path = "" } = FORM.exec(url)?.groups ?? {};
@@ -62,7 +62,7 @@ export function readRedisUrl(url: string): RedisAddress {
   if (isSentinel) {
     const [name = "", db = "", ...more] = path.split("/");
     if (name === "" || more.length > 0) throw wrong("does not say which master: redis+sentinel://host/name");
-    // The client needs both: the one for what it asks of sentinels, the other for the master that they name.
+    // The client has separate options for TLS to the sentinels and to the master.
     const sentinelTls = "tls" in tls ? { sentinelTLS: tls.tls, enableTLSForSentinelMode: true } : {};
     const sentinelPassword = options.password === undefined ? {} : { sentinelPassword: options.password };
     const master = { sentinels: [...nodes], name: decode(name), db: readDatabase(db) };
@@ -117,10 +117,13 @@ function wrong(why: string): TypeError {
 }
 
 export const FLEET_DEFAULT = "default";
-/** What may be part of a key's name in Redis. */
+/** Characters allowed as a part of a key in Redis. */
 const FLEET_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** Checks an option that says where a Redis is. Throws a `TypeError` that shows nothing of it: it may hold a password. */
+/**
+ * Checks the option with the URL of Redis. Throws a `TypeError` that does not show the URL, which may contain a
+ * password.
+ */
 export function resolveRedisUrl(option: string, url: unknown): string {
   if (typeof url !== "string") throw new TypeError(`${option} must be a string`);
   try {
@@ -131,14 +134,17 @@ export function resolveRedisUrl(option: string, url: unknown): string {
   return url;
 }
 
-/** Chooses the name under which participants share keys in a Redis. Throws a `TypeError` if it is invalid. */
+/**
+ * Returns the name under which participants share keys in a Redis, or the default. Throws a `TypeError` if it is
+ * invalid.
+ */
 export function resolveFleetName(option: string, name: unknown = FLEET_DEFAULT): string {
   if (typeof name !== "string" || !FLEET_NAME.test(name))
     throw new TypeError(`${option}: the name of a fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore`);
   return name;
 }
 
-/** Checks what they seal with, where they do. Throws a `RangeError` that does not show it. */
+/** Checks the secret with which participants seal texts. Throws a `RangeError` that does not show it. */
 export function resolveSecret(option: string, secret: unknown): string | undefined {
   if (secret === undefined) return undefined;
   if (typeof secret !== "string" || secret.length < SECRET_LEAST || secret.length > SECRET_MOST)

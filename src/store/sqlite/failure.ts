@@ -1,7 +1,7 @@
 import { StoreError } from "../../base/errors.ts";
 import { ForeignStoreError } from "./layout.ts";
 
-/** Result codes of SQLite, of which the lowest byte says what kind they are. */
+/** Primary result codes of SQLite: the lowest byte of an extended code. */
 const BUSY = 5;
 const LOCKED = 6;
 const IO = 10;
@@ -13,26 +13,26 @@ const NO_DATABASE = 26;
 
 const BROKEN = "is corrupt: its file is not a database, or was damaged";
 
-/** Somebody else writes just now: later it may go well. */
+/** Whether another connection is writing, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = codeOf(error);
   return code === BUSY || code === LOCKED;
 }
 
-/** Whether the connection is still good after it. */
+/** Whether the database connection is still usable after the error. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error);
   return isBusy(error) || code === FULL || code === CONSTRAINT;
 }
 
-/** The same for a tool. */
+/** Describes a failure to a tool. */
 export function describeFailure(error: unknown): StoreError {
   return new StoreError(`the store ${wordsOf(error)}`, { cause: error });
 }
 
 function wordsOf(error: unknown): string {
   if (error instanceof ForeignStoreError) return `cannot be used: ${error.message}`;
-  // Values that are no JSON are not of our writing.
+  // Values are written as JSON, so another text was not written by this engine.
   if (error instanceof SyntaxError) return BROKEN;
   const code = codeOf(error);
   switch (code) {

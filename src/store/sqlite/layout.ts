@@ -2,31 +2,31 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
-/** A store that lives and ends with its engine. */
+/** Path of a store in memory, which ends with its engine. */
 export const IN_MEMORY = ":memory:";
 
-/** What is laid out in a database that is new, and what tells one that was. */
+/** Schema of a new database, and the numbers that identify an existing one. */
 export interface DatabaseLayout {
-  /** SQLite's `application_id` of such a file. */
+  /** SQLite's `application_id` of the file. */
   readonly applicationId: number;
-  /** SQLite's `user_version`: counted up with each change of what follows. */
+  /** SQLite's `user_version`; incremented with each change of `sql`. */
   readonly version: number;
-  /** Its tables and triggers. */
+  /** SQL that creates the tables and triggers. */
   readonly sql: string;
 }
 
 const PAGE_BYTES = 4_096;
-/** SQLite's own. */
+/** SQLite's own maximum. */
 const PAGES_MAX = 4_294_967_294;
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** A small entry costs the file about this much, so it counts for no less. */
+/** Minimum bytes that an entry counts for: about the file space of a small entry. */
 export const ENTRY_LEAST_BYTES = 64;
 
 /**
- * Triggers keep the books: no statement can change entries and forget what their namespace holds. Versions count for a
- * namespace, not for a key, so that a key which is deleted and set again never has a version that it had before. The
- * value is a row's last column, so that what needs only the others does not read through it.
+ * Tables of the key-value store. Triggers keep the sums, so that no statement can change entries without them. Versions
+ * count per namespace, not per key, so that a key which is deleted and set again never repeats a version. `value` is
+ * the last column, so that reading the others does not read through it.
  */
 const LAYOUT_SQL = `
   CREATE TABLE namespace (
@@ -58,10 +58,10 @@ const LAYOUT_SQL = `
   END;
 `;
 
-/** Its id reads "GbKv". */
+/** `applicationId` is "GbKv" in ASCII. */
 export const KV_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
 
-/** The file is a database, but of somebody else or of another version of this engine. Nothing in it is changed. */
+/** Thrown where the file is a database of another program or of another version. The file is not changed. */
 export class ForeignStoreError extends Error {
   override readonly name = "ForeignStoreError";
 }
@@ -71,16 +71,16 @@ export function createFile(path: string): void {
   if (path === IN_MEMORY) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {
-    // Only a file that is new: to close another would take away the locks that this process holds on it.
+    // Only create a new file: closing an existing one would release the locks that this process holds on it.
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 
-/** Readies a connection; lays the database out where it is empty. Several processes may do so at once. */
+/** Configures a connection, and creates the tables of an empty database. Several processes may do so at once. */
 export function layOut(database: DatabaseSync, maxBytes: number, layout: DatabaseLayout = KV_LAYOUT): void {
-  // A file that came from elsewhere may hold triggers and views, which must not call what has effects.
+  // A file from elsewhere may contain triggers and views, which must not call functions with effects.
   database.exec("PRAGMA trusted_schema = OFF");
   const isEmpty = within(database, "BEGIN", () => identify(database, layout));
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = ${WAL_KEPT_BYTES};
@@ -93,7 +93,9 @@ export function layOut(database: DatabaseSync, maxBytes: number, layout: Databas
   });
 }
 
-/** What is read in a transaction is of one moment, also while another process lays the same file out. */
+/**
+ * Runs reads in a transaction, so that they are consistent while another process creates the tables of the same file.
+ */
 function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
   database.exec(begin);
   try {
@@ -106,7 +108,7 @@ function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", w
   }
 }
 
-/** Answers whether the database is empty. Throws where it is neither that nor ours. */
+/** Returns whether the database is empty. Throws where it is neither empty nor of this layout. */
 function identify(database: DatabaseSync, layout: DatabaseLayout): boolean {
   const application = numberOf(database, "PRAGMA application_id");
   const version = numberOf(database, "PRAGMA user_version");

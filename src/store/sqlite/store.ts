@@ -5,41 +5,41 @@ import { StoreError } from "../../base/errors.ts";
 import { describeFailure, isBusy, isPassing } from "./failure.ts";
 import { createFile, type DatabaseLayout, layOut } from "./layout.ts";
 
-/** How long somebody else's writing is waited for. */
+/** Maximum wait while other connections write. */
 const WAIT_MS = 2_000;
 const PAUSE_MS = 5;
-/** Operations that may wait at once. */
+/** Maximum number of waiting operations. */
 const WAITING_MAX = 10_000;
 const SWEEP_EVERY_MS = 30_000;
-/** Where one step did not reach. */
+/** Pause after a sweep that left expired rows. */
 const SWEEP_ON_MS = 50;
 
-/** Nothing was done yet: try once more. */
+/** Returned by an operation that has done nothing yet, to be tried again. */
 export const AGAIN = Symbol("again");
 
-/** Something to do with the tables, in one go. */
+/** An operation on the tables, run synchronously. */
 type StoreOperation<Tables, T> = (tables: Tables, nowMs: number) => T | typeof AGAIN;
 
-/** What is in a store. */
+/** Schema and tables of a store. */
 interface StoreContents<Tables extends ExpiringTables> {
   readonly layout: DatabaseLayout;
-  /** Readies the statements for a connection to it. */
+  /** Prepares the statements on a connection. */
   readonly open: (database: DatabaseSync) => Tables;
 }
 
 /** Tables whose rows expire. */
 interface ExpiringTables {
-  /** Takes some of what has expired out of the file; answers how many, `SWEPT_MAX` at most. */
+  /** Removes some expired rows from the file; returns their number, at most `SWEPT_MAX`. */
   sweep(nowMs: number): number;
 }
 
-/** Expired rows that one step takes out of the file. */
+/** Maximum expired rows removed by one sweep. */
 export const SWEPT_MAX = 100;
 
 export interface StoreOptions {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
-  /** What the file may grow to. */
+  /** Maximum size of the file. */
   readonly maxBytes: number;
 }
 
@@ -49,8 +49,8 @@ interface OpenDatabase<Tables> {
 }
 
 /**
- * A database that is opened when it is first used. Operations are short and done in the thread that asks. What has to
- * wait for another process waits in line, without keeping the thread: SQLite's own waiting would.
+ * A database that is opened when first used. Operations are short and run synchronously on the calling thread.
+ * Operations that have to wait for another process are queued, because SQLite's own waiting would block the thread.
  */
 export class SqliteStore<Tables extends ExpiringTables> {
   readonly #options: StoreOptions;
@@ -65,7 +65,10 @@ export class SqliteStore<Tables extends ExpiringTables> {
     this.#contents = contents;
   }
 
-  /** Throws a `StoreError`, at once or later, where the store cannot do it. What waits is not done for a call that has ended. */
+  /**
+   * Runs an operation. Throws a `StoreError`, synchronously or as a rejection, where the store fails. A waiting
+   * operation is dropped when its call has ended.
+   */
   use<T>(call: { readonly signal: AbortSignal }, operation: StoreOperation<Tables, T>): T | Promise<T> {
     if (this.#opened !== null && this.#line.pending === 0) {
       const done = this.#try(this.#opened, operation);
@@ -98,14 +101,14 @@ export class SqliteStore<Tables extends ExpiringTables> {
       return operation(opened.tables, Date.now());
     } catch (error) {
       if (isBusy(error)) return AGAIN;
-      // Whoever mends the file need not start the engine again.
+      // Close the database, so that after the file is fixed the engine need not be restarted.
       if (!isPassing(error)) this.#forget();
       throw describeFailure(error);
     }
   }
 
   async #open(): Promise<OpenDatabase<Tables> | typeof AGAIN> {
-    // It is loaded here because most engines do without it.
+    // Loaded lazily, because most engines do not use SQLite.
     const { DatabaseSync } = await import("node:sqlite");
     if (this.#isClosed) throw new StoreError("the engine has closed");
     let database: DatabaseSync | undefined;
@@ -130,7 +133,7 @@ export class SqliteStore<Tables extends ExpiringTables> {
     try {
       database?.close();
     } catch {
-      // What is broken may not even close.
+      // A broken database may fail to close.
     }
   }
 
@@ -144,13 +147,13 @@ export class SqliteStore<Tables extends ExpiringTables> {
     try {
       swept = this.#opened.tables.sweep(Date.now());
     } catch {
-      // Whoever uses the store next is told, if it is more than a busy moment.
+      // The next user of the store gets the error, unless it was temporary.
     }
     this.#sweepLater(swept === SWEPT_MAX ? SWEEP_ON_MS : SWEEP_EVERY_MS);
   }
 }
 
-/** What is written to a database as a whole or not at all. */
+/** Runs atomic transactions on a database. */
 export class SqliteTransaction {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
@@ -162,7 +165,7 @@ export class SqliteTransaction {
     this.#commit = database.prepare("COMMIT");
   }
 
-  /** Nobody else writes between what is read in it and what is written. */
+  /** Runs `work` in a write transaction: no other connection writes between its reads and writes. */
   run<T>(work: () => T): T {
     this.#begin.run();
     try {

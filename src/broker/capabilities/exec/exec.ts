@@ -6,27 +6,27 @@ import { type Ended, runInside } from "../../jail/run.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
 import { EXEC_LIMITS, type ExecGrant, execGrants, type ExecMount, mergeExecGrants } from "./grants.ts";
 
-/** What may be other than usual, for tests. */
+/** Replacements for tests. */
 export interface ExecOptions {
   readonly findJail?: () => Promise<Jail>;
 }
 
-/** What a tool asks for. */
+/** Arguments of `exec.run`. */
 interface RunRequest {
   readonly command: string;
   readonly timeoutMs?: number;
   readonly stdin?: string;
 }
 
-/** How a command ended, and in what time it had to. */
+/** Outcome of a command, and the time it was given. */
 export interface ExecResult extends Ended {
-  /** What was asked for, or less where the grant gives less. */
+  /** The requested timeout, or the grant's where that is shorter. */
   readonly timeoutMs: number;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** `exec`: shell commands, each in a sandbox of the operating system. Without a working sandbox every command is refused. */
+/** `exec`: shell commands, each in a sandbox of the operating system. Refuses every command where no sandbox works. */
 export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
   const queue = new PQueue({ concurrency: EXEC_LIMITS.atOnceInAll });
   const find = options.findJail ?? findJail;
@@ -75,7 +75,7 @@ class ExecSession implements OpenCapability {
     return this.#queue.add(() => this.#host.add(() => this.#run(request)));
   }
 
-  /** The call has ended, and so end its commands. */
+  /** Waits for the call's commands, which its abort signal ends. */
   async close(): Promise<void> {
     await this.#queue.onIdle();
   }
@@ -111,7 +111,7 @@ class ExecSession implements OpenCapability {
   }
 }
 
-/** A command of a shell's, for how long at most, and the host's folders that it sees. */
+/** A shell command, its maximum time, and the host's folders that it sees. */
 interface SandboxedCommand {
   readonly command: string;
   readonly wallMs: number;
@@ -119,14 +119,14 @@ interface SandboxedCommand {
 }
 
 const { addressBytes, fileBytes, folderBytes, folderEntries, memoryBytes, processes } = EXEC_LIMITS;
-/** Folders of the command's own, in memory, which are gone with it. */
+/** In-memory folders of the command, removed with the sandbox. */
 const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
 
-/** A command as a sandbox runs it: all of the host's programs are there to be read, and folders of its own. */
+/** Sandbox of a command: all programs of the host, read-only, and folders of its own. */
 export function commandInside({ command, wallMs, mounts }: SandboxedCommand): Inside {
   const given = [...mounts].flatMap(([name, { path, mode }]) => [mode === "rw" ? "--bind" : "--ro-bind", path, name]);
   const own = OWN.flatMap((path) => ownFolder(path, folderBytes));
-  // Where the host runs as root the system does not limit the number of processes: the watch does.
+  // The system does not limit the number of root's processes. Where the host runs as root, the watch does.
   const limits = limitCommands({ cpuSeconds: Math.ceil(wallMs / 1000), fileBytes, addressBytes, processes });
   return {
     program: [SHELL, "-c", `${limits}\nexec ${SHELL} -c -- "$1"`, SHELL, command],

@@ -5,33 +5,33 @@ import { readFolder } from "../fs/mounts.ts";
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** How much one command, one call and all calls may do. What grants say is within `wallMs` and `outputBytes`. */
+/** Limits of one command, one call and all calls. Grants set the time and output within `wallMs` and `outputBytes`. */
 interface ExecLimits {
-  /** Longest time that a command may be given, in milliseconds. */
+  /** Maximum time of a command, in milliseconds. */
   readonly wallMs: number;
-  /** Longest stdout, and longest stderr, in bytes, that a command may be given. */
+  /** Maximum length of stdout, and of stderr, in bytes. */
   readonly outputBytes: number;
-  /** Where a grant says nothing of its output. */
+  /** Default of `outputBytes` in a grant. */
   readonly outputBytesUsual: number;
-  /** What a command may write before it is killed: beyond what is kept, it is read and thrown away. */
+  /** Maximum of output before a command is killed. Output beyond `outputBytes` is read and discarded. */
   readonly drainedBytes: number;
   readonly commandBytes: number;
   readonly stdinBytes: number;
   /** Processes and threads of a command at once. */
   readonly processes: number;
-  /** Memory of all processes of a command together, without their files. */
+  /** Memory of all processes of a command together, without mapped files. */
   readonly memoryBytes: number;
-  /** Addresses of one process: what it can take before anybody looks. */
+  /** Address space of one process: the bound on its memory between two looks of the watch. */
   readonly addressBytes: number;
-  /** Length of a file. */
+  /** Maximum length of a file. */
   readonly fileBytes: number;
-  /** What each of a command's own folders holds, in bytes, and in files and folders. */
+  /** Capacity of each of a command's own folders, in bytes, and in files and folders. */
   readonly folderBytes: number;
   readonly folderEntries: number;
-  /** Commands of all calls, and of one call, that run at once; more wait. */
+  /** Maximum number of commands of all calls, and of one call, that run at once; more wait. */
   readonly atOnceInAll: number;
   readonly atOnce: number;
-  /** Folders of the host in a command's sandbox. */
+  /** Maximum number of the host's folders in a command's sandbox. */
   readonly mounts: number;
 }
 
@@ -40,7 +40,7 @@ export const EXEC_LIMITS: ExecLimits = Object.freeze({
   outputBytes: 16 * MIB,
   outputBytesUsual: MIB,
   drainedBytes: 64 * MIB,
-  // Linux takes arguments of up to 128 KiB.
+  // Linux limits one argument to 128 KiB.
   commandBytes: 100_000,
   stdinBytes: MIB,
   processes: 128,
@@ -56,24 +56,24 @@ export const EXEC_LIMITS: ExecLimits = Object.freeze({
 
 /** A folder of the host inside the sandbox of commands. */
 export interface ExecMount {
-  /** Its real path in the host. */
+  /** Real path on the host. */
   readonly path: string;
   readonly mode: "ro" | "rw";
 }
 
-/** What is asked for, allowed or given: `null` where nothing is said of it. */
+/** A value of `exec` in a request, a policy or a grant. `null`: not specified. */
 export interface ExecGrant {
-  /** Longest time of a command, in milliseconds. */
+  /** Maximum time of a command, in milliseconds. */
   readonly wallMs: number | null;
-  /** Longest stdout, and longest stderr, in bytes. */
+  /** Maximum length of stdout, and of stderr, in bytes. */
   readonly outputBytes: number | null;
-  /** By their paths inside; the policy's alone. */
+  /** Mounts by their paths inside; set by the policy only. */
   readonly mounts: ReadonlyMap<string, ExecMount>;
 }
 
 const MOUNT = /^\/[A-Za-z0-9_-]{1,64}$/;
 const MOUNT_SHOWN = 64;
-/** What the sandbox has of its own. */
+/** Folders of the sandbox itself. */
 const TAKEN: ReadonlySet<string> = new Set(
   ["bin", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "tmp", "usr"].map(
     (name) => `/${name}`,
@@ -81,7 +81,7 @@ const TAKEN: ReadonlySet<string> = new Set(
 );
 const NOTHING_SAID: ExecGrant = { wallMs: null, outputBytes: null, mounts: new Map() };
 
-/** Grants of `exec`: tools ask for it with limits or without, the policy says which folders commands see. */
+/** Grants of `exec`: tools request it with or without limits, and the policy sets the folders that commands see. */
 export const execGrants: GrantKind<ExecGrant> = {
   read(value, side) {
     if (value === true) return NOTHING_SAID;
@@ -131,8 +131,8 @@ export const execGrants: GrantKind<ExecGrant> = {
 };
 
 /**
- * What several grants give together: the longest of their times and outputs, and all of their mounts. Where they give a
- * mount of the same path different folders, it is the first one's; the same folder may be written where one says so.
+ * Union of several grants: the maximum of their times and outputs, and all of their mounts. Where two mounts have the
+ * same path inside but different folders, the first one wins; the same folder is writable where one of them is.
  */
 export function mergeExecGrants(grants: readonly ExecGrant[]): ExecGrant {
   const mounts = new Map<string, ExecMount>();
@@ -152,7 +152,7 @@ function least(one: number | null, other: number | null): number | null {
   return Math.min(one, other);
 }
 
-/** Nothing said is no limit of its own. */
+/** Maximum of the values; `null`, no limit, where one of them is `null`. */
 function most(values: readonly (number | null)[]): number | null {
   return values.reduce((one, other) => (one === null || other === null ? null : Math.max(one, other)), 0);
 }

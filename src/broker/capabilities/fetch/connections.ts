@@ -5,15 +5,15 @@ import ipaddr from "ipaddr.js";
 import type * as Undici from "undici";
 import type { Agent } from "undici";
 
-/** Public by its number, and yet the metadata service of a cloud (Azure's). */
+/** In a public range, but the metadata service of a cloud (Azure's). */
 const METADATA = "168.63.129.16";
 
 const [ISATAP, NAT64_HIGH, NAT64_LOW] = [0x5efe, 0x64, 0xff9b];
 
 /**
- * Whether an address is one of the open internet's. All that may lead elsewhere is not: loopback, private, link-local and
- * shared networks, addresses of groups, of examples and of clouds' metadata, and those of IPv6 that hold one of these, or
- * that are tunnels, because what they end in is nobody's to tell. Whatever is no address is not public either.
+ * Whether an address is on the public internet. False for loopback, private, link-local, shared, multicast and
+ * documentation addresses, for metadata services of clouds, for IPv6 addresses that embed one of these, and for
+ * tunnels, because their end cannot be determined. Also false for a text that is not an address.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0 || address.includes("%")) return false;
@@ -29,37 +29,37 @@ function isPublicV6(address: ipaddr.IPv6): boolean {
   const { parts } = address;
   const [first = 0, second = 0] = parts;
   if (address.isIPv4MappedAddress()) return isPublicV4(address.toIPv4Address());
-  // Where a network has no IPv4, its resolvers give such an address for every public one.
+  // NAT64: in a network without IPv4, resolvers return such an address for a public IPv4 address.
   const isNat64 = first === NAT64_HIGH && second === NAT64_LOW && parts.slice(2, 6).every((part) => part === 0);
   if (isNat64) return isPublicV4(embedded(parts));
-  // Only this eighth has been given out; tunnels and what is reserved in it have names of their own.
+  // 2000::/3 is the only part allocated so far; ipaddr.js names the tunnels and reserved ranges within it.
   if (first >> 13 !== 1 || address.range() !== "unicast") return false;
   const isIsatap = parts[5] === ISATAP && (parts[4] === 0 || parts[4] === 0x200);
   return !isIsatap || isPublicV4(embedded(parts));
 }
 
-/** The address of IPv4 in the last 32 bits. */
+/** The IPv4 address in the last 32 bits. */
 function embedded(parts: readonly number[]): ipaddr.IPv4 {
   const [high = 0, low = 0] = parts.slice(6);
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
 }
 
-/** All addresses of a host's name. */
+/** Resolves a host name to all of its addresses. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
-/** How long requests may take, and how names become addresses. */
+/** Timeouts of requests, and name resolution. */
 export interface FetchOptions {
-  /** Default: as the operating system does it. */
+  /** Default: the operating system's resolver. */
   readonly lookup?: Lookup | undefined;
-  /** Longest wait for a connection, from the name's lookup to the end of TLS's handshake. Default 10,000. */
+  /** Timeout of a connection, from the name lookup to the end of the TLS handshake. Default: 10,000. */
   readonly connectMs?: number | undefined;
-  /** Longest wait for an answer's headers, from the lookup on. Default 30,000. */
+  /** Timeout of a response's headers, from the lookup on. Default: 30,000. */
   readonly headersMs?: number | undefined;
-  /** Longest wait for more of an answer's body. Default 30,000. */
+  /** Timeout between two parts of a response's body. Default: 30,000. */
   readonly idleMs?: number | undefined;
 }
 
-/** Why a connection was not made: no tool needs to hear the address. */
+/** Thrown where an address is not public. Names no address, because tools need not know it. */
 export class PrivateAddressError extends Error {
   override readonly name = "PrivateAddressError";
 }
@@ -67,18 +67,18 @@ export class PrivateAddressError extends Error {
 const CONNECT_DEFAULT_MS = 10_000;
 const HEADERS_DEFAULT_MS = 30_000;
 const IDLE_DEFAULT_MS = 30_000;
-/** Timers hold no more. */
+/** Maximum duration of a timer. */
 const DURATION_MAX_MS = 2_147_483_647;
 const HEADER_BYTES_MAX = 64 * 1024;
-/** A server that asks for it may keep a connection for longer than the default, but not for long. */
+/** Maximum time for which a connection is kept alive, whatever the server asks for. */
 const KEPT_MAX_MS = 30_000;
 
 const lookupAll: Lookup = async (hostname) =>
   (await resolve(hostname, { all: true, order: "verbatim" })).map(({ address }) => address);
 
 /**
- * The connections of an engine's requests. Those that may go to private addresses are kept apart, so that no request
- * which may not is ever given one of them: all of its agent's connections are to public addresses.
+ * Connections of an engine's requests. Connections to private addresses have an agent of their own, so that a request
+ * without that permission never reuses one: all connections of its agent are to public addresses.
  */
 export class Connections {
   readonly headersMs: number;
@@ -87,7 +87,7 @@ export class Connections {
   readonly #lookup: Lookup;
   #agents: Promise<{ readonly publicOnly: Agent; readonly anywhere: Agent }> | null = null;
 
-  /** Throws a `RangeError` or `TypeError` that names the option that is wrong. */
+  /** Throws a `RangeError` or `TypeError` that names the invalid option. */
   constructor({ lookup = lookupAll, connectMs, headersMs, idleMs }: FetchOptions = {}) {
     if (typeof lookup !== "function") throw new TypeError("fetch.lookup is a function");
     this.headersMs = readDuration("headersMs", headersMs, HEADERS_DEFAULT_MS);
@@ -96,7 +96,7 @@ export class Connections {
     this.#lookup = lookup;
   }
 
-  /** Who connects. Whoever starts an engine need not wait for what only some tools use, so it is loaded here. */
+  /** The agent for public or for all addresses. Undici is loaded lazily, because only some tools use it. */
   async agent(isPrivate: boolean): Promise<Agent> {
     this.#agents ??= import("undici").then((undici) => ({
       publicOnly: this.#create(undici, isPublicAddress),
@@ -122,7 +122,7 @@ export class Connections {
       headersTimeout: this.headersMs,
       bodyTimeout: this.#idleMs,
       connect: (target, callback) => {
-        // Node looks no address up, so those that stand in the URL come by here.
+        // Node does not look up IP addresses, so addresses in URLs bypass `lookup` and are checked here.
         if (isIP(target.hostname) !== 0 && !admits(target.hostname)) {
           queueMicrotask(() => callback(new PrivateAddressError(), null));
           return;
@@ -145,8 +145,8 @@ function readDuration(name: string, value: number | undefined, fallback: number)
 }
 
 /**
- * Looks a name up for a connection, which is made to no other address than it gives: those that are admitted. Whoever
- * answers otherwise the next time has gained nothing.
+ * Looks up a name for a connection, and returns only the admitted addresses. The connection uses one of these, so a
+ * server that resolves differently the next time (DNS rebinding) gains nothing.
  */
 export function guardLookup(lookup: Lookup, admits: (address: string) => boolean): LookupFunction {
   return (hostname, { all }, callback) => {

@@ -1,17 +1,20 @@
 import { Transform, type TransformCallback } from "node:stream";
-// All of it, because an older Node must be able to read this module: it has no export for Zstandard.
+// A namespace import, because an older Node must be able to load this module: it has no export for Zstandard.
 import * as zlib from "node:zlib";
 import { FetchFailure } from "./failure.ts";
 
-/** More than anybody needs; each is a way to make much of little. */
+/** Maximum number of codings: each can inflate a small body to a large one. */
 const CODINGS_MAX = 2;
-/** Eight megabytes: more memory than that, the standard says, no answer may ask for. */
+/** 8 MiB: the maximum window that a response may require (RFC 9659). */
 const ZSTD_WINDOW_LOG_MAX = 23;
 
-/** What servers are told that an answer may be encoded as. */
+/** Value of the request header `accept-encoding`. */
 export const ACCEPTED_CODINGS = "gzip, deflate, br, zstd";
 
-/** By the first byte of what is decoded: "deflate" is zlib's format by the standard, and bare by the habit of some servers. */
+/**
+ * Decoders by coding, chosen by the first byte of the body: "deflate" is zlib's format by the standard, and raw on some
+ * servers.
+ */
 const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<string, (first: number) => Transform>([
   ["gzip", () => zlib.createGunzip()],
   ["x-gzip", () => zlib.createGunzip()],
@@ -21,8 +24,8 @@ const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<stri
 ]);
 
 /**
- * What undoes the codings of a body, in the order in which they are undone. Throws where one is not known: in what cannot
- * be read no secret could be found.
+ * Decoders of a body, in the order of decoding. Throws on an unknown coding: secrets could not be found in a body that
+ * cannot be decoded.
  */
 export function decodersOf(contentEncoding: string): readonly Transform[] {
   const codings = contentEncoding
@@ -39,7 +42,7 @@ export function decodersOf(contentEncoding: string): readonly Transform[] {
   return makers.map((make) => new Decoder(make));
 }
 
-/** Lets bytes through up to a number of them. */
+/** Passes bytes through up to a maximum. */
 export class ByteMeter extends Transform {
   readonly #bytesMax: number;
   readonly #excess: () => Error;
@@ -59,14 +62,14 @@ export class ByteMeter extends Transform {
 }
 
 /**
- * Creates its decoder at the first byte, so that an empty body is valid. Bytes after the end of the encoded data are
- * ignored, as browsers do.
+ * Creates its decoder at the first byte, so that an empty body is valid. Ignores bytes after the end of the encoded
+ * data, as browsers do.
  */
 class Decoder extends Transform {
   readonly #make: (first: number) => Transform;
   #inner: Transform | null = null;
   #isDone = false;
-  /** Whoever waits until the decoder has read what it was given: it does not say so once it has ended. */
+  /** Callback of the chunk being decoded. Kept here, because a decoder that has ended does not call its own. */
   #waiting: (() => void) | null = null;
 
   constructor(make: (first: number) => Transform) {

@@ -11,12 +11,12 @@ import { ResponseBody } from "./response-body.ts";
 
 export type RedirectMode = "follow" | "error" | "manual";
 
-/** What the requests of a call share. */
+/** State shared by the requests of a call. */
 export interface ExchangeHost {
   readonly connections: Connections;
   readonly permission: FetchPermission;
   readonly secrets: Secrets;
-  /** The secrets that the call is granted: patterns of names. */
+  /** Patterns of the names of secrets that the call is granted. */
   readonly grantedSecrets: () => readonly string[];
 }
 
@@ -30,7 +30,7 @@ export interface ResponseHead {
   readonly opaque: boolean;
 }
 
-/** A request with its secrets. */
+/** A request with its secrets filled in. */
 interface FilledRequest {
   readonly path: string;
   readonly headers: readonly Header[];
@@ -44,18 +44,18 @@ interface ServerResponse {
   readonly permit: RequestPermit;
 }
 
-/** Longest path that most servers accept. */
+/** Maximum length of a path that most servers accept. */
 const PATH_MAX = 8_192;
 /** Statuses of responses without a body. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-/** How much of a discarded body is read, to keep the connection. */
+/** Maximum bytes read of a discarded body, to reuse its connection. */
 const DISCARDED_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
-/** Schemes that authenticate a connection: its next request would be taken for the same user's. */
+/** Schemes that authenticate a connection: the server would attribute its next request to the same user. */
 const OF_CONNECTION = /^(?:ntlm|negotiate)\b/i;
 const WIRE_BUFFER_BYTES = 64 * 1024;
 
-/** One request of a tool and its response, over all redirects. */
+/** One request of a tool and its response, including all redirects. */
 export class Exchange {
   body: ResponseBody | null = null;
   readonly #host: ExchangeHost;
@@ -70,7 +70,7 @@ export class Exchange {
     return this.#abort.signal;
   }
 
-  /** Follows redirects to a response. Rejects with an error that a tool may see. */
+  /** Follows redirects until the final response. Rejects with an error that a tool may see. */
   async send(first: RequestHop, mode: RedirectMode): Promise<ResponseHead> {
     const written = namesIn([
       first.url.pathname + first.url.search,
@@ -96,7 +96,7 @@ export class Exchange {
         const { permission } = this.#host;
         const isPrivate = error instanceof PrivateAddressError;
         const failure = isPrivate ? permission.denyAddress(hop.method, hop.url) : failureOf(error, hop.method, hop.url);
-        // A response that was not accepted would keep its connection for ever.
+        // A response that was not accepted would hold its connection for ever.
         this.cancel(failure);
         throw failure;
       }
@@ -134,7 +134,7 @@ export class Exchange {
     return { data, headers: this.#headersOf(data), permit };
   }
 
-  /** The request as it is sent, and how many bytes of it are the tool's. */
+  /** Fills in the secrets, and counts the bytes of the request. */
   #fill(hop: RequestHop, written: ReadonlySet<string>): FilledRequest {
     const { secrets, permission, grantedSecrets } = this.#host;
     const { url, method } = hop;
@@ -148,7 +148,7 @@ export class Exchange {
     return { path, headers, body, size: path.length + lengthOf(headers) + (body?.length ?? 0) };
   }
 
-  /** Waits for the head of a response; a request that waits for a connection does not react to an abort by itself. */
+  /** Waits for the head of a response, or an abort: a request that waits for a connection does not react to aborts. */
   async #inTime<Value>(sent: Promise<Value>): Promise<Value> {
     const { signal } = this.#abort;
     const { promise: ended, reject } = Promise.withResolvers<never>();
@@ -166,7 +166,7 @@ export class Exchange {
 
   #headersOf({ headers }: Dispatcher.ResponseData): readonly Header[] {
     const { redactor } = this.#host.secrets;
-    // Asked for as they came, they are a list of names and values by turns.
+    // With `responseHeaders: "raw"`, headers are a list of alternating names and values.
     const raw = headers as unknown as readonly string[];
     return Array.from({ length: raw.length / 2 }, (_, at): Header => [
       redactor.latin1(raw[2 * at] ?? "").toLowerCase(),
@@ -198,14 +198,14 @@ export class Exchange {
     return {
       url: secrets.redactor.text(shown.href),
       status: statusCode,
-      // A status line is bytes, as headers are, and so is the text of a tool's response.
+      // Status text is bytes in latin1, like headers and the status text of a tool's `Response`.
       statusText: secrets.redactor.latin1(Buffer.from(statusText).toString("latin1")),
       headers,
     };
   }
 }
 
-/** Discards the rest of a response, or closes its connection where that is much. */
+/** Discards the rest of a response, or closes its connection where the rest is large. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.dump({ limit: DISCARDED_BYTES_MAX, signal: AbortSignal.timeout(DISCARD_MS) }).catch(() => {});
 }

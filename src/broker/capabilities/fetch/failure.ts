@@ -41,8 +41,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The error that a tool gets. Errors of libraries contain addresses and parts of responses, so only their kind is given. The
- * message has no path, because paths are removed from messages as if they were the host's.
+ * Converts an error for the tool. Errors of libraries contain addresses and parts of responses, so only their kind is
+ * kept. The message contains no path, because paths are removed from messages as if they were the host's.
  */
 export function failureOf(error: unknown, method: string, url: URL): Error {
   if (error instanceof CapabilityRefusal) return error;

@@ -11,7 +11,7 @@ import { FetchPermission } from "./permission.ts";
 import { type ReleaseSlot, WaitingSlots } from "./waiting-slots.ts";
 import { type RequestHop, readTarget } from "./redirect.ts";
 
-/** A request as the tool's side sends it. */
+/** A request as sent by the guest. */
 interface FetchRequest {
   readonly id: number;
   readonly url: string;
@@ -21,26 +21,26 @@ interface FetchRequest {
   readonly redirect: RedirectMode;
 }
 
-/** A response as the tool's side gets it. */
+/** A response as sent to the guest. */
 interface FetchResponse extends ResponseHead {
   readonly body: BodyChunk | null;
 }
 
-/** Requests of a call that wait for a response at once; more wait for a slot. */
+/** Maximum requests of a call that await a response at once; more wait for a slot. */
 const AT_ONCE_MAX = 8;
-/** Responses of a call whose body was not read to its end: each keeps a connection. */
+/** Maximum responses of a call with an unread body: each holds a connection. */
 const BODIES_MAX = 32;
-/** How long a request waits for the tool to read its open bodies, before it is refused. */
+/** Maximum wait of a request for the tool to read its open bodies, before it is refused. */
 const BODIES_WAIT_MS = 5_000;
-/** Requests of all calls together that keep a connection. */
+/** Maximum requests of all calls that hold a connection. */
 const CONNECTED_MAX = 512;
 const CONNECTED_WAIT_MS = 30_000;
-/** A small body that arrives in this time goes with the response's head. */
+/** Maximum size and delay of a body that is sent together with the response's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 const WHOLE_WAIT_MS = 20;
-/** HTTP methods that change nothing on a server. */
+/** HTTP methods without effects on a server. */
 const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
-/** Requests of a call that may be open: a tool that does not use its `fetch` may choose any ids. */
+/** Maximum open requests of a call. A tool that bypasses the guest's `fetch` may choose any ids. */
 const OPEN_MAX = 1_000;
 
 const ID: JsonSchema = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
@@ -68,7 +68,7 @@ const REQUEST: JsonSchema = {
   required: ["id", "url", "method", "headers", "body", "redirect"],
 };
 
-/** `fetch`: requests to origins of the web that are granted, by HTTP/1.1. */
+/** `fetch`: HTTP/1.1 requests to granted origins. */
 export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
   const connections = new Connections(options);
   const late = () => new FetchFailure("too many requests are open, and none ended in time");
@@ -161,7 +161,7 @@ class FetchSession implements OpenCapability {
     for (const places of [this.#bodies, this.#connected]) {
       const leave = await places.enter(signal);
       leaves.push(leave);
-      // It may have been cancelled in the moment in which it got the slot.
+      // The request may have been cancelled just as it got the slot.
       signal.throwIfAborted();
     }
     const leave = await this.#heads.enter(signal);

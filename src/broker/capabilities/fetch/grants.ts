@@ -1,16 +1,16 @@
 import type { GrantKind, GrantSource, UncoveredPart } from "../capability.ts";
 import { coversPattern, meetPatterns, type OriginPattern, PATTERN_FORM, readOriginPattern } from "./origin-pattern.ts";
 
-/** The requests that are asked for, or granted. */
+/** The requested or granted requests. */
 export interface FetchGrant {
   readonly origins: readonly OriginPattern[];
-  /** Origins of which the address may be a private one. */
+  /** Origins that may resolve to a private address. */
   readonly privateOrigins: readonly string[];
-  /** `null`: whatever method. */
+  /** `null` for all methods. */
   readonly methods: readonly string[] | null;
-  /** Of all requests and answers of a call together: bodies, and the paths and headers that a tool writes. */
+  /** Maximum total bytes of a call's requests and responses: bodies, and the paths and headers that a tool writes. */
   readonly maxBytes: number;
-  /** Of a call; each redirect is one. */
+  /** Maximum requests of a call; each redirect counts as one. */
   readonly maxRequests: number;
 }
 
@@ -19,20 +19,20 @@ const MAX_REQUESTS_DEFAULT = 20;
 const LIST_MAX = 1_000;
 const ORIGINS_SHOWN = 20;
 const FIELDS: ReadonlySet<string> = new Set(["origins", "privateOrigins", "methods", "maxBytes", "maxRequests"]);
-/** The methods that a tool asks for where it names none. */
+/** Default methods of a tool's request. */
 const METHODS_ASKED: readonly string[] = ["GET", "HEAD"];
 const METHOD = /^[A-Z][A-Z-]{0,31}$/;
 /** Methods for proxies and for echoing requests: no tool needs them. */
 const METHODS_NEVER: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Whether something is a method that requests may have at all. */
+/** Whether a method may be granted at all. */
 export function isMethod(name: string): boolean {
   return METHOD.test(name) && !METHODS_NEVER.has(name);
 }
 
 /**
- * Grants of `fetch`. A tool that names no methods asks for GET and HEAD; a rule that names none allows all. Where tool
- * or rule names no bytes or requests, it means the defaults; a call that narrows leaves as it is what it does not name.
+ * Grants of `fetch`. Without methods, a tool requests GET and HEAD, and a rule allows all. Without `maxBytes` or
+ * `maxRequests`, a tool or rule has the defaults, and a narrowing keeps the granted values.
  */
 export const fetchGrants: GrantKind<FetchGrant> = {
   read(value, side) {

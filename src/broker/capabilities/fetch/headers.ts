@@ -3,7 +3,7 @@ import { FetchFailure } from "./failure.ts";
 
 export type Header = readonly [name: string, value: string];
 
-/** Headers of the host's own connections: those of a tool are left out, as browsers do. */
+/** Headers that the host sets itself: a tool's are dropped, as browsers do. */
 const DROPPED: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
@@ -25,8 +25,8 @@ const DEFAULTS: readonly Header[] = [
 ];
 
 /**
- * They have a server cut its answer to pieces, or write it in other signs, and in neither could a secret be found. Against
- * a server that stores what it was sent, and gives pieces of it without being asked like that, nothing of this helps.
+ * Headers for which a server responds with a part of the content, or in another charset: a secret could not be found in
+ * such a response. This does not help against a server that stores what it receives and later returns parts of it.
  */
 const OF_PIECES: ReadonlySet<string> = new Set(["range", "if-range", "accept-charset"]);
 
@@ -34,7 +34,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CHARACTERS_MAX = 65_536;
 
-/** A request's headers as they are sent, but for its secrets. */
+/** Headers of a request before its secrets are filled in. */
 export function requestHeaders(given: readonly Header[]): readonly Header[] {
   const headers: Header[] = [];
   let characters = 0;
@@ -47,12 +47,12 @@ export function requestHeaders(given: readonly Header[]): readonly Header[] {
   return headers;
 }
 
-/** Adds the host's headers where the tool has none of the name. */
+/** Adds the host's default headers where the tool has not set them. */
 export function withDefaults(headers: readonly Header[]): readonly Header[] {
   return [...headers, ...DEFAULTS.filter(([name]) => !hasHeader(headers, name))];
 }
 
-/** How long headers are, with their secrets. Throws where that is too long. */
+/** Length of the headers, secrets included. Throws where it exceeds the maximum. */
 export function lengthOf(headers: readonly Header[]): number {
   return checkLength(headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0));
 }
@@ -62,12 +62,12 @@ function checkLength(characters: number): number {
   throw new FetchFailure(`the headers are longer than ${CHARACTERS_MAX} characters, secrets included`);
 }
 
-/** The first header, if any, with which a request that carries a secret is not sent. */
+/** The first header that must not be sent together with a secret; `null` without one. */
 export function pieceHeader(headers: readonly Header[]): string | null {
   return headers.find(([name]) => OF_PIECES.has(name))?.[0] ?? null;
 }
 
-/** Throws where a header cannot be sent. The message does not have the value, which may contain a secret. */
+/** Throws where a header is invalid. The message omits the value, which may contain a secret. */
 export function checkHeader(name: string, value: string): Header {
   if (!NAME.test(name)) throw new FetchFailure("a header has an invalid name");
   if (!VALUE.test(value)) throw new FetchFailure(`the header "${name}" has an invalid value`);
@@ -78,7 +78,7 @@ function hasHeader(headers: readonly Header[], name: string): boolean {
   return headers.some(([other]) => other === name);
 }
 
-/** The values of a header, or empty text. */
+/** The values of a header, joined by commas; empty without any. */
 export function headerOf(headers: readonly Header[], name: string): string {
   return headers
     .filter(([other]) => other === name)

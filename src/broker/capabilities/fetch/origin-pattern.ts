@@ -1,22 +1,22 @@
 import { isIP } from "node:net";
 
-/** Where requests may go: an origin, the subdomains of one, or a part of its paths; or anywhere on the web. */
+/** Pattern of URLs: an origin, its subdomains, a part of its paths, or any origin of the web. */
 export interface OriginPattern {
-  /** As one would write it: two patterns are the same where their texts are. */
+  /** The pattern in its normal form: equal patterns have equal texts. */
   readonly text: string;
-  /** `null` for whatever origin of the web. */
+  /** `null` for any origin. */
   readonly protocol: string | null;
   readonly host: string;
-  /** Whether the host's subdomains are meant, and not the host. */
+  /** Whether the pattern matches the subdomains of the host, and not the host itself. */
   readonly isWild: boolean;
   readonly port: string;
-  /** With a slash in front; empty where all paths are meant. */
+  /** Begins with a slash; empty for all paths. */
   readonly path: string;
 }
 
 /**
- * Ports of protocols that would take an HTTP request for one of theirs: browsers do not send any there, and `*` does not
- * mean them either. An origin with such a port has to be named by both, tool and rule.
+ * Ports of other protocols, whose servers might interpret an HTTP request as a message of theirs. Browsers block them,
+ * and `*` does not match them. To use one, both tool and rule must name the origin.
  */
 const OTHERS_PORTS: ReadonlySet<string> = new Set(
   (
@@ -29,10 +29,10 @@ const OTHERS_PORTS: ReadonlySet<string> = new Set(
 const PATTERN_MAX = 2_048;
 const PATTERN = /^(https?):\/\/(\*\.)?([^\s/?#@\\*]+)(\/[^\s?#\\*]*)?$/i;
 const DECODED_MAX = 5;
-/** What a server may take for a step up or for none: it may cut parameters off, and read what is encoded in them. */
+/** A segment that a server may read as `.` or `..`, after removing parameters and decoding. */
 const DOTS = /^\.{1,2}(?:[;?#\0-\x20].*)?$/s;
 
-/** What every text of a pattern has to be like, for messages. */
+/** Form of a pattern, for messages. */
 export const PATTERN_FORM =
   'an origin such as "https://api.example.com", with a path where only what is under it is meant, ' +
   '"https://*.example.com", or "*"';
@@ -57,7 +57,7 @@ function patternOf(parts: Omit<OriginPattern, "text">): OriginPattern {
   return { ...parts, text: `${protocol}//${isWild ? "*." : ""}${host}${port === "" ? "" : `:${port}`}${path}` };
 }
 
-/** Whether a URL of the web is one of those that are meant. */
+/** Whether the pattern matches a URL. */
 export function matchesUrl(pattern: OriginPattern, url: URL): boolean {
   if (pattern.protocol === null) return !OTHERS_PORTS.has(url.port);
   if (pattern.protocol !== url.protocol || pattern.port !== url.port) return false;
@@ -75,7 +75,7 @@ export function meetPatterns(one: OriginPattern, other: OriginPattern): OriginPa
   return host === null || path === null ? null : patternOf({ ...host, path: path.path });
 }
 
-/** Whether all that the second means is meant by the first. */
+/** Whether the first pattern matches all URLs of the second. */
 export function coversPattern(wide: OriginPattern, narrow: OriginPattern): boolean {
   return meetPatterns(wide, narrow)?.text === narrow.text;
 }
@@ -87,15 +87,15 @@ function coversHost(wide: Host, narrow: Host): boolean {
   return narrow.host.endsWith(`.${wide.host}`) || (narrow.isWild && narrow.host === wide.host);
 }
 
-/** `/v1` is `/v1` and all that is under it; `/v1/` is only what is under it. */
+/** `/v1` covers `/v1` and all paths under it; `/v1/` covers only the paths under it. */
 function coversPath(wide: string, narrow: string): boolean {
   if (wide === "" || narrow === wide) return true;
   return narrow.startsWith(wide.endsWith("/") ? wide : `${wide}/`);
 }
 
 /**
- * Whether no server can read a step up in a path, however often it decodes it. The URL's parser has taken the plain ones
- * out, but leaves `..%2f` and `..;` to servers, each of which has its own mind.
+ * Whether no server can read a step up in a path, however often it decodes the path. The URL parser resolves plain `..`
+ * segments, but leaves `..%2f` and `..;`, which servers interpret differently.
  */
 function isStraight(path: string): boolean {
   let text = path;

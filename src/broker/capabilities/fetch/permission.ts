@@ -2,7 +2,7 @@ import { CapabilityRefusal } from "../capability.ts";
 import { type FetchGrant, fetchGrants } from "./grants.ts";
 import { matchesUrl } from "./origin-pattern.ts";
 
-/** What a request may use. */
+/** Permissions and limits of a request. */
 export interface RequestPermit {
   readonly isPrivate: boolean;
   readonly maxBytes: number;
@@ -11,7 +11,7 @@ export interface RequestPermit {
 
 const SHOWN_MAX = 300;
 
-/** The requests that a call may make, and what is left of its limits. */
+/** The requests that a call may make, and its use of the limits. */
 export class FetchPermission {
   readonly #grants: readonly FetchGrant[];
   #bytes = 0;
@@ -21,7 +21,7 @@ export class FetchPermission {
     this.#grants = grants;
   }
 
-  /** Counts a request and returns what it may use. Throws a `CapabilityRefusal` where it is not granted. */
+  /** Counts a request and returns its permissions. Throws a `CapabilityRefusal` where it is not granted. */
   admit(method: string, url: URL): RequestPermit {
     const asked = describeRequest(method, url);
     const granting = this.#grants.filter(
@@ -44,14 +44,14 @@ export class FetchPermission {
     };
   }
 
-  /** How many of some bytes a call may still exchange; they are counted. */
+  /** Counts bytes, and returns the number of them within the limit. */
   take(bytes: number, { maxBytes }: RequestPermit): number {
     const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes));
     this.#bytes += taken;
     return taken;
   }
 
-  /** The refusal of bytes beyond the limit. */
+  /** Refusal of bytes beyond the limit. */
   excess(method: string, url: URL, { maxBytes }: RequestPermit): CapabilityRefusal {
     return new CapabilityRefusal("limit", `the requests and responses of a call exceed maxBytes ${maxBytes}`, {
       asked: describeRequest(method, url),
@@ -60,14 +60,14 @@ export class FetchPermission {
     });
   }
 
-  /** The refusal of a connection to an address that is not public. */
+  /** Refusal of a connection to an address that is not public. */
   denyAddress(method: string, url: URL): CapabilityRefusal {
     const message = `${url.origin} resolves to an address that is not public`;
     const remedy = `add "${url.origin}" to allow.fetch.privateOrigins of a policy rule`;
     return this.#refusal(message, method, url, remedy);
   }
 
-  /** The refusal of a request with a secret that asks for a partial response. */
+  /** Refusal of a request with a secret that asks for a partial response. */
   denyPieces(method: string, url: URL, header: string): CapabilityRefusal {
     const message = `the header "${header}" cannot be sent with a secret, because the secret could not be removed from such a response`;
     return this.#refusal(message, method, url, `leave the header "${header}" out of requests with secrets`);
@@ -84,7 +84,7 @@ export class FetchPermission {
   }
 }
 
-/** A request in words, without its query, which may hold personal data. */
+/** Describes a request without its query, which may hold personal data. */
 export function describeRequest(method: string, url: URL): string {
   return `${method} ${url.origin}${url.pathname}`.slice(0, SHOWN_MAX);
 }

@@ -2,7 +2,7 @@ import { hasPlaceholder } from "../secrets/placeholders.ts";
 import { FetchFailure } from "./failure.ts";
 import type { Header } from "./headers.ts";
 
-/** One request of the chain that redirects make. Secrets are placeholders in it. */
+/** One request of a chain of redirects. Its secrets are still placeholders. */
 export interface RequestHop {
   readonly url: URL;
   readonly method: string;
@@ -10,11 +10,11 @@ export interface RequestHop {
   readonly body: string | Buffer | null;
 }
 
-/** As many as browsers follow. */
+/** The maximum of browsers. */
 export const REDIRECTS_MAX = 20;
 
 const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Headers that identify the sender, to the origin that they were written for. */
+/** Headers that identify the sender to one origin. */
 const PRIVATE: ReadonlySet<string> = new Set(["authorization", "cookie", "cookie2"]);
 const URL_MAX = 16_384;
 
@@ -22,7 +22,7 @@ export function isRedirect(status: number): boolean {
   return STATUSES.has(status);
 }
 
-/** Reads the URL of a request, as a tool or a server wrote it. */
+/** Parses the URL of a request or a redirect, as a tool or a server wrote it. */
 export function readTarget(text: string, base?: URL): URL {
   const url = text.length > URL_MAX ? null : URL.parse(text, base);
   if (url === null)
@@ -36,7 +36,10 @@ export function readTarget(text: string, base?: URL): URL {
   return url;
 }
 
-/** The request that follows a redirect, as the standard has it. Another origin gets no header that identifies the sender. */
+/**
+ * The request that follows a redirect, by the Fetch standard. Headers that identify the sender are not sent to another
+ * origin.
+ */
 export function nextHop(hop: RequestHop, status: number, location: string): RequestHop {
   const url = readTarget(location, hop.url);
   const isPost = hop.method === "POST" && (status === 301 || status === 302);

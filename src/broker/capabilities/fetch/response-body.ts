@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RedactedStream } from "../secrets/redactor.ts";
 import { ByteMeter } from "./decoding.ts";
 
-/** A piece of a body as it crosses to the tool: text where it is some, else base64. */
+/** A part of a body as sent to the tool: text where it is valid UTF-8, else Base64. */
 export type BodyData = { readonly text: string } | { readonly base64: string };
 
 export function readBodyData(part: BodyData): string | Buffer {
@@ -12,11 +12,11 @@ export function readBodyData(part: BodyData): string | Buffer {
 }
 
 function bodyDataOf(bytes: Buffer): BodyData {
-  // Zeros are UTF-8 as well, but as JSON each takes six characters.
+  // Base64 for bytes with zeros: JSON writes six characters for each of them.
   return isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString() } : { base64: bytes.toString("base64") };
 }
 
-/** How many bytes at the end begin a character of UTF-8 whose rest is missing. */
+/** Number of bytes at the end that begin an incomplete UTF-8 character. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -29,24 +29,24 @@ function unfinished(bytes: Buffer): number {
   return 0;
 }
 
-/** What a tool gets of a body at once, and whether more may follow. */
+/** A part of a body, and whether more may follow. */
 export interface BodyChunk {
   readonly part: BodyData | null;
   readonly more: boolean;
 }
 
-/** Where a body comes from, and what stands between it and the tool. */
+/** Source of a body, and the stages between it and the tool. */
 interface BodySource {
   readonly stream: Readable;
   readonly decoders: readonly Transform[];
-  /** Of what comes over the network: decoded bytes are counted by `take`. */
+  /** Maximum bytes on the wire; decoded bytes are counted by `take`. */
   readonly wireBytesMax: number;
-  /** How many of some decoded bytes may be given on. */
+  /** Counts decoded bytes, and returns the number of them within the limit. */
   readonly take: (bytes: number) => number;
-  /** Why not all of them may. */
+  /** Makes the error for bytes beyond the limit. */
   readonly excess: () => Error;
   readonly redacted: RedactedStream;
-  /** What a tool hears of an error. */
+  /** Converts an error for the tool. */
   readonly failureOf: (error: unknown) => Error;
 }
 
@@ -54,17 +54,17 @@ const PIECE_BYTES_MAX = 512 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * A body on its way to a tool: decoded, cut at the call's bytes, without secrets. It is read from the network only as
- * fast as the tool takes it.
+ * A response body: decoded, limited to the call's bytes, and with its secrets removed. Read from the network only as
+ * fast as the tool reads it.
  */
 export class ResponseBody {
   readonly #stream: Readable;
   #failure: Error | null = null;
   #isEnded = false;
   #wake: () => void = () => {};
-  /** The beginning of a character whose rest has not come. */
+  /** Beginning of a character whose remaining bytes have not arrived. */
   #rest: Buffer = EMPTY;
-  /** Reads follow each other. */
+  /** Serializes reads. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(source: BodySource) {
@@ -79,7 +79,7 @@ export class ResponseBody {
     this.#stream.on("readable", () => this.#wake());
   }
 
-  /** What is there, as soon as something is. Rejects where the body cannot go on. */
+  /** Returns the available bytes, or waits for the first. Rejects where the body failed. */
   read(): Promise<BodyChunk> {
     return this.#inTurn(async () => {
       for (;;) {
@@ -91,12 +91,14 @@ export class ResponseBody {
     });
   }
 
-  /** What comes within a short while: the whole of a small body, which then needs no `read`. Does not reject. */
+  /**
+   * Returns the bytes that arrive within `patienceMs`: all of a small body, which then needs no `read`. Never rejects.
+   */
   begin(bytesMax: number, patienceMs: number): Promise<BodyChunk> {
     return this.#inTurn(async () => this.#pieceOf(await this.#gather(bytesMax, patienceMs)));
   }
 
-  /** Gives the rest up. */
+  /** Discards the rest of the body. */
   cancel(reason: Error): void {
     this.#failure ??= reason;
     this.#stream.destroy();
@@ -122,7 +124,7 @@ export class ResponseBody {
       } else if (this.#isEnded || this.#failure !== null || isLate) break;
       else if (size === 0 || patienceMs !== null) await new Promise<void>((resolve) => (this.#wake = resolve));
       else {
-        // What is on its way through the stages arrives within a turn of the event loop.
+        // Bytes already in the stages arrive within one turn of the event loop.
         await nextTurn();
         if (this.#stream.readableLength === 0) break;
       }
@@ -140,7 +142,7 @@ export class ResponseBody {
   }
 }
 
-/** The last stage: counts, and takes secrets out. */
+/** Last stage: counts bytes and removes secrets. */
 class Outlet extends Transform {
   readonly #source: BodySource;
 

@@ -1,16 +1,16 @@
-/** How many holders slots have at once, and how long the others wait for one. */
+/** Number of slots, and the maximum wait for one. */
 export interface SlotOptions {
   readonly max: number;
-  /** `null`: for as long as it takes. */
+  /** `null`: no limit. */
   readonly waitMs: number | null;
-  /** The error of a wait that took too long. */
+  /** Makes the error for a wait that took too long. */
   readonly late: () => Error;
 }
 
 /** Releases a slot; a second call does nothing. */
 export type ReleaseSlot = () => void;
 
-/** A bounded number of slots. The longest waiting caller gets the next free one. */
+/** A bounded number of slots. The caller that waits longest gets the next free one. */
 export class WaitingSlots {
   readonly #options: SlotOptions;
   readonly #waiting = new Set<() => void>();
@@ -20,7 +20,7 @@ export class WaitingSlots {
     this.#options = options;
   }
 
-  /** Rejects when it took too long, or with the signal's reason. */
+  /** Takes a slot. Rejects when the wait takes too long, or with the signal's reason. */
   async enter(signal: AbortSignal): Promise<ReleaseSlot> {
     signal.throwIfAborted();
     if (this.#taken < this.#options.max) this.#taken++;

@@ -2,28 +2,28 @@ import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
 import { SystemError } from "./system-error.ts";
 
-/** Something in a mount, looked at without following a link. It is held until it is disposed of. */
+/** A file or folder in a mount, opened without following a link, and held until disposed. */
 export interface HeldFile extends AsyncDisposable {
   readonly stats: Stats;
-  /** The host's path to it: for the system, never for a tool. */
+  /** Path on the host: for the system, never for a tool. */
   readonly path: string;
 }
 
-/** Holds files, so that a file that is swapped meanwhile is not taken for the one that was looked at. */
+/** Holds files, so that a file swapped after the check is not taken for the one that was checked. */
 export interface FileHolder {
-  /** Holds a mount's folder. Throws where that is not what it was when the policy was read. */
+  /** Holds a mount's folder. Throws where the path no longer leads to the folder of the policy. */
   root(folder: string): Promise<HeldFile>;
   hold(path: string): Promise<HeldFile>;
-  /** Opens the very file that is held. */
+  /** Opens the same file that is held. */
   reopen(held: HeldFile, flags: number): Promise<FileHandle>;
-  /** Makes a file that is not there yet, in a folder that is held. */
+  /** Creates a new file in a held folder. */
   create(folder: HeldFile, name: string): Promise<FileHandle>;
 }
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
-/** Linux only, and missing from Node's constants: a descriptor that names a file without opening it. */
+/** Linux only, and missing from Node's constants: opens a descriptor that refers to a file without opening the file. */
 const O_PATH = 0o10000000;
-/** New files are for everybody whom the host's umask lets in. */
+/** Mode of new files: readable and writable for all, minus the host's umask. */
 const MODE = 0o666;
 
 export function child(folder: HeldFile, name: string): string {
@@ -31,14 +31,14 @@ export function child(folder: HeldFile, name: string): string {
 }
 
 /**
- * A descriptor for whatever is held, and paths through `/proc/self/fd`: whatever is renamed or linked meanwhile, they
- * lead to the file that was looked at. Without `/proc` nothing can be held, and so nothing is done.
+ * Holds descriptors, and uses paths through `/proc/self/fd`: even after a rename or a swapped link they lead to the
+ * file that was checked. Without `/proc` every operation fails.
  */
 export const descriptorFileHolder: FileHolder = {
   async root(folder) {
     const held = await holdByDescriptor(folder, O_DIRECTORY);
     try {
-      // The kernel tells the path of what it opened: it has changed where a parent has become a link to elsewhere.
+      // The kernel reports the path of what it opened, which differs where a parent has become a link to elsewhere.
       if ((await readlink(held.path)) === folder) return held;
       throw new SystemError("ENOENT");
     } catch (error) {
@@ -57,7 +57,7 @@ async function holdByDescriptor(path: string, flags: number): Promise<HeldFile> 
     const stats = await handle.stat();
     return {
       stats,
-      // A descriptor that is closed has no number, so that none which was given out anew is taken for it.
+      // A closed descriptor has no number here, so a descriptor reused for another file is not taken for it.
       get path() {
         return `/proc/self/fd/${handle.fd}`;
       },
@@ -70,8 +70,8 @@ async function holdByDescriptor(path: string, flags: number): Promise<HeldFile> 
 }
 
 /**
- * For systems other than Linux, and weaker: what is held is a path. What was opened is compared with what was looked
- * at, which finds a swap out before anything is read or written, but not before something is made, renamed or removed.
+ * For systems other than Linux, and weaker: holds paths. The file opened is compared with the one checked, which
+ * detects a swap before data is read or written, but not before an entry is created, renamed or removed.
  */
 export const pathFileHolder: FileHolder = {
   async root(folder) {
@@ -84,7 +84,7 @@ export const pathFileHolder: FileHolder = {
     try {
       const stats = await handle.stat();
       const isReal = (await realpath(held.path)) === held.path;
-      // Looked at once more: a folder on the way may have been elsewhere, and back, before its real path was asked for.
+      // Check again: a parent folder may have been swapped and restored before `realpath` ran.
       if (isReal && isSame(stats, held.stats) && isSame(stats, await lstat(held.path))) return handle;
       throw new SystemError("ENOENT");
     } catch (error) {

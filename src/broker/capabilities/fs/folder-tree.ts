@@ -4,10 +4,10 @@ import { child, type HeldFile } from "./file-holder.ts";
 import { codeOf, SystemError } from "./system-error.ts";
 import { kindOf, type FileKind, type FsOperation } from "./operation.ts";
 
-/** One entry of a listing: its name, with the names of the folders between where all is listed, and what it is. */
+/** Entry of a listing: its name, or its path in a recursive listing, and its kind. */
 export type FolderEntry = readonly [name: string, kind: FileKind];
 
-/** A walk through all that a folder holds, that never follows a link, and ends at the limits. */
+/** Walks a folder recursively. Never follows links, and stops at the limits. */
 export class FolderTree {
   readonly #operation: FsOperation;
   readonly #path: string;
@@ -18,7 +18,7 @@ export class FolderTree {
     this.#path = path;
   }
 
-  /** The entries of a folder that is held; those of the folders below as well, where `recursive`. */
+  /** Entries of a held folder, and of the folders below where `recursive`. */
   async list(folder: HeldFile, recursive: boolean, prefix = "", depth = 0): Promise<FolderEntry[]> {
     const entries: FolderEntry[] = [];
     for (const { name, kind } of await this.#read(folder, depth)) {
@@ -30,7 +30,7 @@ export class FolderTree {
     return entries;
   }
 
-  /** Removes a folder that is held, and all that is in it. */
+  /** Removes a held folder and its content. */
   async remove(parent: HeldFile, name: string, folder: HeldFile, depth = 0): Promise<void> {
     for (const entry of await this.#read(folder, depth)) {
       await using below = entry.kind === "folder" ? await this.#holdFolder(folder, entry.name) : null;
@@ -40,7 +40,7 @@ export class FolderTree {
     await ignoringAbsence(rmdir(child(parent, name)));
   }
 
-  /** The entries of one folder, read to the end before anything is done with them. */
+  /** Reads all entries of one folder before any is processed. */
   async #read(folder: HeldFile, depth: number): Promise<{ readonly name: string; readonly kind: FileKind }[]> {
     const { limits, signal } = this.#operation.call;
     if (depth > limits.depth) throw this.#beyond(`folders ${limits.depth} deep`);
@@ -53,7 +53,7 @@ export class FolderTree {
     return found;
   }
 
-  /** Nothing where the name means no folder any more. */
+  /** Holds a folder; `null` where the name is no longer a folder. */
   async #holdFolder(folder: HeldFile, name: string): Promise<HeldFile | null> {
     try {
       const held = await this.#operation.call.holder.hold(child(folder, name));
@@ -71,7 +71,7 @@ export class FolderTree {
   }
 }
 
-/** Another process may have removed it meanwhile, which is what was wanted. */
+/** Ignores `ENOENT`: another process may have removed the entry, which has the same result. */
 async function ignoringAbsence(removal: Promise<void>): Promise<void> {
   try {
     await removal;

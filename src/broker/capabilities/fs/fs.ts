@@ -10,12 +10,12 @@ import { codeOf, describeFailure, type SystemFailure } from "./system-error.ts";
 import { type FsCall, FsRefusals, FsOperation } from "./operation.ts";
 import { copyFile, mkdir, removeFolder, rename, rm, truncate, unlink, writeFile } from "./writing.ts";
 
-/** One method: its arguments, what the system calls it in errors, and what does it. */
+/** One method: schema of its arguments, name of the system call in errors, and implementation. */
 interface FsMethod {
   readonly input: JsonSchema;
   readonly syscall: string;
   readonly isRead?: true;
-  // Its schema says what it takes, and the broker checks arguments against that before anything is called.
+  // The broker checks arguments against the schema before the call.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly run: (operation: FsOperation, args: any) => Promise<unknown>;
 }
@@ -32,7 +32,7 @@ const DATA = {
   })),
 };
 
-/** What the capability can do. Beside what is here, Node's `fs` makes links and changes owners and modes: no tool does. */
+/** Methods of the capability. Node's `fs` also makes links and changes owners and modes, which tools may not. */
 const METHODS: { readonly [name: string]: FsMethod } = {
   readFile: {
     input: takes({ path: PATH, encoding: { enum: ["utf8"] }, position: COUNT, length: COUNT }, ["path"]),
@@ -72,22 +72,22 @@ function takes(properties: Readonly<Record<string, JsonSchema>>, required: reado
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** What may be other than usual, for tests. */
+/** Replacements for tests. */
 export interface FsOptions {
   readonly limits?: Partial<FsLimits>;
   readonly holder?: FileHolder;
 }
 
-/** How an operation went, as it crosses: what the system refuses is data, so that the tool gets an error like Node's. */
+/** Result of an operation. Errors of the system are data, so that the tool gets an error like Node's. */
 type FsResult = { readonly value: unknown } | { readonly failure: SystemFailure };
 
-/** What all calls have in common. */
+/** State shared by all calls. */
 interface FsHost {
   readonly limits: FsLimits;
   readonly holder: FileHolder;
   readonly scratches: TemporaryFolders;
   readonly space: ScratchSpace;
-  /** Where the operations of all calls wait. */
+  /** Queue of the operations of all calls. */
   readonly queue: PQueue;
 }
 
@@ -125,12 +125,12 @@ class FsSession implements OpenCapability {
     return this.#queue.add(() => this.#host.queue.add(() => this.#run(method, args)));
   }
 
-  /** Operations that are under way end at their next step; then the scratch folder goes. */
+  /** Waits until running operations have stopped at their next step, and then removes the scratch folder. */
   async close(): Promise<void> {
     await this.#queue.onIdle();
     if (this.#scratch === null) return;
     await this.#scratch.then((folder) => this.#host.scratches.remove(folder));
-    // Where the folder could not be removed, what it holds stays counted.
+    // Where the folder could not be removed, its bytes stay counted.
     this.#call.budget.end();
   }
 
@@ -144,7 +144,7 @@ class FsSession implements OpenCapability {
     } catch (error) {
       if (error instanceof CapabilityRefusal) throw error;
       const code = codeOf(error);
-      // What else goes wrong may name a path of the host.
+      // Other errors may name a path of the host.
       if (code === null) throw new Error("the operation failed on the host", { cause: error });
       const { path, to } = args as { readonly path: string; readonly to?: string };
       const subject = { syscall: method.syscall, path, ...(to === undefined ? {} : { dest: to }) };

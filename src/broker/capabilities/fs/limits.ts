@@ -1,26 +1,26 @@
-/** What bounds the capability `fs`, beside the call's own `capabilityCalls` and `capabilityBytes`. */
+/** Limits of the capability `fs`, besides the call's own `capabilityCalls` and `capabilityBytes`. */
 export interface FsLimits {
-  /** Mounts that one request or rule may name. */
+  /** Maximum number of mounts in one request or rule. */
   readonly mounts: number;
-  /** Characters of a path. */
+  /** Maximum length of a path, in characters. */
   readonly pathLength: number;
-  /** Folders below each other, in a path and in what is listed or removed with all it holds. */
+  /** Maximum depth of folders, in a path, a recursive listing or a recursive removal. */
   readonly depth: number;
-  /** Symbolic links that one path may lead through, as the kernel counts them. */
+  /** Maximum number of symbolic links in the resolution of one path; the kernel's limit is the same. */
   readonly links: number;
-  /** Bytes that one operation reads or writes. */
+  /** Maximum bytes read or written by one operation. */
   readonly operationBytes: number;
-  /** Bytes that all operations of a call read and write, copies included: so no scratch folder holds more. */
+  /** Maximum bytes read and written by all operations of a call, copies included; this also bounds a scratch folder. */
   readonly callBytes: number;
-  /** Entries that one operation lists or removes. */
+  /** Maximum entries listed or removed by one operation. */
   readonly entries: number;
-  /** Files and folders that a call makes in its scratch folder. */
+  /** Maximum files and folders that a call creates in its scratch folder. */
   readonly scratchEntries: number;
-  /** Bytes that all calls that are under way write to their scratch folders, counted together. */
+  /** Maximum total bytes in the scratch folders of all running calls. */
   readonly scratchBytesInAll: number;
-  /** Operations of one call that run side by side; more wait. */
+  /** Maximum operations of one call that run at once; more wait. */
   readonly atOnce: number;
-  /** Operations of all calls that run side by side: with `depth`, it bounds the descriptors that are open. */
+  /** Maximum operations of all calls that run at once. Together with `depth` it bounds the open descriptors. */
   readonly atOnceInAll: number;
 }
 
@@ -38,7 +38,7 @@ export const FS_LIMITS: FsLimits = {
   atOnceInAll: 32,
 };
 
-/** What the scratch folders of all calls may hold together: they share one disk, and it may be the machine's memory. */
+/** Bytes in the scratch folders of all calls: they share one disk, which may be the machine's memory. */
 export class ScratchSpace {
   readonly #maxBytes: number;
   #bytes = 0;
@@ -47,7 +47,7 @@ export class ScratchSpace {
     this.#maxBytes = scratchBytesInAll;
   }
 
-  /** Whether there is room for so many bytes more; they are taken if so. */
+  /** Reserves bytes, and returns whether there was room for them. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#maxBytes) return false;
     this.#bytes += bytes;
@@ -59,7 +59,7 @@ export class ScratchSpace {
   }
 }
 
-/** What one call has used up. What it frees again is not given back before it ends, so nothing can be counted wrongly. */
+/** Use of the limits by one call. Freed space is credited only when the call ends, so counts cannot be wrong. */
 export class Budget {
   readonly #limits: FsLimits;
   readonly #space: ScratchSpace;
@@ -72,26 +72,26 @@ export class Budget {
     this.#space = space;
   }
 
-  /** Whether so many bytes more may be read or written; they are if so. */
+  /** Counts bytes to be read or written, and returns whether they are within the limit. */
   spend(bytes: number): boolean {
     this.#bytes += bytes;
     return this.#bytes <= this.#limits.callBytes;
   }
 
-  /** Whether one more file or folder may be made in the scratch folder. */
+  /** Counts a new file or folder in the scratch folder, and returns whether it is within the limit. */
   makeScratchEntry(): boolean {
     this.#scratchEntries++;
     return this.#scratchEntries <= this.#limits.scratchEntries;
   }
 
-  /** Whether so many bytes may be written to the scratch folder, by what those of all calls hold. */
+  /** Reserves bytes in the scratch folder, and returns whether all calls' folders together have room for them. */
   spendScratch(bytes: number): boolean {
     if (!this.#space.take(bytes)) return false;
     this.#scratchBytes += bytes;
     return true;
   }
 
-  /** The call's scratch folder is gone. */
+  /** Returns the call's scratch bytes after its scratch folder was removed. */
   end(): void {
     this.#space.giveBack(this.#scratchBytes);
     this.#scratchBytes = 0;

@@ -3,23 +3,23 @@ import path from "node:path";
 import type { GrantKind, GrantSource } from "../capability.ts";
 import { FS_LIMITS } from "./limits.ts";
 
-/** The mount whose folder is the call's own: empty when it is first used, gone when the call has ended. */
+/** Name of the mount whose folder is the call's own: empty at its first use, removed when the call ends. */
 export const SCRATCH = "scratch";
 
 /** A folder of the host as a tool sees it. */
 export interface Mount {
   readonly mode: "ro" | "rw";
-  /** The real path of the folder; `null` in what a tool asks for, and where each call has a folder of its own. */
+  /** Real path of the folder; `null` in requests of tools, and for the scratch folder of each call. */
   readonly path: string | null;
 }
 
-/** Mounts by their names. */
+/** Mounts by name. */
 export type Mounts = ReadonlyMap<string, Mount>;
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAME_SHOWN = 64;
 
-/** Grants of `fs`: tools ask for mounts by name and mode, the policy says which folders they are. */
+/** Grants of `fs`: tools request mounts by name and mode, and the policy sets their folders. */
 export const mountGrants: GrantKind<Mounts> = {
   read(value, side) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -53,8 +53,8 @@ export const mountGrants: GrantKind<Mounts> = {
 };
 
 /**
- * What several grants give together. Where they give a mount of the same name different folders, it is the first one's;
- * where they give it the same folder, it may be written where one of them says so.
+ * Union of several grants. Where two mounts have the same name but different folders, the first one wins; the same
+ * folder is writable where one of them is.
  */
 export function mergeMounts(grants: readonly Mounts[]): Mounts {
   const merged = new Map<string, Mount>();
@@ -84,7 +84,7 @@ function readMount(name: string, value: unknown, side: GrantSource): Mount {
   throw new TypeError(`${pointer}/path: is not allowed; "${SCRATCH}" is a new folder for each call`);
 }
 
-/** The real path of a folder that a policy names. Throws a `TypeError` for the operator, with the folder's name. */
+/** Real path of a folder that a policy names. Throws a `TypeError` for the operator, with the folder's path. */
 export function readFolder(folder: unknown, pointer: string): string {
   if (typeof folder !== "string" || folder === "" || folder.includes("\0")) {
     throw new TypeError(`${pointer}: is the path of a folder`);

@@ -7,25 +7,25 @@ import { type Mount, mountGrants, type Mounts, SCRATCH } from "./mounts.ts";
 import { SystemError } from "./system-error.ts";
 import { type PathTarget, walk } from "./walk.ts";
 
-/** A path as a tool wrote it, read: `/data/reports/may.txt` is `reports`, `may.txt` in the mount `data`. */
+/** A parsed path of a tool: `/data/reports/may.txt` is `reports`, `may.txt` in the mount `data`. */
 interface ToolPath {
-  /** As the tool wrote it. */
+  /** The path as the tool wrote it. */
   readonly text: string;
-  /** `null` for `/`, which holds the mounts. */
+  /** `null` for `/`, the folder of the mounts. */
   readonly mount: string | null;
   readonly names: readonly string[];
-  /** It ends in a slash: only a folder will do. */
+  /** Whether the path ends in a slash, a `.` or a `..`, and so must lead to a folder. */
   readonly isFolder: boolean;
 }
 
 /**
- * Reads a path. `.` and `..` are taken out by the text alone, before anything is looked up, and `/` is its own parent;
- * paths without a slash in front begin at `/`. Throws a `SystemError` where the path can be none.
+ * Parses a path. Resolves `.` and `..` in the text, before any lookup; `/` is its own parent, and relative paths begin
+ * at `/`. Throws a `SystemError` for an invalid path.
  */
 export function readPath(text: string): ToolPath {
   if (text === "") throw new SystemError("ENOENT");
   if (text.length > FS_LIMITS.pathLength) throw new SystemError("ENAMETOOLONG");
-  // Where a backslash parts names, and a colon parts a drive or a stream from the rest, no name has one.
+  // On Windows, a backslash separates names, and a colon follows a drive or precedes a stream: refuse both.
   if (text.includes("\0") || (sep === "\\" && /[\\:]/.test(text))) throw new SystemError("EINVAL");
   const names: string[] = [];
   for (const name of text.split("/")) {
@@ -39,7 +39,7 @@ export function readPath(text: string): ToolPath {
 
 const PATH_SHOWN = 200;
 
-/** Says no to one operation, in the tool's own words and paths. */
+/** Refusals of one operation, with the paths as the tool wrote them. */
 export class FsRefusals {
   readonly #method: string;
   readonly #mounts: Mounts;
@@ -73,7 +73,7 @@ export class FsRefusals {
     return this.#deny(path, why, "use a file: devices, pipes and sockets are never granted");
   }
 
-  /** Something exceeds a limit of the capability. */
+  /** Refusal where a limit of the capability is exceeded. */
   beyond(path: string, granted: string, remedy: string): CapabilityRefusal {
     return new CapabilityRefusal("limit", `fs.${this.#method} exceeds a limit`, {
       asked: this.#asked(path),
@@ -93,27 +93,27 @@ export class FsRefusals {
   }
 }
 
-/** What a call has of the capability. */
+/** A call's state in the capability. */
 export interface FsCall {
   readonly mounts: Mounts;
   readonly limits: FsLimits;
   readonly budget: Budget;
   readonly holder: FileHolder;
   readonly signal: AbortSignal;
-  /** The host's path to a mount's folder. */
+  /** Path on the host of a mount's folder. */
   readonly folderOf: (mount: Mount) => Promise<string>;
 }
 
-/** What kind of thing is somewhere, in the words that cross to the tool. */
+/** Kind of a directory entry, as reported to the tool. */
 export type FileKind = "file" | "folder" | "link" | "other";
 
-/** A place in a mount, with the path that led there. */
+/** A place in a mount, and the path that led there. */
 export interface MountTarget extends PathTarget {
   readonly path: ToolPath;
   readonly mount: string;
 }
 
-/** One operation of a call: everything that it does to a mount begins with one of these. */
+/** One operation of a call. All its access to a mount begins with a method of this class. */
 export class FsOperation {
   readonly call: FsCall;
   readonly refuse: FsRefusals;
@@ -123,13 +123,13 @@ export class FsOperation {
     this.refuse = refuse;
   }
 
-  /** The place a path leads to, for reading; `null` for `/`, which holds the mounts. */
+  /** Resolves a path for reading; `null` for `/`, the folder of the mounts. */
   async find(text: string, follows: boolean): Promise<MountTarget | null> {
     const path = readPath(text);
     return path.mount === null ? null : this.#walk(path, path.mount, follows);
   }
 
-  /** The place a path leads to, for changing what is there. */
+  /** Resolves a path for writing. */
   async claim(text: string, follows: boolean): Promise<MountTarget> {
     const path = readPath(text);
     if (path.mount === null) throw this.refuse.mountsOnly(text);
@@ -146,7 +146,7 @@ export class FsOperation {
     throw this.refuse.beyond(path, `${limits.callBytes} bytes read and written in a call`, "read and write less");
   }
 
-  /** Counts bytes before a file is made longer by them. */
+  /** Counts bytes before a file grows by them. */
   spendWritten({ mount, path }: MountTarget, bytes: number): void {
     this.spend(path.text, bytes);
     const { budget, limits } = this.call;
@@ -159,7 +159,7 @@ export class FsOperation {
     );
   }
 
-  /** Counts a file or folder before it is made. */
+  /** Counts a file or folder before it is created. */
   countNew({ mount, path }: MountTarget): void {
     const { budget, limits } = this.call;
     if (mount !== SCRATCH || budget.makeScratchEntry()) return;
@@ -185,13 +185,13 @@ export class FsOperation {
   }
 }
 
-/** What is at a target. */
+/** The file or folder at a target. Throws `ENOENT` where none exists. */
 export function requireFound({ held }: MountTarget): HeldFile {
   if (held === null) throw new SystemError("ENOENT");
   return held;
 }
 
-/** The regular file at a target: nothing else can be read or written. */
+/** The regular file at a target: no other kind can be read or written. */
 export function requireFile(operation: FsOperation, target: MountTarget): HeldFile {
   const held = requireFound(target);
   if (held.stats.isDirectory()) throw new SystemError("EISDIR");
@@ -199,7 +199,9 @@ export function requireFile(operation: FsOperation, target: MountTarget): HeldFi
   return held;
 }
 
-/** The folder and the name by which a place can be made, renamed or removed: a mount's own folder has none. */
+/**
+ * Parent folder and name of a place, for creating, renaming or removing it. Throws `EBUSY` for a mount's own folder.
+ */
 export function parentEntryOf(target: MountTarget): { readonly folder: HeldFile; readonly name: string } {
   if (target.folder === null) throw new SystemError("EBUSY");
   return { folder: target.folder, name: target.name };

@@ -5,21 +5,21 @@ import { SystemError } from "./system-error.ts";
 import { type FolderEntry, FolderTree } from "./folder-tree.ts";
 import { requireFound, requireFile, type FileKind, kindOf, type FsOperation, type MountTarget } from "./operation.ts";
 
-/** The content of a file as it crosses: as text where it is text, else as Base64. */
+/** Content of a file as sent to the tool: text where it is valid UTF-8, else Base64. */
 export type FileContent = { readonly text: string } | { readonly base64: string };
 
-/** How much is read between two looks at the call's limits. */
+/** Maximum bytes read between two checks of the call's limits. */
 const CHUNK_BYTES = 512 * 1024;
 const CHUNK_LEAST_BYTES = 4_096;
 
-/** The content for a tool that wants a text, whatever the bytes are, or the very bytes. */
+/** Encodes bytes: as text, lossily, where the tool asks for text; else losslessly. */
 function contentOf(bytes: Buffer, wantsText: boolean): FileContent {
-  // JSON writes six characters for a zero byte: Base64 is shorter then.
+  // Base64 for content with zero bytes: JSON writes six characters for each of them.
   if (wantsText || (isUtf8(bytes) && !bytes.includes(0))) return { text: bytes.toString("utf8") };
   return { base64: bytes.toString("base64") };
 }
 
-/** How many bytes a content has, without making them. */
+/** Size of a content in bytes, without decoding it. */
 export function sizeOf(content: FileContent): number {
   return "text" in content ? Buffer.byteLength(content.text) : Buffer.byteLength(content.base64, "base64");
 }
@@ -28,16 +28,16 @@ export function bytesOf(content: FileContent): Buffer {
   return "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
 }
 
-/** What part of a file to read. */
+/** Part of a file to read. */
 interface FileRange {
   readonly position: number;
-  /** What is beyond is not read. */
+  /** Maximum number of bytes to read. */
   readonly maxBytes: number;
-  /** How many bytes there seem to be: a file may be changed meanwhile, and some files do not know. */
+  /** Expected number of bytes. The file may change meanwhile, and some files report no size. */
   readonly expectedBytes: number;
 }
 
-/** Reads a part of a file, and tells how much was read after each step. */
+/** Reads a part of a file, and reports the number of bytes after each step. */
 async function readRange(
   handle: FileHandle,
   { position, maxBytes, expectedBytes }: FileRange,
@@ -59,14 +59,14 @@ async function readRange(
 
 const { O_RDONLY, W_OK } = constants;
 
-/** What `stat` says of something. */
+/** Result of `stat`. */
 interface FileStatus {
   readonly kind: FileKind;
   readonly size: number;
   readonly mtimeMs: number;
 }
 
-/** What a tool wants of a file. */
+/** Arguments of `readFile`. */
 interface ReadRequest {
   readonly path: string;
   readonly encoding?: "utf8";
@@ -82,7 +82,7 @@ export async function readFile(operation: FsOperation, request: ReadRequest): Pr
   return contentOf(await readBytes(operation, target, request), request.encoding === "utf8");
 }
 
-/** The bytes of a file, or of a part of it; a file that is longer than one operation may read is not read at all. */
+/** Bytes of a file, or of a part of it. Throws where that is more than one operation may read. */
 export async function readBytes(
   operation: FsOperation,
   target: MountTarget,
@@ -140,8 +140,8 @@ async function statusOf(operation: FsOperation, path: string, follows: boolean):
 }
 
 /**
- * The path without links and dots. `missing`: also where nothing has its last name, so that whoever makes it knows
- * beforehand where it will be.
+ * Path without links and dots. `missing`: the last name need not exist, so that a caller about to create it knows its
+ * place.
  */
 export async function realpath(
   operation: FsOperation,
@@ -153,7 +153,7 @@ export async function realpath(
   return `/${[target.mount, ...target.names].join("/")}`;
 }
 
-/** Whether something is there, and may be read or written: by the grant as well as by the system. */
+/** Checks that a file or folder exists and may be read or written, by the grant as well as by the system. */
 export async function accessPath(
   operation: FsOperation,
   { path, mode = 0 }: { readonly path: string; readonly mode?: number },

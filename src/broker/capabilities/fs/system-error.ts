@@ -1,6 +1,6 @@
 import { getSystemErrorMap } from "node:util";
 
-/** What the system said, as it crosses to the tool: with the tool's own paths, never the host's. */
+/** Error of the system, as sent to the tool: with the tool's own paths, never the host's. */
 export interface SystemFailure {
   readonly code: string;
   readonly message: string;
@@ -9,19 +9,19 @@ export interface SystemFailure {
   readonly dest?: string;
 }
 
-/** What an operation was called with, in the tool's words. */
+/** Name and arguments of the failed operation, as the tool wrote them. */
 export interface FailedOperation {
   readonly syscall: string;
   readonly path: string;
   readonly dest?: string;
 }
 
-/** Longest path that is said again, in characters: the longest that there can be. */
+/** Maximum length of a path in an error, in characters: the maximum length of a path. */
 const PATH_SHOWN = 4_096;
 
 const MESSAGES: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values());
 
-/** Thrown where the system would say so, too: a path that leads through a file, for example. */
+/** Thrown in place of an error that the system would report, for example for a path that leads through a file. */
 export class SystemError extends Error {
   override readonly name = "SystemError";
   readonly code: string;
@@ -32,13 +32,13 @@ export class SystemError extends Error {
   }
 }
 
-/** The code of an error that the system gave, such as `ENOENT`; nothing for every other error. */
+/** Code of an error of the system, such as `ENOENT`; `null` for any other error. */
 export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return null;
   return MESSAGES.has(error.code) ? error.code : null;
 }
 
-/** The failure as Node words it. */
+/** Describes the failure in Node's wording. */
 export function describeFailure(code: string, subject: FailedOperation): SystemFailure {
   const { syscall } = subject;
   const path = subject.path.slice(0, PATH_SHOWN);

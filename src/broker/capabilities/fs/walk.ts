@@ -4,41 +4,41 @@ import { child, type FileHolder, type HeldFile } from "./file-holder.ts";
 import { FS_LIMITS } from "./limits.ts";
 import { codeOf, SystemError } from "./system-error.ts";
 
-/** Where a path leads: a name in a folder that is held, and what has that name. */
+/** Target of a path: a name in a held folder, and the held file or folder of that name. */
 export interface PathTarget extends AsyncDisposable {
-  /** The names below the mount, without links. */
+  /** Names below the mount, without links. */
   readonly names: readonly string[];
-  /** `null` where the place is the mount's own folder. */
+  /** `null` where the target is the mount's own folder. */
   readonly folder: HeldFile | null;
   readonly name: string;
-  /** `null` where nothing has the name. */
+  /** `null` where nothing of that name exists. */
   readonly held: HeldFile | null;
 }
 
-/** How a path is walked. */
+/** Options of a walk. */
 export interface WalkOptions {
   readonly holder: FileHolder;
-  /** The mount's folder. */
+  /** Path on the host of the mount's folder. */
   readonly root: string;
-  /** Whether a link at the path's end is followed. */
+  /** Whether a link at the end of the path is followed. */
   readonly follows: boolean;
   readonly signal: AbortSignal;
-  /** What to throw where a link leads out of the mount. */
+  /** Makes the error for a link that leads out of the mount. */
   readonly escape: () => Error;
 }
 
-/** Names to begin anew with, because a link was met. */
+/** Names of the path to restart with after a link. */
 type PathNames = readonly string[];
 type WalkStep = { readonly target: Omit<PathTarget, "names"> } | { readonly detour: PathNames };
 
 /**
- * Walks a path inside a mount, one held folder after the other, so that nothing that is swapped meanwhile leads the
- * walk elsewhere. Links are read and resolved here, by names below the mount; the system follows none.
+ * Walks a path inside a mount, holding one folder after the other, so that swapping a folder cannot redirect the walk.
+ * Links are resolved here, as names below the mount; the system follows no link.
  */
 export async function walk(names: readonly string[], options: WalkOptions): Promise<PathTarget> {
   let ahead = names;
   for (let links = 0; links <= FS_LIMITS.links; links++) {
-    // Links may make a path longer than a tool may write it, but not without an end.
+    // Links may make a path longer than a tool may write it, but not without bound.
     if (ahead.length > 2 * FS_LIMITS.depth) throw new SystemError("ENAMETOOLONG");
     const found = await follow(ahead, options);
     if ("target" in found) return { ...found.target, names: ahead };
@@ -77,12 +77,12 @@ async function holdIfThere(holder: FileHolder, target: string): Promise<HeldFile
   }
 }
 
-/** The names below the mount that a link means. `behind` has no links, so that its names can be taken back by text. */
+/** Replaces a link by its names below the mount. `behind` contains no links, so `..` can be resolved as text. */
 function turn(behind: PathNames, link: string, ahead: PathNames, { root, escape }: WalkOptions): PathNames {
   let start = behind;
   let names = link.split(path.sep);
   if (path.isAbsolute(link)) {
-    // By the host's path, which the mount's real folder begins, a link may come back to where it is.
+    // An absolute link is a path of the host. It stays inside where it begins with the mount's real folder.
     const below = path.join(root, path.sep);
     if (link !== root && !link.startsWith(below)) throw escape();
     start = [];
@@ -97,7 +97,7 @@ function turn(behind: PathNames, link: string, ahead: PathNames, { root, escape 
   return [...start, ...names, ...ahead];
 }
 
-/** What a walk holds: the folder it is in, and what it found there. */
+/** State of a walk: its current folder, and the entry found there. Both are held. */
 class WalkState implements AsyncDisposable {
   folder: HeldFile;
   next: HeldFile | null = null;
@@ -114,7 +114,7 @@ class WalkState implements AsyncDisposable {
     await left[Symbol.asyncDispose]();
   }
 
-  /** Hands the walk's open folders to the caller, with the last name; without a name, the mount's own folder. */
+  /** Hands the held files to the caller, with the last name; `null` for the mount's own folder. */
   giveAway(name: string | null): Omit<PathTarget, "names"> {
     const { folder, next } = this;
     this.#isEmpty = true;

@@ -13,10 +13,10 @@ import { parentEntryOf, requireFound, requireFile, readPath, type FsOperation, t
 import { FolderTree } from "./folder-tree.ts";
 
 const { O_APPEND, O_RDWR, O_WRONLY } = constants;
-/** How often a file is looked for again that came or went while it was opened. */
+/** Maximum attempts to open a file that another process creates or removes at the same time. */
 const TRIES_MAX = 8;
 
-/** `w` writes anew, `a` at the end; with `x`, only where nothing is there yet. */
+/** `w` replaces the content, `a` appends; `x` fails where the file exists. */
 type Flag = "w" | "wx" | "a" | "ax";
 
 export async function writeFile(
@@ -40,7 +40,7 @@ export async function copyFile(
   if (source === null) throw new SystemError("EISDIR");
   const { stats } = requireFile(operation, source);
   {
-    // A file that is copied to itself would be emptied first.
+    // Copying a file to itself would truncate it first.
     await using target = await operation.claim(to, true);
     const there = target.held?.stats;
     if (there?.dev === stats.dev && there.ino === stats.ino && !exclusive) return null;
@@ -66,7 +66,7 @@ export async function truncate(
   return null;
 }
 
-/** Makes a folder; with `recursive`, those that lead there as well. Gives the first that was made. */
+/** Creates a folder; with `recursive`, also missing parents. Returns the first folder created. */
 export async function mkdir(
   operation: FsOperation,
   { path, recursive = false }: { readonly path: string; readonly recursive?: boolean },
@@ -130,7 +130,7 @@ export async function removeFolder(operation: FsOperation, { path }: { readonly 
   return null;
 }
 
-/** Moves something within its mount. Mounts are as file systems of their own, whatever they are on the host. */
+/** Renames within a mount. Mounts act as separate file systems, even where they share one on the host. */
 export async function rename(
   operation: FsOperation,
   { path, to }: { readonly path: string; readonly to: string },
@@ -150,7 +150,7 @@ async function writeBytes(operation: FsOperation, path: string, bytes: Buffer, f
   await handle.writeFile(bytes, { signal: operation.call.signal });
 }
 
-/** The file at a path, the one that is there or a new one, with the bytes counted that will be written to it. */
+/** Opens the existing file at a path or creates one, and counts the bytes to be written to it. */
 async function openToWrite(operation: FsOperation, path: string, flag: Flag, bytes: number): Promise<FileHandle> {
   const isNew = flag === "wx" || flag === "ax";
   for (let tries = 1; ; tries++) {
@@ -173,7 +173,7 @@ async function openToWrite(operation: FsOperation, path: string, flag: Flag, byt
   }
 }
 
-/** An open file, unless what is to be written to it exceeds a limit: then it is closed as it is. */
+/** Counts the bytes to be written to an open file; closes the file unchanged where they exceed a limit. */
 async function counted(
   operation: FsOperation,
   target: MountTarget,

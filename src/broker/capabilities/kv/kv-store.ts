@@ -1,24 +1,24 @@
-/** Who asks a store: what waits is not done for a call that has ended. */
+/** Caller of a store. A waiting operation is dropped when the caller's call has ended. */
 export interface StoreCaller {
   readonly signal: AbortSignal;
 }
 
-/** An entry as a store has it. */
+/** A stored entry. */
 export interface StoredEntry {
   /** JSON. */
   readonly value: string;
   readonly version: number;
-  /** Milliseconds of the wall clock, since 1970; `null` where it stays. */
+  /** Milliseconds since 1970; `null`: does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** What is known of an entry without its value. */
+/** A stored entry without its value. */
 export interface ListedKey {
   readonly key: string;
   readonly version: number;
-  /** Of the key and of the value's JSON, in UTF-8. */
+  /** Bytes of the key and of the value's JSON, in UTF-8. */
   readonly bytes: number;
-  /** Milliseconds of the wall clock, since 1970; `null` where it stays. */
+  /** Milliseconds since 1970; `null`: does not expire. */
   readonly expiresAt: number | null;
 }
 
@@ -28,46 +28,46 @@ export interface Page {
   readonly cursor: string | null;
 }
 
-/** What has to hold for an entry to be changed. */
+/** Condition for changing an entry. */
 export type Condition =
   { readonly kind: "always" } | { readonly kind: "absent" } | { readonly kind: "version"; readonly version: number };
 
-/** An entry to be. */
+/** An entry to be stored. */
 export interface NewEntry {
   readonly key: string;
   /** JSON. */
   readonly value: string;
-  /** How long it stays, by the store's clock; `null` for ever. */
+  /** Time to live, by the store's clock; `null`: does not expire. */
   readonly ttlMs: number | null;
   readonly condition: Condition;
-  /** What the namespace may hold. */
+  /** Quota of the namespace. */
   readonly quotaBytes: number;
 }
 
-/** Which keys a page is of. */
+/** Keys of a page. */
 export interface PageRequest {
   readonly prefix: string;
-  /** The key behind which it begins; empty for the first page. */
+  /** The page begins after this key; empty for the first page. */
   readonly after: string;
   readonly limit: number;
 }
 
-/** What came of setting an entry. */
+/** Outcome of setting an entry. */
 export type SetOutcome =
   | { readonly kind: "set"; readonly version: number }
   | { readonly kind: "unmatched" }
   | { readonly kind: "full"; readonly usedBytes: number; readonly moreBytes: number };
 
 /**
- * Where entries are kept, by namespace: a namespace is any text, and one that nobody has written to is empty. Each operation is
- * done as a whole or not at all. Throws a `StoreError`, at once or later, where the store cannot do it.
+ * Entries by namespace. A namespace is any text, and empty until something is written to it. Operations are atomic.
+ * Throws a `StoreError`, synchronously or as a rejection, where the store fails.
  */
 export interface KvStore {
   get(caller: StoreCaller, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null>;
   set(caller: StoreCaller, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome>;
-  /** Answers whether there was one that could be deleted. */
+  /** Returns whether an entry was deleted. */
   delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): boolean | Promise<boolean>;
-  /** Keys in the order of their UTF-8. */
+  /** Lists keys in the order of their UTF-8 bytes. */
   list(caller: StoreCaller, namespace: string, request: PageRequest): Page | Promise<Page>;
   close(): void | Promise<void>;
 }

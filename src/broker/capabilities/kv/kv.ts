@@ -5,7 +5,7 @@ import { RedisKvStore, type RedisLinkOptions } from "./redis-store.ts";
 import { SqliteKvStore } from "./sqlite-store.ts";
 import type { StoreOptions } from "../../../store/sqlite/store.ts";
 
-/** Where values are kept: in a file, or in Redis. */
+/** Store of the values: a file, or Redis. */
 export type KvStoreOptions = StoreOptions | RedisLinkOptions;
 
 /** Ten years. */
@@ -39,8 +39,9 @@ const METHODS = {
 } satisfies Record<string, MethodShape>;
 
 /**
- * `kv`: values that outlive calls, in a namespace for each tool and tenant. Grants are how much it may hold: a key has at
- * most 512 bytes and no NUL, a value 256 KiB of JSON, both count, and an entry counts for 64 bytes at least.
+ * `kv`: values that outlive calls, in a namespace for each tool and tenant. The grant is the namespace's quota in
+ * bytes: keys (at most 512 bytes, without NUL) and values (at most 256 KiB of JSON) count, and an entry counts for at
+ * least 64 bytes.
  */
 export function createKv(options: KvStoreOptions): Capability<number> {
   const store: KvStore = "url" in options ? new RedisKvStore(options) : new SqliteKvStore(options);

@@ -2,11 +2,11 @@ import { describeFailure } from "../../../store/sqlite/failure.ts";
 import { type CapabilityCaller, CapabilityRefusal, type GrantKind, type GrantSource } from "../capability.ts";
 import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
 
-/** What a namespace may hold where no policy says more. */
+/** Quota of a namespace where the policy sets none. */
 const QUOTA_DEFAULT_BYTES = 1024 * 1024;
 const QUOTA_MAX_BYTES = 1024 * 1024 * 1024;
 
-/** Grants of `kv`: how many bytes a tool's entries may have together. Infinite where a tool takes what it is given. */
+/** Grants of `kv`: maximum bytes of a tool's entries in total. Infinity in a request without `maxBytes`. */
 export const quotaGrants: GrantKind<number> = {
   read(value, side) {
     const unsaid = side === "policy" ? QUOTA_DEFAULT_BYTES : Number.POSITIVE_INFINITY;
@@ -31,7 +31,9 @@ export const quotaGrants: GrantKind<number> = {
   describe: (bytes) => (bytes === Number.POSITIVE_INFINITY ? "as much as is allowed" : `${bytes} bytes`),
 };
 
-/** What a policy says is the operator's own number; more than the ceiling is a slip. A tool may ask for what it likes. */
+/**
+ * Reads `maxBytes`. In a policy a value above the ceiling is a mistake of the operator; a tool may request any amount.
+ */
 function readBytes(bytes: unknown, side: GrantSource): number {
   if (typeof bytes === "number" && bytes >= 1) {
     if (side !== "policy") return Math.floor(bytes);
@@ -40,11 +42,11 @@ function readBytes(bytes: unknown, side: GrantSource): number {
   throw new TypeError(`/maxBytes: is a whole number of bytes, from 1 to ${QUOTA_MAX_BYTES}`);
 }
 
-/** Longest key, in bytes of UTF-8. */
+/** Maximum length of a key, in bytes of UTF-8. */
 export const KEY_MAX_BYTES = 512;
-/** Longest value, in bytes of its JSON. */
+/** Maximum length of a value, in bytes of its JSON. */
 const VALUE_MAX_BYTES = 256 * 1024;
-/** Longest name of a tenant, in characters: it is kept with its entries. */
+/** Maximum length of a tenant's name, in characters: the store keeps it with the namespace. */
 const TENANT_MAX = 1_024;
 const LIST_DEFAULT = 100;
 export const LIST_MAX = 1_000;
@@ -67,7 +69,7 @@ interface ListRequest {
   readonly cursor?: string;
 }
 
-/** What one call sees of a store. */
+/** The namespace of a call's tool and tenant. */
 export class KvNamespace {
   readonly #store: KvStore;
   readonly #call: CapabilityCaller;
@@ -151,7 +153,8 @@ export class KvNamespace {
 }
 
 /**
- * JSON, because names may contain any separator. JSON's escapes also keep different lone surrogates apart.
+ * Name of a namespace, in JSON: names may contain any separator, and JSON's escapes keep different lone surrogates
+ * apart.
  */
 function namespaceOf({ tool, tenant = "" }: CapabilityCaller): string {
   if (tenant.length > TENANT_MAX) throw new RangeError(`the tenant's name has more than ${TENANT_MAX} characters`);
@@ -160,7 +163,7 @@ function namespaceOf({ tool, tenant = "" }: CapabilityCaller): string {
 
 function checkKey(key: string, what: string): void {
   if (key.includes("\0")) throw new TypeError(`${what} has no NUL in it`);
-  // They would all be written as the same replacement character.
+  // Lone surrogates would all be stored as the same replacement character.
   if (!key.isWellFormed()) throw new TypeError(`${what} has no half of a surrogate pair in it`);
   const length = Buffer.byteLength(key);
   if (length > KEY_MAX_BYTES) {

@@ -1,17 +1,20 @@
 import { Script } from "../../../store/redis/script.ts";
 import { ENTRY_LEAST_BYTES } from "../../../store/sqlite/layout.ts";
 
-/** Expired entries that one write takes out. */
+/** Maximum expired entries removed by one write. */
 export const SWEPT_MAX = 100;
-/** Entries that a page of a list is looked for in: beyond, the next page goes on. Nobody else is served meanwhile. */
+/** Maximum entries examined for a page of a list; the next page continues there. Redis serves nobody else meanwhile. */
 const WALKED_MAX = 2_000;
-/** How long versions go on counting where a namespace is empty: whoever still has one of before must not find it again. */
+/**
+ * Time for which the version counter outlives its namespace: a caller with an old version must not meet the same number
+ * again.
+ */
 const VERSION_KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 
 /**
- * What each script begins with. A namespace is in five keys: values by key; heads by key, which tell all but the value, and of
- * which the one without a name is what the namespace holds; keys in their order; keys by when they expire; the last version. The
- * first four go by themselves when the last entry expires, so nothing is left of a namespace that nobody uses any more.
+ * Common start of the scripts. A namespace has five Redis keys: values by key; heads by key (all but the value; the
+ * head with the empty name is the namespace's size in bytes); keys in order; keys by expiry; the last version. The
+ * first four expire with the last entry, so nothing is left of an unused namespace.
  */
 const COMMON = `
 local values, heads, order, expiry, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -82,7 +85,7 @@ local function keep()
 end
 `;
 
-/** KEYS: the namespace's. ARGV: key. Answers the head and the value, or nothing. */
+/** KEYS: the namespace's. ARGV: key. Returns the head and the value, or nothing. */
 export const GET = new Script(`${COMMON}
 local head = redis.call("HGET", heads, ARGV[1])
 if not head or not live(parse(head)) then return false end
@@ -91,8 +94,9 @@ return value and { head, value }
 `);
 
 /**
- * KEYS: the namespace's, and where the answer is kept. ARGV: for how long it is, the condition's kind and version, key, value, how
- * long that stays, what the namespace may hold. Answers words: \`set 5\`, \`unmatched\`, \`full 90 20\`; \`swept\` is to be asked again.
+ * KEYS: the namespace's, and the key of the stored reply. ARGV: time to keep the reply, the condition's kind and
+ * version, key, value, time to live, quota. Returns words: `set 5`, `unmatched`, `full 90 20`; after `swept`,
+ * run the script again.
  */
 export const SET = new Script(`${WRITING}
 local keptMs, kind, wanted, key, value, ttlMs, quota = unpack(ARGV)
@@ -123,7 +127,10 @@ redis.call("SET", answers, answer, "PX", keptMs)
 return answer
 `);
 
-/** KEYS: the same. ARGV: for how long the answer is kept, the condition's kind and version, key. Answers \`deleted\` or \`unmatched\`. */
+/**
+ * KEYS: as for `SET`. ARGV: time to keep the reply, the condition's kind and version, key. Returns `deleted` or
+ * `unmatched`.
+ */
 export const DELETE = new Script(`${WRITING}
 local keptMs, kind, wanted, key = unpack(ARGV)
 local before = redis.call("GET", answers)
@@ -141,8 +148,8 @@ return answer
 `);
 
 /**
- * KEYS: the namespace's. ARGV: where to begin in the order, what keys begin with, how many. Answers where the next page begins,
- * or nothing, and keys and heads by turns.
+ * KEYS: the namespace's. ARGV: start in the order, prefix of the keys, maximum number. Returns the last key examined
+ * where more may follow, else an empty text; then keys and heads alternately.
  */
 export const LIST = new Script(`${COMMON}
 local from, prefix, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -15,20 +15,20 @@ import type {
 } from "./kv-store.ts";
 import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 
-/** How long Redis keeps the outcome of a write: a script whose reply was lost with its connection runs again within this time. */
+/** Time for which Redis keeps the outcome of a write: a script whose reply was lost runs again within it. */
 const OUTCOME_KEPT_MS = 10_000;
-/** Times that one `set` is asked again because expired entries were in its way. */
+/** Maximum attempts of one `set`: each removes expired entries that leave it no room. */
 const SWEEPS_MAX = 100;
 
 const PARTS = ["values", "heads", "order", "expiry", "version"] as const;
 
 /**
- * Entries in Redis. A namespace's keys are of one slot, so a cluster spreads namespaces over its nodes. What expires does so by
- * Redis's clock. Each write has a name of its own, so a write that is sent twice is done once.
+ * Entries in Redis. All keys of a namespace have one hash slot, so a cluster spreads namespaces over its nodes. Entries
+ * expire by Redis's clock. Each write has an id, so a write that is sent twice is done once.
  */
 export class RedisKvStore implements KvStore {
   readonly #link: RedisLink;
-  /** With a number it names a write. */
+  /** Prefix of the ids of writes; a number follows. */
   readonly #self = randomUUID();
   #writes = 0;
 
@@ -96,7 +96,7 @@ export class RedisKvStore implements KvStore {
   }
 }
 
-/** The names of what a namespace is kept in: its own name may be long, and hold anything. */
+/** Redis keys of a namespace, with a hash in place of its name, which may be long and contain any character. */
 function keysOf(namespace: string, once?: string): readonly string[] {
   const prefix = `glovebox:kv:{${createHash("sha256").update(namespace).digest("base64url")}}`;
   const keys = PARTS.map((part) => `${prefix}:${part}`);
@@ -107,7 +107,9 @@ function wordsOf(condition: Condition): readonly [string, string] {
   return [condition.kind, condition.kind === "version" ? `${condition.version}` : ""];
 }
 
-/** Where a page begins, in the words of `ZRANGEBYLEX`. Compared here, because Lua compares texts as the server's locale does. */
+/**
+ * Start of a page as an argument of `ZRANGEBYLEX`. Compared here, because Lua compares texts by the server's locale.
+ */
 function firstOf(prefix: string, after: string): string {
   const isBehind = after !== "" && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0;
   if (isBehind) return `(${after}`;
@@ -121,7 +123,7 @@ function readKeys(found: readonly string[]): readonly ListedKey[] {
   return keys;
 }
 
-/** `version bytes expires`, of which the last may be empty. */
+/** Parses `version bytes expires`; the last may be empty. */
 function readHead(head: string): Omit<ListedKey, "key"> {
   const [version, bytes, expires = ""] = head.split(" ");
   return { version: Number(version), bytes: Number(bytes), expiresAt: expires === "" ? null : Number(expires) };
@@ -137,7 +139,7 @@ function broken(): StoreError {
 }
 
 export interface RedisLinkOptions {
-  /** Where Redis is. It may hold a password. */
+  /** URL of Redis. It may contain a password. */
   readonly url: string;
 }
 
@@ -147,9 +149,9 @@ interface OpenRedis {
 }
 
 /**
- * Runs scripts in Redis, by a connection that is opened with the first of them. What a lost connection did not answer is asked again,
- * but only as long as somebody waits for it: whoever was told that it failed does not want it done. So a script may run twice, and
- * has to see to that itself.
+ * Runs scripts in Redis over a connection that is opened with the first of them. A script whose reply was lost with its
+ * connection is sent again while its caller waits: a caller that received an error must not find the write done. So a
+ * script may run twice, and must handle that itself.
  */
 class RedisLink {
   readonly #options: RedisLinkOptions;
@@ -157,13 +159,13 @@ class RedisLink {
   #opening: Promise<OpenRedis> | null = null;
   #isClosed = false;
 
-  /** `name` is what Redis shows of the connection. */
+  /** `name`: the connection's name in Redis. */
   constructor(options: RedisLinkOptions, name: string) {
     this.#options = options;
     this.#name = name;
   }
 
-  /** Rejects with a `StoreError` where Redis cannot do it, or not in time. All keys are of one slot. */
+  /** Rejects with a `StoreError` where Redis fails, or does not reply in time. All keys have one hash slot. */
   async run(
     { signal }: StoreCaller,
     script: Script,
@@ -182,7 +184,7 @@ class RedisLink {
   }
 
   async #open(): Promise<OpenRedis> {
-    // It is loaded here because most engines do without it.
+    // Loaded lazily, because most engines do not use Redis.
     const { RedisConnection: Connection } = await import("../../../store/redis/connection.ts");
     const connection = Connection.open(this.#options.url, this.#name, { resends: false });
     return { connection, runner: new ScriptRunner(connection) };

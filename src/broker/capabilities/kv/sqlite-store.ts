@@ -13,7 +13,7 @@ import type {
   StoredEntry,
 } from "./kv-store.ts";
 
-/** Entries in a file of SQLite, or in memory. */
+/** Entries in an SQLite file, or in memory. */
 export class SqliteKvStore implements KvStore {
   readonly #store: SqliteStore<SqliteEntries>;
 
@@ -45,10 +45,13 @@ export class SqliteKvStore implements KvStore {
   }
 }
 
-/** Entries that a page of a list is looked for in: beyond, the next page goes on. */
+/** Maximum entries examined for a page of a list; the next page continues there. */
 const WALKED_MAX = 10_000;
 
-/** What came of setting one. `swept`: nothing yet, but expired entries made room, so it is worth another try. */
+/**
+ * Outcome of one attempt to set an entry. `swept`: not set, but expired entries were removed, so another attempt may
+ * succeed.
+ */
 type SetAttempt = SetOutcome | { readonly kind: "swept" };
 
 interface EntryRow {
@@ -60,7 +63,7 @@ interface EntryRow {
 
 const NAMESPACE = "(SELECT id FROM namespace WHERE name = ?)";
 
-/** The entries of a database, by namespace: a namespace is any text, and one that nobody has written to is empty. */
+/** Entries of a database, by namespace. A namespace is any text, and empty until something is written to it. */
 export class SqliteEntries {
   readonly #transaction: SqliteTransaction;
   readonly #get: StatementSync;
@@ -121,7 +124,7 @@ export class SqliteEntries {
     });
   }
 
-  /** Answers whether there was one that could be deleted. */
+  /** Returns whether an entry was deleted. */
   delete(namespace: string, key: string, condition: Condition, nowMs: number): boolean {
     return this.#transaction.run(() => {
       const old = live(this.#find.get(namespace, key) as EntryRow | undefined, nowMs);
@@ -131,14 +134,14 @@ export class SqliteEntries {
     });
   }
 
-  /** Keys in the order of their UTF-8. */
+  /** Lists keys in the order of their UTF-8 bytes. */
   list(namespace: string, { prefix, after, limit }: PageRequest, nowMs: number): Page {
     const keys: ListedKey[] = [];
     let last = after;
     let walked = 0;
     for (const each of this.#list.iterate(namespace, prefix, after, after)) {
       const { key, version, bytes, expires_ms: expiresAt } = each as unknown as EntryRow;
-      // Keys that begin alike stand together.
+      // Keys with the same prefix are adjacent.
       if (!key.startsWith(prefix)) break;
       if (keys.length === limit || walked === WALKED_MAX) return { keys, cursor: last };
       walked++;
@@ -148,7 +151,7 @@ export class SqliteEntries {
     return { keys, cursor: null };
   }
 
-  /** Takes some of what has expired out of the file; answers how many. */
+  /** Removes some of the expired entries from the file; returns their number. */
   sweep(nowMs: number): number {
     return Number(this.#sweep.run(nowMs).changes);
   }
@@ -169,7 +172,7 @@ function holds(condition: Condition, entry: EntryRow | undefined): boolean {
   }
 }
 
-/** What an entry counts for. */
+/** Bytes that an entry counts for in the quota. */
 function charged(bytes: number): number {
   return Math.max(bytes, ENTRY_LEAST_BYTES);
 }

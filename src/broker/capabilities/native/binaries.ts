@@ -6,27 +6,27 @@ import { TemporaryFolders } from "../temporary.ts";
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** How much one run of a binary, and all of them, may do beside what the call's own limits say. */
+/** Limits of one run of a binary, and of all runs, in addition to the call's own limits. */
 interface NativeLimits {
-  /** Longest argument that Linux takes, in bytes, without the one that ends it. */
+  /** Maximum length of an argument on Linux, in bytes, without the terminating NUL. */
   readonly argumentBytes: number;
-  /** Of stdout, and of stderr, is kept so much. */
+  /** Maximum of stdout kept, and of stderr. */
   readonly saidBytes: number;
-  /** What a binary may write to both before it is ended. */
+  /** Maximum of both that a binary may write before it is killed. */
   readonly drainedBytes: number;
-  /** Threads of a binary: it has one process. */
+  /** Maximum number of threads; a binary has one process. */
   readonly threads: number;
   readonly openFiles: number;
-  /** What its folder holds, in bytes, and in files and folders. */
+  /** Capacity of its folder, in bytes, and in files and folders. */
   readonly folderBytes: number;
   readonly folderEntries: number;
-  /** Memory that it may have set aside beyond `memoryMb`, without using it. */
+  /** Memory that it may reserve beyond `memoryMb`, without using it. */
   readonly spareBytes: number;
-  /** Addresses: what it can take of what it has in common with nobody else before anybody looks. */
+  /** Address space beyond `memoryMb`: the bound on its memory between two looks of the watch. */
   readonly addressBytes: number;
-  /** Runs of all calls at once; more wait. */
+  /** Maximum number of runs of all calls at once; more wait. */
   readonly atOnce: number;
-  /** Files of an engine's binaries together, and how many. */
+  /** Maximum total size of the files of an engine's binaries, and their maximum number. */
   readonly keptBytes: number;
   readonly kept: number;
 }
@@ -46,35 +46,38 @@ export const NATIVE_LIMITS: NativeLimits = Object.freeze({
   kept: 1_000,
 });
 
-/** The engine's user alone may read and start it; inside, it is that user who runs it. */
+/** Only the engine's user may read and execute the file; the binary runs as that user. */
 const FILE_MODE = 0o500;
 
-/** A binary's file, which stays where it is until this is disposed of. */
+/** A binary's file, which exists at least until this is disposed. */
 export interface HeldBinary extends Disposable {
   readonly path: string;
 }
 
 interface StoredBinary {
   readonly bytes: number;
-  /** Resolves when the file is there. */
+  /** Resolves with the path when the file has been written. */
   readonly written: Promise<string>;
   path: string | null;
-  /** Scripts of registered tools, and runs. */
+  /** Number of scripts of registered tools, and of runs, that use the file. */
   users: number;
 }
 
-/** The files of an engine's binaries, each once, in a folder of the engine's own: packages and archives are gone by then. */
+/**
+ * Files of an engine's binaries, each once, in a folder of the engine's own: packages and archives may have been
+ * removed.
+ */
 export class Binaries {
-  /** By the hashes of their contents. */
+  /** Binaries by the hash of their content. */
   readonly #kept = new Map<string, StoredBinary>();
-  /** The hash by the key of the script that is for it. */
+  /** Hash of a binary by the key of its script. */
   readonly #scripts = new Map<string, string>();
   readonly #removing = new Set<Promise<void>>();
   readonly #folders = new TemporaryFolders("native");
   #folder: Promise<string> | null = null;
   #isClosed = false;
 
-  /** Keeps the file that a script is for. Rejects with a `GloveboxError` where there are too many. */
+  /** Stores the file of a script's binary. Rejects with a `GloveboxError` where a limit is exceeded. */
   async keep(key: string, hash: string, content: Uint8Array): Promise<void> {
     if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine takes no more tools");
     const kept = this.#kept.get(hash) ?? this.#add(hash, content);
@@ -89,7 +92,7 @@ export class Binaries {
     }
   }
 
-  /** A script is not needed any more; nothing happens where it has no file. */
+  /** Releases the file of a script that is no longer needed. Does nothing where the script has no file. */
   forget(key: string): void {
     const hash = this.#scripts.get(key);
     if (hash === undefined) return;
@@ -97,7 +100,7 @@ export class Binaries {
     this.#release(hash);
   }
 
-  /** The file for a run. Throws where no tool has it. */
+  /** Holds the file for a run. Throws where no tool has the binary any more. */
   hold(hash: string): HeldBinary {
     const kept = this.#kept.get(hash);
     if (kept?.path === null || kept === undefined) throw new Error("the binary was removed");
@@ -130,17 +133,17 @@ export class Binaries {
   }
 
   async #write(hash: string, content: Uint8Array): Promise<string> {
-    // One that is registered again while its old file goes: that is gone first.
+    // A binary may be registered again while its old file is being removed: wait for the removal first.
     await Promise.allSettled(this.#removing);
     this.#folder ??= this.#folders.make();
     const file = path.join(await this.#folder, hash);
     try {
       await writeFile(file, content, { flag: "wx", mode: FILE_MODE });
-      // Whatever the process's mask takes away: archives have no bit that makes a file executable.
+      // Set the mode regardless of the process's umask; files from archives are not executable.
       await chmod(file, FILE_MODE);
       return file;
     } catch (error) {
-      // Half of a file would be in the way of who tries again when there is room.
+      // A partial file would make the next attempt fail.
       await rm(file, { force: true });
       throw error;
     }

@@ -17,12 +17,12 @@ import {
 } from "../capability.ts";
 import { type Binaries, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
 
-/** What may be other than usual, for tests. */
+/** Replacements for tests. */
 export interface NativeOptions {
   readonly findJail?: () => Promise<Jail>;
 }
 
-/** What a binary answered: the shape that the guest's engine reads. */
+/** Outcome of a binary's run, in the shape that the guest's engine reads. */
 interface BinaryRun {
   readonly exitCode: number | null;
   readonly ended: string | null;
@@ -33,7 +33,7 @@ interface BinaryRun {
 
 const SAID_SHOWN = 500;
 
-/** There is nothing to say of it but that it is allowed: how much a run may do, the call's limits say. */
+/** Grants of `native`: allowed or not. The call's limits bound the use. */
 const nativeGrants: GrantKind<true> = {
   read(value) {
     if (value === true) return true;
@@ -44,7 +44,7 @@ const nativeGrants: GrantKind<true> = {
   describe: () => "its binary, in an operating-system sandbox",
 };
 
-/** `native`: runs a tool's binary in a sandbox of the operating system. Without a working sandbox it is refused. */
+/** `native`: runs a tool's binary in a sandbox of the operating system. Refuses every run where no sandbox works. */
 export function createNative(binaries: Binaries, options: NativeOptions = {}): Capability<true> {
   const queue = new PQueue({ concurrency: NATIVE_LIMITS.atOnce });
   const find = options.findJail ?? findJail;
@@ -85,7 +85,7 @@ function binaryOf({ binary, tool }: OpenCall): CallBinary {
   });
 }
 
-/** The system would refuse to start it, and say nothing that helps. */
+/** Checks the argument, because the system's own error for one that is too long does not say so. */
 function checkArgument(argument: string): void {
   const bytes = Buffer.byteLength(argument);
   if (bytes <= NATIVE_LIMITS.argumentBytes && !argument.includes("\0")) return;
@@ -159,7 +159,7 @@ function answerOf(ended: Ended, left: OutputFile | null, limits: CallBinary["lim
   }
 }
 
-/** As a shell tells it: a program that a signal ends has 128 and its number. */
+/** Describes an exit code as shells define it: 128 plus the number of the signal that ended the program. */
 function howEnded(exitCode: number): string {
   const signal = Object.entries(SYSTEM.signals).find(([, number]) => exitCode === 128 + number)?.[0];
   return `ended with exit code ${exitCode}${signal === undefined ? "" : ` (${signal})`}`;
@@ -178,19 +178,19 @@ function noJail(reason: string): CapabilityRefusal {
   });
 }
 
-/** Where things are inside. */
+/** Paths inside the sandbox. */
 const PROGRAM = "/tool/binary";
 const FOLDER = "/call";
 const OUTPUT = "output.json";
 
 const MIB = 1024 * 1024;
-/** The main thread's stack is no part of what the system takes for data. */
+/** The main thread's stack is not part of the limit on data. */
 const STACK_BYTES = 64 * MIB;
 const { addressBytes, folderBytes, folderEntries, openFiles, spareBytes, threads } = NATIVE_LIMITS;
 
 /**
- * A binary as a sandbox runs it: it sees its own file and the system's libraries, to be read only, and one folder of its own,
- * in which it starts and into which it writes. It has no environment but that folder's name.
+ * Sandbox of a binary: its own file and the system's libraries, read-only, and one writable folder, which is its
+ * working directory. Its environment has only the variable `PWD`.
  */
 function binaryInside(
   file: string,
@@ -210,7 +210,8 @@ function binaryInside(
       ...temporary,
       ...closedIn(FOLDER),
     ],
-    // The watch ends a binary that has used up its processor time or its memory, and says so. These limits hold where it is late.
+    // The watch kills a binary that exceeds its processor time or memory, and reports which. These limits apply where
+    // it is late.
     limits: limitCommands({
       cpuSeconds: Math.ceil(limits.cpuMs / 1_000) + 1,
       fileBytes: folderBytes,
@@ -226,19 +227,19 @@ function binaryInside(
   };
 }
 
-/** What lies where a binary was to write its answer. */
+/** State of the file to which a binary writes its result. */
 type OutputFile =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "nothing" }
-  /** Something else than a file. */
+  /** Not a regular file. */
   | { readonly kind: "odd" }
   | { readonly kind: "large"; readonly bytes: number };
 
-/** Reads the answer from the folder that was kept: whoever wrote it has ended. */
+/** Reads the result from the kept folder, after the binary has ended. */
 async function readOutputFile(folder: string, maxBytes: number): Promise<OutputFile> {
   let handle;
   try {
-    // Neither is a link followed, nor does a pipe make anybody wait.
+    // Neither follow a link, nor wait for the writer of a pipe.
     handle = await open(join(folder, OUTPUT), FILE.O_RDONLY | FILE.O_NOFOLLOW | FILE.O_NONBLOCK);
   } catch (error) {
     return { kind: error instanceof Error && "code" in error && error.code === "ENOENT" ? "nothing" : "odd" };

@@ -1,21 +1,21 @@
-/** What stands at a place of a text when what formats make of characters is undone: bytes, and where they end. */
+/** One possible decoding at a position of a text: the decoded bytes, and the end of their encoding. */
 export interface DecodedBytes {
   readonly bytes: readonly number[];
   readonly end: number;
 }
 
-/** What may stand at a place, and whether more text could say something else. */
+/** All decodings at a position, and whether more text could add another. */
 export interface Decodings {
   readonly found: readonly DecodedBytes[];
   readonly isUnfinished: boolean;
 }
 
 const [LF, CR, PERCENT, AMPERSAND, PLUS, SPACE, BACKSLASH] = [10, 13, 0x25, 0x26, 0x2b, 0x20, 0x5c];
-/** So many backslashes JSON makes of one when it is put into JSON four times. */
+/** Maximum number of backslashes for one: JSON nested four times writes 16. */
 const BACKSLASHES_MAX = 16;
-/** How often something is encoded again: `%2B`, `%252B`, `%25252B`. */
+/** Maximum number of repeated encodings: `%2B`, `%252B`, `%25252B`. */
 const AGAIN_MAX = 3;
-/** Longer than whatever is looked for at one place. */
+/** Longer than any single encoded character. */
 const WINDOW = 48;
 
 const HEX = "[0-9A-Fa-f]";
@@ -23,7 +23,7 @@ const CODE = new RegExp(`^(?:u(?<unit>${HEX}{4})|u\\{0{0,4}(?<point>${HEX}{1,6})
 const LOW = new RegExp(`^\\\\{1,${BACKSLASHES_MAX}}u(${HEX}{4})`);
 const PERCENT_CODE = new RegExp(`^${HEX}{2}`);
 const ENTITY = /^(?:#0{0,8}(\d{1,7});|#[xX]0{0,8}([0-9A-Fa-f]{1,6});|(amp|lt|gt|quot|apos|sol|bsol|plus|equals);)/;
-/** What could become one of these with more text. */
+/** Prefixes of these that more text could complete. */
 const CODE_BEGUN = /^(?:u(?:[0-9A-Fa-f]{0,3}|\{[0-9A-Fa-f]{0,10})|x[0-9A-Fa-f]?)?$/;
 const ENTITY_BEGUN = /^(?:#\d{0,15}|#[xX][0-9A-Fa-f]{0,14}|[a-z]{0,6})$/;
 const LOW_BEGUN = /^\\{0,16}(?:u[0-9A-Fa-f]{0,3})?$/;
@@ -47,17 +47,17 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
   ["equals", "="],
 ]);
 
-/** Whether a byte may be read in more ways than as itself. */
+/** Whether a byte can be decoded otherwise than as itself. */
 export function isSpecial(byte: number): boolean {
   return byte === BACKSLASH || byte === PERCENT || byte === AMPERSAND || byte === PLUS || byte === 0 || isBreak(byte);
 }
 
-/** Whether a byte ends a line, which formats write as they like. */
+/** Whether a byte ends a line. Line ends differ between formats. */
 export function isBreak(byte: number): boolean {
   return byte === LF || byte === CR;
 }
 
-/** All that may stand at a place of bytes that are written as a string, a character each. */
+/** All decodings at a position. The text holds one byte per character. */
 export function decodingsAt(text: string, at: number): Decodings {
   const byte = text.charCodeAt(at);
   const found: DecodedBytes[] = [{ bytes: [byte], end: at + 1 }];

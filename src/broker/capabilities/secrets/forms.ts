@@ -1,20 +1,23 @@
-/** Of what a form is made: of bytes as they are, or of digits, of which some have several signs. */
+/** Alphabet of a form: plain bytes, or digits, some of which have several characters. */
 export type Alphabet = "bytes" | "base64" | "hex";
 
-/** Something that tells a secret. What formats make of its characters, and line breaks, are undone where it is looked for. */
+/** Bytes that reveal a secret. Escapes and line breaks are decoded during the search, so they need no forms. */
 export interface EncodedForm {
   readonly alphabet: Alphabet;
   readonly bytes: Buffer;
 }
 
-/** A line of a secret that is shorter tells little, and may stand in a text by chance. */
+/**
+ * Minimum length of a secret's line that is searched for by itself: a shorter one reveals little, and may occur by
+ * chance.
+ */
 const LINE_MIN = 20;
-/** Lines of PEM that say what it is; they are no secret. */
+/** Header and footer lines of PEM, which are public. */
 const LABEL = /^-----[A-Z0-9 ]*-----$/;
 
 /**
- * The ways in which a secret may come back: as it is, line by line, and as digits. In base64 it depends on what stands
- * before it, so there are three, each without the digits that it shares with its neighbours.
+ * All forms in which a secret may come back: plain, line by line, in Base64 and in hex. Base64 depends on the position
+ * modulo 3, so there are three forms of it, without the digits shared with neighbouring bytes.
  */
 export function formsOf(value: string): readonly EncodedForm[] {
   const text = value.replaceAll("\r\n", "\n");
@@ -31,21 +34,21 @@ export function formsOf(value: string): readonly EncodedForm[] {
   return [...new Map(forms.map((form) => [`${form.alphabet} ${form.bytes.toString("latin1")}`, form])).values()];
 }
 
-/** The digit that a byte stands for, where an alphabet has several signs for one. */
+/** Maps a byte to the canonical character of its digit, for alphabets with several characters for a digit. */
 export function foldByte(alphabet: Alphabet, byte: number): number {
   if (alphabet === "base64") return byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte;
   return alphabet === "hex" && byte >= 0x41 && byte <= 0x46 ? byte + 0x20 : byte;
 }
 
-/** What a secret stands as in a URL's path or query, and in a form. */
+/** Encodes a secret for a URL's path or query, and for a form. */
 export function percentOf(value: string): string {
   const encode = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(value.toWellFormed()).replaceAll(/[!'()*]/g, encode);
 }
 
 /**
- * Each backslash of a form stands for as many as formats make of one, so two stand for all of a run. More would only be
- * more ways to divide the same run among them.
+ * Shortens runs of backslashes to two. Each backslash of a form matches a run of them, as formats multiply them, so two
+ * match a run of any length. More would only add ways to divide the same run.
  */
 function shortenRuns(bytes: Buffer): Buffer {
   return Buffer.from(
@@ -58,7 +61,7 @@ function formOf(alphabet: Alphabet, text: string): EncodedForm {
   return { alphabet, bytes: Buffer.from(text) };
 }
 
-/** The digits of base64 that bytes alone decide where as many others stand in front of them. */
+/** The Base64 digits determined by the bytes alone, after `offset` other bytes. */
 function base64At(bytes: Buffer, offset: number): string {
   const first = Math.ceil((8 * offset) / 6);
   const last = Math.floor((8 * (offset + bytes.length)) / 6);

@@ -6,18 +6,18 @@ import { belongsTo, type Secrets } from "./secrets.ts";
 const PLACEHOLDER = /glovebox\.secret\.([A-Za-z0-9_]{1,64})\./g;
 const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i;
 
-/** Of one request: what it is made of must not become much more by them. */
+/** Maximum number of placeholders in a request, because each can make it longer. */
 const PLACEHOLDERS_MAX = 32;
 
-/** How a secret has to be written where it stands. */
+/** Encodes a secret for its position in a request. */
 type SecretEncoding = (value: string) => string;
 
-/** Whether there is a placeholder in a header's value, or in a URL. */
+/** Whether a header's value or a URL contains a placeholder. */
 export function hasPlaceholder(value: string): boolean {
   return value.search(PLACEHOLDER) >= 0 || (basicOf(value)?.credentials.search(PLACEHOLDER) ?? -1) >= 0;
 }
 
-/** The secrets that texts name: bodies, URLs, values of headers. */
+/** Names of secrets in placeholders of texts: bodies, URLs, values of headers. */
 export function namesIn(texts: readonly string[]): ReadonlySet<string> {
   const names = new Set<string>();
   for (const text of texts) {
@@ -28,27 +28,27 @@ export function namesIn(texts: readonly string[]): ReadonlySet<string> {
   return names;
 }
 
-/** What the placeholders of a request are filled by. */
+/** Options for filling the placeholders of a request. */
 export interface PlaceholderOptions {
   readonly secrets: Secrets;
-  /** Where the request goes. */
+  /** Target of the request. */
   readonly url: URL;
-  /** The secrets that the call is granted: patterns of names. */
+  /** Patterns of the names of secrets that the call is granted. */
   readonly granted: () => readonly string[];
-  /** What the tool wrote itself. Whatever else a server put into a redirect is text and remains so. */
+  /** Names that the tool itself wrote. Other placeholders, which a server put into a redirect, stay as they are. */
   readonly written: ReadonlySet<string>;
 }
 
 /**
- * Puts secrets in the place of their placeholders, for one request: those that its call is granted, and that belong to
- * where it goes. For any other it throws a `CapabilityRefusal`.
+ * Replaces placeholders by secrets in one request. Throws a `CapabilityRefusal` for a secret that the call is not
+ * granted, or that does not belong to the request's target.
  */
 export class Placeholders {
   readonly #secrets: Secrets;
   readonly #url: URL;
   readonly #granted: () => readonly string[];
   readonly #written: ReadonlySet<string>;
-  /** A secret is decided on once. */
+  /** Secrets by name, once they were permitted. */
   readonly #values = new Map<string, string>();
   #count = 0;
 
@@ -59,7 +59,7 @@ export class Placeholders {
     this.#written = written;
   }
 
-  /** Whether there is a secret in what was filled by now. */
+  /** Whether a placeholder was replaced so far. */
   get areFilled(): boolean {
     return this.#count > 0;
   }
@@ -75,7 +75,7 @@ export class Placeholders {
     return basic.scheme + credentials.toString("base64");
   }
 
-  /** In a body the type says what its text is: in a form and in JSON, a secret must not end what it stands in. */
+  /** Encodes secrets by the type of the body: in forms and JSON, a secret must not end its field or string. */
   inBody(text: string, contentType: string): string {
     if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return this.#fill(text, percentOf);
     if (/^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i.test(contentType)) {
@@ -85,7 +85,7 @@ export class Placeholders {
   }
 
   #fill(text: string, write: SecretEncoding): string {
-    // Before anything is made of them: many placeholders would become a text that no memory holds.
+    // Count first: replacing too many placeholders could exhaust memory.
     for (const [, name = ""] of text.matchAll(PLACEHOLDER)) {
       if (this.#written.has(name) && ++this.#count > PLACEHOLDERS_MAX) throw this.#tooMany();
     }
@@ -135,12 +135,12 @@ export class Placeholders {
   }
 }
 
-/** Headers are bytes, which strings hold a character each. */
+/** Header values are bytes, one per character. */
 function bytesOf(value: string): string {
   return Buffer.from(value).toString("latin1");
 }
 
-/** What `Authorization: Basic` says. */
+/** Scheme and decoded credentials of `Authorization: Basic`; `null` for other values. */
 function basicOf(value: string): { readonly scheme: string; readonly credentials: string } | null {
   const [, scheme, base64] = BASIC.exec(value) ?? [];
   if (scheme === undefined || base64 === undefined) return null;

@@ -1,20 +1,20 @@
 import { foldByte, type EncodedForm, formsOf } from "./forms.ts";
 import { isBreak, isSpecial, decodingsAt } from "./decodings.ts";
 
-/** The text that stands for a secret wherever a tool can see it. */
+/** The text that replaces a secret wherever a tool can see it. */
 function placeholderOf(name: string): string {
   return `glovebox.secret.${name}.`;
 }
 
 /**
- * Puts placeholders in the place of secrets. It knows them as they are and in base64 and hex, with what JSON, HTML and
- * URLs make of their characters, also again and again. It does not know what was encrypted, compressed, cut to pieces, or
- * written in upper case: a server that stores what it was sent, and gives pieces of it, cannot be kept from that here.
+ * Replaces secrets by placeholders. Finds them plain, in Base64 and in hex, including escapes of JSON, HTML and URLs,
+ * also nested. Does not find secrets that were encrypted, compressed, split or converted to upper case: a server that
+ * stores what it receives and returns parts of it cannot be stopped here.
  */
 export class Redactor {
   readonly #haystack: SecretIndex;
 
-  /** `show` says what stands in the place of a secret. */
+  /** `show` returns the text that replaces a secret. */
   constructor(
     secrets: Iterable<{ readonly name: string; readonly value: string }>,
     show: (name: string) => string = placeholderOf,
@@ -25,25 +25,25 @@ export class Redactor {
     this.#haystack = new SecretIndex(needles);
   }
 
-  /** Of a text for people: messages, logs. Never throws. */
+  /** Redacts a text. Never throws. */
   text(text: string): string {
     const bytes = Buffer.from(text).toString("latin1");
     const clean = this.#haystack.replace(bytes);
     return clean === bytes ? text : Buffer.from(clean, "latin1").toString();
   }
 
-  /** Of bytes that are written as a string, a character each: headers. Never throws. */
+  /** Redacts bytes held one per character, such as headers. Never throws. */
   latin1(bytes: string): string {
     return this.#haystack.replace(bytes);
   }
 
-  /** Of bytes that come piece by piece. */
+  /** Redacts a stream of bytes. */
   stream(): RedactedStream {
     return new RedactedStream(this.#haystack);
   }
 }
 
-/** Redacts what comes piece by piece, and holds back only what may be the beginning of a secret. */
+/** Redacts a stream, and holds back only bytes that may begin a secret. */
 export class RedactedStream {
   readonly #haystack: SecretIndex;
   #held = "";
@@ -52,7 +52,7 @@ export class RedactedStream {
     this.#haystack = haystack;
   }
 
-  /** What can be given on by now. */
+  /** Returns the bytes that can be passed on. */
   push(chunk: Buffer): Buffer {
     if (this.#haystack.isEmpty) return chunk;
     const { clean, held } = this.#haystack.split(this.#held + chunk.toString("latin1"));
@@ -60,7 +60,7 @@ export class RedactedStream {
     return Buffer.from(clean, "latin1");
   }
 
-  /** What was held back: no more comes that could make it a secret, or a longer one. */
+  /** Returns the bytes held back, redacted: nothing follows that could complete a secret. */
   end(): Buffer {
     const rest = this.#haystack.replace(this.#held);
     this.#held = "";
@@ -71,14 +71,14 @@ export class RedactedStream {
 const NONE: readonly SecretForm[] = [];
 
 /**
- * Looks for all secrets at once. Which of them may begin at a place is told by its first two bytes, so that most places
- * of a text cost one look into a table. Nothing is compiled, so there is nothing that could be too large for it.
+ * Searches for all secrets at once. The first two bytes at a position select the candidates, so most positions cost one
+ * table lookup. There is no compiled pattern that could become too large.
  */
 class SecretIndex {
   readonly isEmpty: boolean;
   readonly #byFirst: readonly (readonly SecretForm[])[];
   readonly #byPair = new Map<number, SecretForm[]>();
-  /** By two bytes: 0 where nothing begins with them, 1 where something does, 2 where they have to be read. */
+  /** By two bytes: 0 where no secret begins with them, 1 where one does, 2 where they have to be decoded first. */
   readonly #begins = new Uint8Array(0x10000);
 
   constructor(needles: readonly SecretForm[]) {
@@ -95,7 +95,7 @@ class SecretIndex {
     return this.#scan(text, true).clean;
   }
 
-  /** Replaces what is whole, and keeps back the end where more could make a secret of it. */
+  /** Replaces complete secrets, and holds back the end of the text where more could complete one. */
   split(text: string): { readonly clean: string; readonly held: string } {
     return this.#scan(text, false);
   }
@@ -129,7 +129,7 @@ class SecretIndex {
     return { clean: clean + text.slice(from), held: "" };
   }
 
-  /** The longest match, for one secret may begin as another does. */
+  /** The longest match, because one secret may be the beginning of another. */
   #matchAt(text: string, at: number, pair: number): FormMatch & { readonly shown: string } {
     const { needles, isUnfinished: isBegun } = this.#mayBegin(text, at, pair);
     const longest = { end: -1, shown: "", isUnfinished: isBegun };
@@ -153,19 +153,19 @@ class SecretIndex {
   }
 }
 
-/** How a text goes on from a place. */
+/** Result of matching a form at a position. */
 interface FormMatch {
   /** End of the longest match; -1 without a match. */
   readonly end: number;
-  /** Whether more text could make a match, or a longer one. */
+  /** Whether more text could produce a match, or a longer one. */
   readonly isUnfinished: boolean;
 }
 
 const LF = 10;
-/** Line breaks, or the zeros of UTF-16, between two digits or characters: more of them part nothing that was together. */
+/** Maximum line breaks, or zeros of UTF-16, skipped between two digits or characters. */
 const SKIPPED_MAX = 3;
 
-/** A form of a secret that is looked for, and what is shown in its place. */
+/** A form of a secret, and the text that replaces it. */
 class SecretForm {
   readonly shown: string;
   readonly #form: EncodedForm;
@@ -179,17 +179,17 @@ class SecretForm {
     return this.#form.bytes.length;
   }
 
-  /** Whether a byte can be the one at a place of it. */
+  /** Whether a byte matches at a position of the form. */
   isAt(place: number, byte: number): boolean {
     return foldByte(this.#form.alphabet, byte) === this.#form.bytes[place];
   }
 
-  /** Looks at a place of bytes that are written as a string, a character each. */
+  /** Matches the form at a position of a text that holds one byte per character. */
   match(text: string, start: number): FormMatch {
     let end = -1;
     let isUnfinished = false;
     const seen = new Set<number>();
-    // What is left to be tried: a place of the text, one of the form, and how many bytes were skipped right before.
+    // Alternatives still to try: position in the text, position in the form, number of bytes skipped right before.
     const open: [at: number, place: number, skipped: number][] = [[start, 0, 0]];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       let [at, place] = next;
@@ -225,7 +225,7 @@ class SecretForm {
     return bytes.length > 0 && bytes.every((byte, nth) => this.isAt(place + nth, byte));
   }
 
-  /** Digits are wrapped into lines; lines of a text may end in two signs; and in UTF-16 there are zeros in between. */
+  /** Bytes to skip: line breaks between wrapped digits, the CR of CRLF, and the zeros of UTF-16. */
   #isSkipped([byte = -1, ...more]: readonly number[], place: number): boolean {
     if (more.length > 0) return false;
     if (byte === 0) return true;

@@ -4,12 +4,12 @@ import { matchesUrl, type OriginPattern, PATTERN_FORM, readOriginPattern } from 
 import { nameGrants } from "../names.ts";
 import { Redactor } from "./redactor.ts";
 
-/** Where a secret's value is, and the origins that it belongs to, written as those of `fetch`. */
+/** Source of a secret's value, and the origins to which it may be sent, in the form of `fetch` origins. */
 export type SecretOptions = { readonly origins: readonly string[] } & (
   { readonly value: string } | { readonly env: string } | { readonly file: string }
 );
 
-/** A secret, and the requests that it may be part of. */
+/** A secret, and the origins to which it may be sent. */
 interface Secret {
   readonly name: string;
   readonly value: string;
@@ -18,13 +18,13 @@ interface Secret {
 
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
 const SECRETS_MAX = 100;
-/** What is shorter may stand in a text by chance, and could not be taken out of it. */
+/** Minimum length: a shorter value may occur in texts by chance, and could not be removed from them. */
 const VALUE_MIN = 8;
 const VALUE_MAX = 4_096;
-/** Of all values together: what there is of them is looked for in every answer. */
+/** Maximum of all values together: each response is searched for all of them. */
 const VALUES_MAX = 64 * 1024;
 
-/** The secrets of an engine: as they were when it started. */
+/** Secrets of an engine, read when it starts. */
 export class Secrets {
   readonly redactor: Redactor;
   readonly #secrets = new Map<string, Secret>();
@@ -48,7 +48,7 @@ export class Secrets {
   }
 }
 
-/** Whether a secret may be sent there. */
+/** Whether a secret may be sent to a URL. */
 export function belongsTo({ origins }: Secret, url: URL): boolean {
   return origins.some((pattern) => matchesUrl(pattern, url));
 }
@@ -91,15 +91,15 @@ function read(where: string, option: SecretOptions, environment: NodeJS.ProcessE
   try {
     return readFileSync(option.file, "utf8").replace(/\r?\n$/, "");
   } catch (error) {
-    // The error itself names a path of the host, and is kept from whoever logs causes.
+    // Without `cause`: the original error names a path of the host, which logs would show.
     const { code } = error as NodeJS.ErrnoException;
     throw new TypeError(`${where}.file cannot be read: ${code ?? "it is not a file"}`);
   }
 }
 
 /**
- * `secrets`: the right to have the host put named secrets into requests. It has no methods: tools write placeholders,
- * and no way leads to a value.
+ * `secrets`: permission to have the host fill named secrets into requests. It has no methods: tools write placeholders,
+ * and cannot obtain a value.
  */
 export const secretsCapability: Capability<readonly string[]> = {
   name: "secrets",
