@@ -13,9 +13,7 @@ interface Options {
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const DRAIN_MS = 2_000;
 
-/**
- * `glovebox mcp`: serves the tools of a folder to the client that started this process. Only the protocol uses stdout.
- */
+/** `glovebox mcp`: serves a folder of tools to the client that started this process. Only the protocol uses stdout. */
 export function mcpCommand(): Command {
   return new Command("mcp")
     .description("serve a folder of tools to an MCP client over stdin and stdout")

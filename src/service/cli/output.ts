@@ -28,9 +28,7 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value));
 }
 
-/**
- * Escapes a text for one line of a screen, including characters that move the cursor or change the writing direction.
- */
+/** Escapes a text for one line of a screen, including cursor movements and changes of the writing direction. */
 export function visible(text: string): string {
   return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;

@@ -97,7 +97,7 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
 }
 
-/** `[3 of 5] copying` */
+/** Progress as text: `[3 of 5] copying`. */
 function describeProgress({ progress, total, message }: Progress): string {
   return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
 }

@@ -38,7 +38,7 @@ function withoutBaseKeys(fields: Record<string, unknown>): Record<string, unknow
   return others;
 }
 
-/** `glovebox: [warn] an executor was lost and replaced reason="exit"` */
+/** A log line as text: `glovebox: [warn] an executor was lost and replaced reason="exit"`. */
 function asText(line: string): string {
   const {
     level,

@@ -41,7 +41,10 @@ export function readFlags(command: Command, flags: readonly SettingFlag[]): read
   });
 }
 
-/** Refuses an invalid flag at once, with the command's help; its text is parsed with those of all other sources. */
+/**
+ * Refuses an invalid flag at once, with the command's help. Returns the text, which is parsed like those of other
+ * sources.
+ */
 export function wholeNumber(least: number, most: number): (text: string) => string {
   return (text) => {
     const value = Number(text);

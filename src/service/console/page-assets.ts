@@ -25,9 +25,7 @@ const HASH_LENGTH = 16;
 
 let loaded: Promise<Page> | null = null;
 
-/**
- * Builds the page on first use, once per process. The package contains its TypeScript sources, which esbuild bundles.
- */
+/** Builds the page on first use, once per process: the package contains TypeScript, which esbuild bundles. */
 export async function loadPage(): Promise<Page> {
   try {
     return await (loaded ??= makePage());

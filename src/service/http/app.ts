@@ -13,9 +13,7 @@ import { limitPipelining } from "./pipelining.ts";
 /** Interval of the check for slow requests, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
 const HEAD_MAX_BYTES = 16 * 1024;
-/**
- * Longer than any name that fits into a request's first line: impossible tool names get the response of unknown ones.
- */
+/** Above any name that fits into a request's first line: impossible tool names get the response of unknown ones. */
 const NAME_LENGTH_MAX = 65_536;
 
 export interface AppOptions {

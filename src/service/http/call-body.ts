@@ -24,7 +24,7 @@ export function parseCall(body: unknown): ParsedCall | string {
   const { id, name, arguments: args, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"] ?? {});
-  // The id and the arguments go to the engine unchecked, which refuses invalid ones in its own words.
+  // The ID and the arguments are passed on unchecked: the engine refuses invalid ones with its own messages.
   const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
   const call = { ...said, name, arguments: args } as ToolCall;
   return typeof options === "string" ? options : { call, options };

@@ -11,9 +11,7 @@ export interface ConnectionLimits {
   readonly headersMs: number;
   /** Maximum time to receive a complete request. Default 120,000. */
   readonly requestMs: number;
-  /**
-   * Maximum idle time between requests. Default 72,000: above that of most load balancers, so that they close first.
-   */
+  /** Maximum idle time between requests. Default 72,000: above that of most load balancers, which close first. */
   readonly keepAliveMs: number;
   /** Maximum time that a client may read nothing of a complete response. Default 60,000. */
   readonly unreadMs: number;

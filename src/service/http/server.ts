@@ -22,9 +22,7 @@ export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-op
 export type { SiteOptions } from "./origin-check.ts";
 
 export interface ServerOptions extends SiteOptions {
-  /**
-   * Address to listen on. Default 127.0.0.1. Without keys it must be a loopback address, unless `allowAnybody` is set.
-   */
+  /** Address to listen on; without keys and `allowAnybody` a loopback address. Default 127.0.0.1. */
   readonly host?: string;
   /** Keys of clients, with their permissions. Default: none; anybody on this machine has all permissions. */
   readonly keys?: readonly KeyOptions[] | Keys;

@@ -22,7 +22,7 @@ const KEEP_ALIVE_MS = 72_000;
 export interface WatchedMachine {
   /** `null` until it has started. */
   readonly machine: () => Machine | null;
-  /** Whether it is about to stop. */
+  /** Whether the machine is stopping. */
   readonly isDraining: () => boolean;
 }
 

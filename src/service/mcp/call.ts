@@ -36,8 +36,8 @@ export interface CalledTool {
 
 /**
  * Runs the call of a `tools/call` request. The client receives progress if it sent a progress token, and log lines from
- * its requested level on. Cancelling the request or losing its connection cancels the call: nobody else can receive the
- * result.
+ * its requested level on. Cancelling the request or losing its connection cancels the call: no other client could
+ * receive the result.
  */
 export async function callTool(
   runner: ToolRunner,

@@ -9,12 +9,12 @@ export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
   readonly version: string;
 }
 
-/** Tools in one page of `tools/list`. */
+/** Number of tools in one page of `tools/list`. */
 const PAGE = 100;
 
 /**
- * Creates an MCP server that lists and calls a runner's tools. Whoever connects it sends notifications of changed
- * tools.
+ * Creates an MCP server that lists and calls a runner's tools. The caller connects it and sends notifications of
+ * changed tools.
  */
 export function createToolServer(runner: ToolRunner, { name, version, tenant }: McpServerOptions): Server {
   const server = new Server(

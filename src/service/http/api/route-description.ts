@@ -26,7 +26,7 @@ export interface RouteDescription {
   readonly body?: ApiContent;
   /** Responses by status, without those common to all routes of the role. */
   readonly answers: Readonly<Record<number, ApiAnswer>>;
-  /** The events of a stream, by name. */
+  /** Events of a stream, by name. */
   readonly events?: Readonly<Record<string, ApiSchema>>;
 }
 
