@@ -78,7 +78,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   void manager.ready(`listening on ${server.url}`);
 }
 
-/** Stores idempotency keys on disk by default, so that retries of clients work across restarts. */
+/** Keeps calls with idempotency keys on disk by default, so that clients can retry across restarts. */
 function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOptions {
   if (idempotency?.url !== undefined) return idempotency;
   return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };

@@ -76,7 +76,7 @@ function parseOptions(options: unknown): ExecuteOptions | string {
 
 /** A string of RFC 8941 structured fields: in quotes, with `\"` and `\\` as escapes. */
 const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
-/** An unquoted word, which most clients send; without spaces, commas and semicolons. */
+/** An unquoted word, which most clients send; without spaces, quotes, commas and semicolons. */
 const WORD = /^[!#-+\--:<-~]+$/;
 const DIFFERENT = "the header Idempotency-Key and options.idempotencyKey are not the same";
 

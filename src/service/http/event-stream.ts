@@ -15,7 +15,7 @@ const HEADERS = {
 /** An SSE comment that keeps the connection alive. */
 const HEARTBEAT = ":\n\n";
 const HEARTBEAT_EVERY_MS = 15_000;
-/** Maximum unread data of a client, in bytes; further events are dropped, except the last. */
+/** Maximum unread data of a client, in bytes; further events of `send` are dropped. */
 const WAITING_MAX_BYTES = 256 * 1024;
 
 /**

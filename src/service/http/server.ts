@@ -22,9 +22,9 @@ export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-op
 export type { SiteOptions } from "./origin-check.ts";
 
 export interface ServerOptions extends SiteOptions {
-  /** Address to listen on; without keys and `allowAnybody` a loopback address. Default 127.0.0.1. */
+  /** Address to listen on: a loopback address, unless there are keys or `allowAnybody` is set. Default 127.0.0.1. */
   readonly host?: string;
-  /** Keys of clients, with their permissions. Default: none; anybody on this machine has all permissions. */
+  /** Keys of clients. Default: none; anybody on this machine may use the server, except as `admin` says. */
   readonly keys?: readonly KeyOptions[] | Keys;
   /**
    * Listens on other than loopback addresses without keys: for servers behind a proxy that authenticates. Default
