@@ -9,7 +9,7 @@ export const EXIT = Object.freeze({
   INVALID: 3,
   /** A workflow's model or its tools failed. */
   RUNTIME: 10,
-  /** A workflow's artifact cannot be written, or its path is refused. */
+  /** A workflow's artifact cannot be written, exists already, or leads out of its folder. */
   IO: 12,
   /** A workflow requires an unsupported feature. */
   UNSUPPORTED: 18,
