@@ -5,7 +5,7 @@ import type { ToolError } from "../../base/errors.ts";
 
 const FILE_MAX_BYTES = 1024 * 1024;
 const LINE_MAX = 160;
-/** `at name (file.ts:3:9)`, as the engine writes frames of JavaScript. */
+/** A JavaScript stack frame, as the engine writes it: `at name (file.ts:3:9)`. */
 const FRAME = /^\s+at (?:.* \()?([^():\n]+):(\d+):(\d+)\)?$/m;
 const PYTHON_FRAMES = /^\s+File "([^"\n]+)", line (\d+)/gm;
 
@@ -16,8 +16,8 @@ interface Frame {
 }
 
 /**
- * Where a tool's author finds an error: the file, line and column of its innermost frame and, where that file lies in one
- * of the places of tools, the text of the line. `null` where the error has no frame of the tool's own.
+ * Source position of an error for the tool's author: file, line and column of the innermost frame and, if the file lies
+ * in one of the tool locations, the text of the line. `null` if the error has no frame of the tool's own.
  */
 export async function authorLine(error: ToolError, tool: string, places: readonly string[]): Promise<string | null> {
   const frame = frameOf(error);
@@ -40,7 +40,7 @@ function frameOf({ details }: ToolError): Frame | null {
   return last === undefined ? null : { file: last, line: Number(row) };
 }
 
-/** The file of a frame. A tool can write a stack of its own, so no file outside of the places of tools is read. */
+/** Resolves the file of a frame. Stacks can be forged by tools, so only files below the tool locations are read. */
 async function findFile(name: string, tool: string, places: readonly string[]): Promise<string | null> {
   for (const place of places) {
     const found = await stat(place).catch(() => null);
@@ -56,7 +56,7 @@ async function findFile(name: string, tool: string, places: readonly string[]): 
   return null;
 }
 
-/** The path from a folder on; the whole path of what lies outside of it. */
+/** Path relative to a folder; the full path for files outside of it. */
 function relativeTo(folder: string, file: string): string {
   const relative = path.relative(folder, file);
   return relative.startsWith("..") || path.isAbsolute(relative) ? file : relative;

@@ -13,17 +13,17 @@ interface Options {
   readonly json?: true;
 }
 
-/** What was measured here. */
+/** Results of a benchmark. */
 export interface Measured {
   readonly node: string;
   readonly processors: number;
   readonly executor: string;
   readonly sandbox: string;
-  /** From nothing to an engine that takes calls. */
+  /** Time to start an engine and register a tool. */
   readonly startMs: number;
-  /** One call after the other, each with a fresh instance of its tool. */
+  /** Sequential calls, each with a fresh instance of its tool. */
   readonly sequential: { readonly calls: number; readonly p50Us: number; readonly p99Us: number };
-  /** `PARALLEL` calls under way at any time. */
+  /** `PARALLEL` concurrent calls. */
   readonly parallel: { readonly calls: number; readonly perSecond: number; readonly p99Us: number };
 }
 
@@ -48,7 +48,7 @@ const TOOL = {
   },
 } as const;
 
-/** `glovebox bench`: how fast calls are on this machine. */
+/** `glovebox bench`: call latency and throughput on this machine. */
 export function benchCommand(): Command {
   const command = new Command("bench")
     .description("measure call latency and throughput on this machine, for a few seconds")
@@ -100,7 +100,7 @@ interface Run {
   readonly tookMs: number;
 }
 
-/** Keeps so many calls under way for a while. */
+/** Makes calls for a while, `atOnce` at a time. */
 async function run(engine: Engine, atOnce: number, durationMs: number): Promise<Run> {
   const timesMs: number[] = [];
   const startedMs = performance.now();
@@ -116,7 +116,7 @@ async function run(engine: Engine, atOnce: number, durationMs: number): Promise<
   return { timesMs, tookMs: performance.now() - startedMs };
 }
 
-/** Calls that fail are no measure of anything. */
+/** Stops the benchmark at the first failed call: its times mean nothing. */
 function check({ success, error }: ToolResult): void {
   if (!success) throw new CliError(EXIT.FAILED, `a call failed: ${error?.code}: ${error?.message}`);
 }

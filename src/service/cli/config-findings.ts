@@ -10,12 +10,15 @@ import { isLoopback } from "../http/origin-check.ts";
 import { checkOptions } from "./open-engine.ts";
 import { ServiceKeys } from "./service-keys.ts";
 
-/** Mistakes of meaning that are looked for: each is found by a check of its own. */
+/** Maximum number of semantic mistakes: each costs one more check. */
 const FINDINGS_MAX = 50;
-/** What a message begins with where it names a setting: `policy.rules[0].allow.fetch/origins/0`. */
+/** Name of a setting at the start of a message: `policy.rules[0].allow.fetch/origins/0`. */
 const SETTING = /^\/?(\w+(?:[./[\]]+\w+)*)/;
 
-/** Every mistake in the configuration that a command would use here: in the environment, in the file, in their meaning. */
+/**
+ * Finds every mistake in the configuration that a command would use: in environment variables, in the file, and in its
+ * meaning.
+ */
 export async function findMistakes(
   file: string | undefined,
   environment: NodeJS.ProcessEnv,
@@ -40,7 +43,10 @@ export async function findMistakes(
   return { file: used, findings: found };
 }
 
-/** What the engine and the service refuse: checked again without each setting that was refused, until nothing is left. */
+/**
+ * Finds values that the engine or the service refuses: leaves out each refused setting and checks again until nothing
+ * is refused.
+ */
 async function findWrongMeanings(
   { values, sourceOf }: Configuration,
   environment: NodeJS.ProcessEnv,
@@ -53,7 +59,7 @@ async function findWrongMeanings(
   const { keys = [], admin, host = SERVICE_DEFAULTS.host } = values;
   const wrongKeys = keys.flatMap((key, at) => {
     const message = refusalOf(() => new ServiceKeys({ keys: [key] }, environment));
-    // Alone, each key is the first one.
+    // Each key is checked alone, as the first one.
     return message === null ? [] : [message.replace("/keys/0", `/keys/${at}`)];
   });
   for (const message of wrongKeys) add(message);
@@ -72,7 +78,7 @@ async function findWrongMeanings(
     if (message !== last) add(message);
     last = message;
     const path = pathIn(message, rest);
-    // Without a path nothing can be left out, and the same check would find the same mistake.
+    // Without a path no setting can be left out, and the next check would fail in the same way.
     if (path.length === 0) break;
     rest = without(rest, path) as Config;
   }
@@ -92,7 +98,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The path of the setting that a message names, as far as the values have it. */
+/** Path of the setting that a message names, as far as the values contain it. */
 function pathIn(message: string, values: unknown): readonly string[] {
   const names = (SETTING.exec(message)?.[1] ?? "").split(/[./[\]]+/);
   const path: string[] = [];
@@ -105,7 +111,7 @@ function pathIn(message: string, values: unknown): readonly string[] {
   return path;
 }
 
-/** The value without what is at a path. Items of lists stay: the places of the others count from the first one. */
+/** Copies a value without the setting at a path. List items stay, so that the indexes of the others do not change. */
 function without(value: unknown, [name = "", ...rest]: readonly string[]): unknown {
   if (Array.isArray(value))
     return value.map((item, at) => (String(at) === name ? without(item, rest) : (item as unknown)));

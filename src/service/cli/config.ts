@@ -40,7 +40,7 @@ async function printSettings({ config, json }: Options): Promise<void> {
   }
 }
 
-/** Every mistake, one line each, in the form of compilers: editors and CI find the places. */
+/** Prints every mistake on one line, in the format of compilers, so that editors and CI find the places. */
 async function check({ config }: Options): Promise<void> {
   const { findMistakes } = await import("./config-findings.ts");
   const { file, findings } = await findMistakes(config, process.env);
@@ -62,7 +62,7 @@ function printNames(): void {
   for (const { path, variable } of SETTINGS) print(`${path.join(".").padEnd(width)}  ${variable}`);
 }
 
-/** The values in force, once neither the engine nor what knows the service's keys has anything against them. */
+/** Checks the configuration as the engine and the service do, then lists the effective values. */
 async function checked(settings: Configuration): Promise<readonly EffectiveValue[]> {
   const { checkOptions, orUsage } = await import("./open-engine.ts");
   await orUsage(checkOptions(settings.values));

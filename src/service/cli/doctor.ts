@@ -3,10 +3,10 @@ import { print, printJson } from "./output.ts";
 import { EXIT } from "./exit.ts";
 import { openEmptyEngine, readConfig } from "./open-engine.ts";
 
-/** One thing that was looked at. */
+/** Result of one check. */
 interface Check {
   readonly name: string;
-  /** `warn`: it works, but less well than it could. */
+  /** `warn`: works, but with a weaker setup. */
   readonly state: "ok" | "warn" | "fail";
   readonly message: string;
 }
@@ -19,7 +19,7 @@ interface Options {
 const NODE_MIN = 24;
 const PROBE = { name: "doctor", description: "Says that it runs.", source: "export default () => 'it runs'" };
 
-/** `glovebox doctor`: whether tools can be run here, and how well they are contained. */
+/** `glovebox doctor`: whether this machine can run tools, and how well they are contained. */
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description("check whether this machine can run tools, and how well they are contained")
@@ -68,7 +68,7 @@ function checkKey(): Check {
   return { name: "model key", state: isSet ? "ok" : "warn", message };
 }
 
-/** `glovebox version`: the same as `--version`, and what it runs on. */
+/** `glovebox version`: the same as `--version`; with `--json` also the versions of Node and V8. */
 export function versionCommand(): Command {
   return new Command("version")
     .description("show the version")

@@ -1,25 +1,25 @@
-/** How the command ends, as shells see it. */
+/** Exit codes. */
 export const EXIT = Object.freeze({
   OK: 0,
   /** The tool failed, or `explain` found a denied request or an unused rule. */
   FAILED: 1,
-  /** The command line asks for what there is not. */
+  /** The command line is invalid, or names something that does not exist. */
   USAGE: 2,
-  /** The input, or the tool's package, is not valid. */
+  /** The input or the tool's package is invalid. */
   INVALID: 3,
   /** A workflow's model or its tools failed. */
   RUNTIME: 10,
-  /** A workflow's artifact cannot, or must not, be written. */
+  /** A workflow's artifact cannot be written, exists already, or leads out of its folder. */
   IO: 12,
-  /** A workflow asks for something that cannot be run here. */
+  /** A workflow requires an unsupported feature. */
   UNSUPPORTED: 18,
-  /** Something that nobody thought of ended a workflow. */
+  /** An unexpected error ended a workflow. */
   UNEXPECTED: 70,
-  /** Stopped by a second signal, as if the first had ended it. */
+  /** Stopped by a second signal; the code that shells use for SIGINT. */
   INTERRUPTED: 130,
 });
 
-/** Thrown by commands: what to say on stderr, and how to end. */
+/** Thrown by commands, with the message for stderr and the exit code. */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly exitCode: number;

@@ -65,14 +65,14 @@ function rowOf({ tool, pointer, reason, remediation }: Finding & { readonly tool
   return [`${tool ?? ""}${pointer}`, reason, remediation];
 }
 
-/** A headline, and rows of three. */
+/** A heading, and rows of three columns. */
 function section(title: string, rows: readonly Row[], none: string): string[] {
   if (rows.length === 0) return [`${title}: ${none}`];
   const width = Math.max(...rows.map(([first]) => first.length));
   return [`${title}:`, ...rows.map(([first, second, third]) => `  ${first.padEnd(width)}  ${second}  (${third})`)];
 }
 
-/** What of a workflow can be run, and what to do about the rest. */
+/** Prints which parts of a workflow are supported, and how to change the others. */
 export async function explainWorkflow(file: string, json: boolean, sources: Sources): Promise<void> {
   await orExit(async () => {
     const { remediationReport } = await import("../../ecosystems/strands/index.ts");

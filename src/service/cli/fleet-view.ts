@@ -3,13 +3,13 @@ import type { Snapshot } from "./stats-feed.ts";
 
 type Fleet = NonNullable<Snapshot["executor"]["fleet"]>;
 
-/** Words that fit between a label and the end of a line. */
+/** Text that fits on one line after a label. */
 const LINES = /\S.{0,65}(?!\S)|\S{1,66}/gu;
 const ID_WIDTH = 26;
 const WIDTHS = [16, 10, 10, 8];
 const HEADINGS = ["state", "busy", "protocol", "heard"];
 
-/** What there is to say of a server's fleet, in lines for the narrowest screen. */
+/** Describes a server's fleet, in lines for the narrowest screen. */
 export function describeFleet(fleet: Fleet): readonly string[] {
   const { machines, slots, busySlots, waitingJobs, isRedisUp, problem, unreadable } = fleet;
   const counts = [
@@ -22,7 +22,7 @@ export function describeFleet(fleet: Fleet): readonly string[] {
   return [counts.join("   "), ...(problem === null ? [] : wrap(visible(problem)))];
 }
 
-/** Its machines, one on each line. Whoever can write to Redis can write what they are called. */
+/** Lists machines, one per line. Their names are untrusted: anybody with access to Redis can write them. */
 export function listMachines({ seen, unlisted }: Fleet): readonly string[] {
   const lines = seen.map(({ id, host, state, slots, busySlots, protocols, isSandboxed, silentMs }) => {
     const values = [state, `${busySlots}/${slots}`, protocols.join(","), `${(silentMs / 1_000).toFixed(1)} s`];
@@ -40,7 +40,7 @@ function line(id: string, values: readonly string[], last: string): string {
   return `${visible(id).padEnd(ID_WIDTH)}${columns.join("")}${visible(last)}`.trimEnd();
 }
 
-/** What is too long for it is cut off, one space before the next. */
+/** Truncates a text so that at least one space follows. */
 function column(value: string, width: number): string {
   return visible(value)
     .slice(0, width - 1)

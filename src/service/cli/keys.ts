@@ -12,7 +12,7 @@ interface Options {
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const TENANT_MAX = 256;
 
-/** `glovebox keys new`: a key for the callers of `glovebox serve`. */
+/** `glovebox keys new`: creates a key for callers of `glovebox serve`. */
 export function keysCommand(): Command {
   const create = new Command("new")
     .description("create a key: prints it once, with its entry for the configuration")
@@ -32,7 +32,7 @@ function printKey({ name, tenant = name, role }: Options): void {
   print(secret);
   print("");
   print("keys:");
-  // JSON is YAML, whatever is in the text.
+  // JSON strings are valid YAML, whatever they contain.
   print(`  - name: ${JSON.stringify(name)}`);
   print(`    hash: ${hash}`);
   print(`    tenant: ${JSON.stringify(tenant)}`);

@@ -10,7 +10,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** `glovebox list`: what tools there are. */
+/** `glovebox list`: the tools of a folder. */
 export function listCommand(): Command {
   return new Command("list")
     .description("list the tools of a folder")
@@ -35,7 +35,7 @@ function lineOf({ name, version, description }: ToolInfo, width: number): string
   return `${name.padEnd(width)}  ${version.padEnd(7)}  ${description.split("\n")[0]}`;
 }
 
-/** `glovebox list-supported`: what workflows may ask for. */
+/** `glovebox list-supported`: features that workflows may use. */
 export function listSupportedCommand(): Command {
   return new Command("list-supported")
     .description("list the supported features of workflows")
@@ -53,7 +53,7 @@ interface Options extends Sources {
   readonly json?: true;
 }
 
-/** `glovebox list-tools`: the ids of the native tools that workflows may have. */
+/** `glovebox list-tools`: IDs of the native tools that workflows may use. */
 export function listToolsCommand(): Command {
   return new Command("list-tools")
     .description("list the native tools available to workflows")

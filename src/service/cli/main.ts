@@ -6,10 +6,10 @@ import { say } from "./output.ts";
 import { createProgram } from "./program.ts";
 
 const program = createProgram();
-// Settings are inherited when a command is made, so this one reaches the others by hand.
+// Commander copies settings when a command is created, so set this one on each command.
 for (const command of withCommands(program)) command.exitOverride();
 
-// A reader that has seen enough, such as `head`, is no failure.
+// A reader that closes early, such as `head`, is no failure.
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? EXIT.OK : EXIT.FAILED));
 
 try {
@@ -18,13 +18,13 @@ try {
   process.exitCode = exitCodeOf(error);
 }
 
-/** A command, and those below it. */
+/** A command and all its subcommands. */
 function withCommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(withCommands)];
 }
 
 function exitCodeOf(error: unknown): number {
-  // It has said what is wrong, or shown what was asked for.
+  // Commander has already printed the error, or the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;
   say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof CliError) return error.exitCode;

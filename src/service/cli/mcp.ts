@@ -13,7 +13,7 @@ interface Options {
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const DRAIN_MS = 2_000;
 
-/** `glovebox mcp`: the tools of a folder for a client that started this process. Stdout is the protocol's alone. */
+/** `glovebox mcp`: serves a folder of tools to the client that started this process. Only the protocol uses stdout. */
 export function mcpCommand(): Command {
   return new Command("mcp")
     .description("serve a folder of tools to an MCP client over stdin and stdout")
@@ -40,7 +40,7 @@ async function serve({ logLevel, ...sources }: Options, command: Command): Promi
   await engine.close({ drainMs: DRAIN_MS });
 }
 
-/** Resolves when whoever started this process wants it to end. */
+/** Resolves at the first stop signal. */
 function aSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of SIGNALS) process.once(signal, () => resolve());

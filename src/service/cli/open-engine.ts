@@ -5,15 +5,18 @@ import type { EngineOptions } from "../../engine/options.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { sampleCapabilities, samplePolicy, sampleTools } from "./samples.ts";
 
-/** Where a command finds its tools, and what they are allowed. */
+/** Sources of a command's tools and configuration. */
 export interface Sources {
-  /** A folder of tools, or one module, instead of those that the configuration names. */
+  /** A folder of tools, or one module, instead of the configured tools. */
   readonly tools?: string | undefined;
-  /** The configuration's file, instead of the one in the working directory. */
+  /** Configuration file, instead of the one in the working directory. */
   readonly config?: string | undefined;
 }
 
-/** What a command uses: the file that it names, else the one of `GLOVEBOX_CONFIG`, else the one that is here, else none; and what goes before it. */
+/**
+ * Reads a command's configuration: the named file, else `GLOVEBOX_CONFIG`, else the file in the working directory, else
+ * none; environment variables and flags override it.
+ */
 export async function readSettings(
   file: string | undefined,
   flags: readonly Override[] = [],
@@ -32,37 +35,37 @@ export async function readSettings(
   }
 }
 
-/** The values of that. */
+/** The values of `readSettings`. */
 export async function readConfig(file: string | undefined): Promise<Config> {
   return (await readSettings(file)).values;
 }
 
 /**
- * Starts an engine with the tools that are named, and what the configuration says of all else; where neither names
- * any, with the samples and what they are granted.
+ * Starts an engine with the named tools, or the configured ones; if there are neither, with the samples and their
+ * grants.
  */
 export async function openEngine({ tools }: Sources, config: Config, options: EngineOptions): Promise<Engine> {
-  // Loading the engine takes longer than all that the commands do without it, such as showing their help.
+  // Load the engine only here: that takes longer than everything else in commands such as `--help`.
   const { createEngine } = await import("../../engine/engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
   return orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options }));
 }
 
-/** Starts an engine without any tools, with what the configuration says of all else. */
+/** Starts an engine without tools; other options come from the configuration. */
 export async function openEmptyEngine(config: Config, options: EngineOptions): Promise<Engine> {
   const { createEngine } = await import("../../engine/engine.ts");
   const { tools: _tools, ...rest } = engineOptions(config);
   return orUsage(createEngine({ ...rest, ...options }));
 }
 
-/** Rejects as `createEngine` does, and starts nothing: no tool is looked at. */
+/** Validates options: rejects as `createEngine` does, but starts no executor and loads no tool. */
 export async function checkOptions(config: Config): Promise<void> {
   const { resolveOptions } = await import("../../engine/options.ts");
   const { createBroker } = await import("../../engine/create-broker.ts");
   await createBroker(resolveOptions(engineOptions(config)), () => undefined).close();
 }
 
-/** What a configuration says of the engine. */
+/** The engine's options in a configuration. */
 export function engineOptions(config: Config): EngineOptions {
   const { host: _host, port: _port, reusePort: _reusePort, bodyBytes: _bodyBytes, assets: _assets, ...rest } = config;
   const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, admin: _admin, ...others } = rest;
@@ -70,7 +73,7 @@ export function engineOptions(config: Config): EngineOptions {
   return options;
 }
 
-/** The options, with the samples where they name no tools. */
+/** Adds the samples to options that name no tools. */
 export function withSamples(options: EngineOptions): EngineOptions {
   if (options.tools !== undefined) return options;
   const samples = sampleTools();
@@ -81,7 +84,7 @@ export function withSamples(options: EngineOptions): EngineOptions {
   return { ...options, tools: [samples], capabilities: sampleCapabilities, policy: { rules } };
 }
 
-/** What is wrong with an option was written by whoever wrote the configuration. */
+/** Reports invalid options as usage errors: they come from the configuration or the command line. */
 export async function orUsage<Value>(starting: Promise<Value>): Promise<Value> {
   try {
     return await starting;

@@ -3,7 +3,7 @@ import { CliError, EXIT } from "./exit.ts";
 import { openEmptyEngine, readConfig, type Sources } from "./open-engine.ts";
 import { say } from "./output.ts";
 
-/** A workflow that was read and looked at, and the tools that it may have. */
+/** A parsed workflow, its capability report, and the tools available to it. */
 export interface OpenedWorkflow extends AsyncDisposable {
   readonly spec: Workflow;
   readonly report: CapabilityReport;
@@ -19,12 +19,12 @@ const EXITS: { readonly [Trouble in WorkflowTrouble]: number } = {
   unsupported: EXIT.UNSUPPORTED,
 };
 
-/** Whether what a command was given is a workflow's file rather than a tool. */
+/** Whether an argument names a workflow's file rather than a tool. */
 export function isWorkflow(argument: string): boolean {
   return /\.ya?ml$/i.test(argument);
 }
 
-/** Does what a command does with a workflow, and ends it as the documents say where that fails. */
+/** Runs a workflow command; its errors get the documented exit codes. */
 export async function orExit<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -38,7 +38,7 @@ export async function orExit<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Discovers the tools that workflows may have; what is wrong with a module is said on stderr. */
+/** Discovers the tools available to workflows. Invalid modules are reported on stderr. */
 export async function openRegistry(sources: Sources): Promise<ToolRegistry> {
   const config = await readConfig(sources.config);
   const tools = sources.tools ?? config.tools;
@@ -53,7 +53,7 @@ export async function openRegistry(sources: Sources): Promise<ToolRegistry> {
   }
 }
 
-/** Reads a workflow and says whether it can be run. */
+/** Reads a workflow and checks whether it can run. */
 export async function openWorkflow(file: string, sources: Sources): Promise<OpenedWorkflow> {
   const { check_capability, load_spec } = await import("../../ecosystems/strands/index.ts");
   const spec = await load_spec(file);

@@ -1,6 +1,6 @@
 /**
- * All that commands write. Tools are not trusted, and what they say ends up on somebody's terminal, which takes
- * control characters for commands: they are shown, not sent.
+ * Output of commands. Text from untrusted tools ends up on a terminal, which executes control characters: they are
+ * escaped.
  */
 
 // oxlint-disable-next-line no-control-regex
@@ -8,12 +8,12 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 let sendNotice = (text: string): void => void process.stderr.write(`${escapeControl(text)}\n`);
 
-/** Writes a line to stderr, or wherever `sendNotices` says. */
+/** Writes a line to stderr, or to the target set by `sendNotices`. */
 export function say(text: string): void {
   sendNotice(text);
 }
 
-/** Sends what `say` gets somewhere else from now on: to a service's log. */
+/** Redirects the notices of `say`, for example to a service's log. */
 export function sendNotices(send: (text: string) => void): void {
   sendNotice = send;
 }
@@ -23,12 +23,12 @@ export function print(text: string): void {
   process.stdout.write(`${escapeControl(text)}\n`);
 }
 
-/** Writes a value to stdout, as JSON in one line. */
+/** Writes a value to stdout as one line of JSON. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value));
 }
 
-/** A text for one line of a screen: what moves the cursor, or turns the direction of writing, is shown as well. */
+/** Escapes a text for one line of a screen, including cursor movements and changes of the writing direction. */
 export function visible(text: string): string {
   return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -36,7 +36,7 @@ export function visible(text: string): string {
   });
 }
 
-/** In JSON's own notation, so that escaped JSON still means the same. */
+/** Escapes control characters in JSON's notation, so that escaped JSON keeps its meaning. */
 export function escapeControl(text: string): string {
   return text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -9,7 +9,7 @@ interface Options extends Sources {
   readonly json?: true;
 }
 
-/** `glovebox plan`: what a workflow will do. */
+/** `glovebox plan`: the steps of a workflow. */
 export function planCommand(): Command {
   return new Command("plan")
     .description("show the steps of a workflow without running it")

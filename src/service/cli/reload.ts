@@ -7,19 +7,18 @@ import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";
 import type { ServiceKeys } from "./service-keys.ts";
 
-/** What a service is made of, as far as a configuration that has changed concerns it. */
+/** Parts of a service that a changed configuration affects. */
 export interface Reloadable {
   readonly engine: Engine;
   readonly logger: { level: string };
-  /** Who may use the service. */
   readonly keys: ServiceKeys;
-  /** Reads the configuration again, from where it came from. Rejects where it cannot be used. */
+  /** Reads the configuration again from its sources. Rejects if it is invalid. */
   readonly read: () => Promise<Configuration>;
-  /** What the engine has besides what the configuration says. */
+  /** Adds engine options that do not come from the configuration. */
   readonly complete: (options: EngineOptions) => EngineOptions;
 }
 
-/** Settings of the server, and of the store beside it, which are made once. */
+/** Settings of the server and its store, which take effect only at a restart. */
 const OF_SERVER = [
   "host",
   "port",
@@ -35,7 +34,7 @@ const OF_SERVER = [
   "idempotency",
 ] as const;
 
-/** A service whose configuration can be read again while calls run. */
+/** Reloads a service's configuration while calls run. */
 export class Reload {
   readonly #service: Reloadable;
   #values: Config;
@@ -47,8 +46,8 @@ export class Reload {
   }
 
   /**
-   * Puts in force what the configuration says now, or nothing of it where anything is wrong, and says which. Answers
-   * whether it is in force. One goes after the other.
+   * Applies the current configuration, or nothing of it if any part is invalid, and reports the result on stderr.
+   * Returns whether it was applied. Reloads run one after the other.
    */
   run(): Promise<boolean> {
     this.#last = this.#last.then(() => this.#run());
@@ -74,7 +73,7 @@ export class Reload {
   }
 }
 
-/** What a restart would change is still to be said at the next reload. */
+/** Keeps the old values of settings that need a restart, so that the next reload reports them again. */
 function pick(values: Config, names: readonly (keyof Config)[]): Config {
   return Object.fromEntries(names.map((name) => [name, values[name]]));
 }

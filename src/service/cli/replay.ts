@@ -13,7 +13,7 @@ interface Options {
   readonly inspect?: string | true;
 }
 
-/** `glovebox replay`: a recorded call once more, without the world. */
+/** `glovebox replay`: runs a recorded call again, offline. */
 export function replayCommand(): Command {
   return new Command("replay")
     .description("replay a recorded call offline and compare its result with the recorded one")
@@ -42,7 +42,7 @@ async function replay(file: string, options: Options): Promise<void> {
   process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
 }
 
-/** Outside of any isolate, so that a debugger can see it. */
+/** Runs the call outside of an isolate, so that a debugger can attach. */
 async function inspect(recording: Recording, address: string): Promise<void> {
   const { debugCall } = await import("../../engine/replay/debug/debug-call.ts");
   const { ok, payload } = await debugCall(recording, {
@@ -65,7 +65,7 @@ async function read(file: string): Promise<Recording> {
   return orRefuse(file, () => readRecording(text));
 }
 
-/** A recording that cannot be used is the caller's. */
+/** Reports an unusable recording as invalid input. */
 function orRefuse<T>(file: string, use: () => T): T {
   try {
     return use();

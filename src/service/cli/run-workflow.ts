@@ -6,11 +6,11 @@ import { print, printJson, say } from "./output.ts";
 export interface WorkflowOptions extends Sources {
   readonly force?: true;
   readonly var?: readonly string[];
-  /** Print all that is known of the run instead of the last response. */
+  /** Print the complete result instead of the last response. */
   readonly result?: true;
 }
 
-/** Runs a workflow: its last response on stdout, what it wrote on stderr. */
+/** Runs a workflow. Its last response goes to stdout, the paths of written files to stderr. */
 export async function runWorkflow(file: string, options: WorkflowOptions): Promise<void> {
   const { force, result, var: given = [], ...sources } = options;
   const variables = readVariables(given);

@@ -24,11 +24,11 @@ interface Options {
   readonly var?: readonly string[];
 }
 
-/** A tool to run, and the engine that has it. */
+/** A tool to run, and its engine. */
 interface Opened extends AsyncDisposable {
   readonly engine: Engine;
   readonly name: string;
-  /** Files and folders in which the tool's module may lie. */
+  /** Files and folders that may contain the tool's module. */
   readonly places: readonly string[];
 }
 
@@ -37,7 +37,7 @@ const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
 
-/** `glovebox run`: one call, its output on stdout, its console on stderr; or a workflow. */
+/** `glovebox run`: makes one call, with its output on stdout and its console on stderr; or runs a workflow. */
 export function runCommand(): Command {
   return new Command("run")
     .description("run a tool once, or a workflow")
@@ -91,13 +91,13 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   report({ ...result, metadata }, options.result === true);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
   if (line !== null) say(line);
-  // What was refused never ran, and has no recording.
+  // A refused call never ran and has no recording.
   if (options.record === undefined || recording === undefined) return;
-  // It holds what the tool was given and what it was answered: nobody else's business.
+  // The recording contains inputs and responses, so only the user may read it.
   await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
 }
 
-/** `[3 of 5] copying` */
+/** Progress as text: `[3 of 5] copying`. */
 function describeProgress({ progress, total, message }: Progress): string {
   return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
 }
@@ -145,7 +145,7 @@ function placesOf(source: string | undefined, { tools }: Config): readonly strin
 }
 
 async function notAmong(names: readonly string[], tool: string): Promise<string> {
-  // A file beside which somebody stands is taken for a name unless it is written as a path.
+  // A file name without a path is taken for a tool's name.
   const isFile = await stat(tool).then(Boolean, () => false);
   const hint = isFile ? `; write ./${tool} for the one that is here` : "";
   return `there is no tool "${tool}" among ${names.join(", ")}${hint}`;

@@ -3,19 +3,16 @@ import { fileURLToPath } from "node:url";
 import type { Policy } from "../../broker/policy.ts";
 import { type CustomCapability, defineCapability } from "../../broker/capabilities/custom.ts";
 
-/**
- * The host's side of the sample tools: where they are, and what they are granted. Commands use it when no other
- * folder is named.
- */
+/** Host side of the sample tools: their folder, capability and grants. Commands use it if no other folder is named. */
 
 const FOLDER = fileURLToPath(new URL("../../../fixtures/tools", import.meta.url));
 
-/** The folder of the sample tools; nothing where the package was installed without them. */
+/** Folder of the sample tools; `undefined` if the package was installed without them. */
 export function sampleTools(): string | undefined {
   return existsSync(FOLDER) ? FOLDER : undefined;
 }
 
-/** What one euro was worth on the day, for a demonstration that needs no network. */
+/** Exchange rates of one euro on a fixed day, so that the demonstration needs no network. */
 const DATE = "2026-01-02";
 const PER_EURO: ReadonlyMap<string, number> = new Map([
   ["EUR", 1],
@@ -27,7 +24,7 @@ const PER_EURO: ReadonlyMap<string, number> = new Map([
 
 const CURRENCY = { enum: [...PER_EURO.keys()] };
 
-/** The capability `exchange`, of which the tool `convert-currency` asks the rate of two currencies. */
+/** The capability `exchange`: the tool `convert-currency` requests the rate between two currencies. */
 export const sampleCapabilities: readonly CustomCapability[] = [
   defineCapability({
     name: "exchange",

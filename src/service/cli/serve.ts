@@ -39,7 +39,7 @@ const FLAGS = [
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];
 
-/** `glovebox serve`: tools over HTTP. */
+/** `glovebox serve`: serves tools over HTTP. */
 export function serveCommand(): Command {
   const command = new Command("serve")
     .description("serve a folder of tools over HTTP")
@@ -51,14 +51,14 @@ export function serveCommand(): Command {
 async function serve(options: Options, command: Command): Promise<void> {
   const fd = takeSocket(process.env);
   const flags = readFlags(command, FLAGS);
-  // What a reload finds there again, though keys are taken out of the process's own environment.
+  // A copy for reloads: keys are removed from the process's own environment.
   const environment = { ...process.env };
   const { values, file } = await readSettings(options.config, flags, environment);
   const keys = new ServiceKeys(values, environment);
   if (keys.keys.size === 0 && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
-  // Before any tool is there that might be allowed to see the environment.
+  // Remove keys before loading any tool that may be allowed to see the environment.
   forgetKeys(process.env, values);
-  // A file that has gone is no reason to serve what it has not said.
+  // Always reload the same file: if it was removed, the reload fails instead of applying defaults.
   const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
   const logger = await openLog(values.logLevel);
   const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
@@ -78,7 +78,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   void manager.ready(`listening on ${server.url}`);
 }
 
-/** Who calls a service again does so after its restart as well. */
+/** Keeps calls with idempotency keys on disk by default, so that clients can retry across restarts. */
 function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOptions {
   if (idempotency?.url !== undefined) return idempotency;
   return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };
@@ -128,7 +128,7 @@ function warn(engine: Engine, keys: Keys): void {
   say(`glovebox: executors run without a sandbox of the operating system: ${sandbox.reason}`);
 }
 
-/** SIGTERM and SIGINT stop, a second one at once; SIGHUP reloads, and stops where it says that the terminal has gone. */
+/** SIGTERM and SIGINT stop the service, a second one at once; SIGHUP reloads, or stops if the terminal was closed. */
 function onSignals(server: Server, manager: ServiceManager, reload: () => Promise<void>, onStop: () => void): void {
   const wasTerminal = isatty(2);
   const signals = new StopSignals(() => {
@@ -145,7 +145,7 @@ function onSignals(server: Server, manager: ServiceManager, reload: () => Promis
   });
 }
 
-/** With the server closed nothing keeps this process, but for the listeners of signals. */
+/** After the server has closed, only signal listeners keep the process alive. */
 async function stop(server: Server, manager: ServiceManager): Promise<void> {
   try {
     await server.close();

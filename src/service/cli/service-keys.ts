@@ -6,18 +6,18 @@ import type { Config } from "../config/schema.ts";
 import { isLoopback } from "../http/origin-check.ts";
 import { CliError, EXIT } from "./exit.ts";
 
-/** Who may use a service: what its configuration and its environment say. */
+/** Keys of a service, from its configuration and its environment. */
 export class ServiceKeys {
   readonly #environment: NodeJS.ProcessEnv;
   readonly keys: Keys;
 
-  /** The environment as it was at the start: keys are taken out of the process's own. Throws a `CliError`. */
+  /** `environment`: a copy from the start, as keys are removed from the process's own. Throws a `CliError`. */
   constructor(values: Config, environment: NodeJS.ProcessEnv) {
     this.#environment = environment;
     this.keys = this.#read(values);
   }
 
-  /** Reads the keys of another configuration; to be known from when what is answered is called. Throws a `CliError`. */
+  /** Validates the keys of another configuration and returns a function that applies them. Throws a `CliError`. */
   prepare(values: Config): () => void {
     const { size } = this.#read(values);
     if ((size === 0) !== (this.keys.size === 0)) {
@@ -39,13 +39,13 @@ export class ServiceKeys {
   }
 }
 
-/** Takes keys and passwords out of an environment: what is not there, nobody finds. */
+/** Removes keys and passwords from an environment, so that nothing in the process can read them there. */
 export function forgetKeys(environment: NodeJS.ProcessEnv, { keys = [] }: Config): void {
   forgetVariables(environment, keys);
   for (const name of HIDDEN_VARIABLES) delete environment[name];
 }
 
-/** Without keys, nobody on another machine shall reach the server. */
+/** Throws a `CliError` unless the host is a loopback address: without keys other machines must not reach the server. */
 export function requireLoopback(host: string): void {
   if (isLoopback(host)) return;
   throw new CliError(

@@ -7,10 +7,10 @@ import { escapeControl, sendNotices } from "./output.ts";
 
 const STDERR = 2;
 const LEVELS: { readonly [level: number]: string } = { 10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error" };
-/** Keys of every line. Events have a `pid` and a `name` of their own, so these are not among them. */
+/** Fields of every line. `pid` and `name` are not among them, as events have their own. */
 const BASE = { service: "glovebox", hostname: hostname() };
 
-/** A service's log on stderr: JSON lines, or text where stderr is a terminal. */
+/** Creates a service's log on stderr: JSON lines, or text on a terminal. */
 export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Promise<Logger> {
   const { pino } = await import("pino");
   const terminal = { write: (line: string) => process.stderr.write(asText(line)) };
@@ -20,10 +20,10 @@ export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Prom
   );
 }
 
-/** Makes the service's own notices lines of its log from now on, so that stderr has one format. */
+/** Sends notices to the log from now on, so that stderr has one format. */
 export function logNotices(logger: Logger): void {
   if (isatty(STDERR)) return;
-  // Notices are shown at every level of the log.
+  // Notices appear at every log level.
   const notices = logger.child({}, { level: "info" });
   sendNotices((text) => {
     const [, isWarning, message = text] = /^(?:glovebox: )?(warning: )?(.*)$/s.exec(text) ?? [];
@@ -32,13 +32,13 @@ export function logNotices(logger: Logger): void {
   });
 }
 
-/** An event's fields without those that every line has: no key stands in a line twice. */
+/** Removes the fields that every line has, so that no line contains a key twice. */
 function withoutBaseKeys(fields: Record<string, unknown>): Record<string, unknown> {
   const { level: _level, time: _time, msg: _msg, service: _service, hostname: _hostname, ...others } = fields;
   return others;
 }
 
-/** `glovebox: [warn] an executor was lost and replaced reason="exit"` */
+/** A log line as text: `glovebox: [warn] an executor was lost and replaced reason="exit"`. */
 function asText(line: string): string {
   const {
     level,

@@ -2,17 +2,17 @@ import { execFile } from "node:child_process";
 import { CliError, EXIT } from "./exit.ts";
 import { say } from "./output.ts";
 
-/** The first descriptor that a service manager hands over; the standard ones come before it. */
+/** First file descriptor passed by a service manager, after the standard three. */
 const FIRST_FD = 3;
 const NOTIFY_MS = 5_000;
-/** The socket that a service manager listens on is one of datagrams, which Node has none of: systemd's own command has. */
+/** The notification socket is a Unix datagram socket, which Node does not support; systemd's own command does. */
 const COMMAND = "systemd-notify";
 
 /** Notifications to the service manager that started this process, such as systemd; without one, no operation. */
 export class ServiceManager implements Disposable {
   readonly #isThere: boolean;
   #watchdog: NodeJS.Timeout | undefined = undefined;
-  /** One after the other, in the order in which it was told. */
+  /** The last notification; they are sent in order. */
   #last: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
@@ -56,10 +56,10 @@ export class ServiceManager implements Disposable {
   }
 }
 
-/** The socket that a service manager opened for this process and no other, where it did: it listens already. */
+/** Descriptor of the listening socket passed by the service manager (systemd socket activation), if any. */
 export function takeSocket(environment: NodeJS.ProcessEnv): number | undefined {
   const { LISTEN_PID, LISTEN_FDS } = environment;
-  // Whatever this process starts is not who they are for.
+  // The variables are not for child processes.
   for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]) delete environment[name];
   if (LISTEN_FDS === undefined || Number(LISTEN_PID) !== process.pid) return undefined;
   if (LISTEN_FDS !== "1")

@@ -2,17 +2,17 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Override } from "../config/configuration.ts";
 import { readText, settingAt } from "../config/names.ts";
 
-/** A flag that says what a setting of the configuration says. */
+/** A flag that sets a configuration value. */
 interface SettingFlag {
   /** `--drain-ms <number>` */
   readonly flags: string;
   /** `drainMs` */
   readonly setting: string;
-  /** In words, where the configuration says nothing either. */
+  /** Default in the help text. */
   readonly otherwise?: string | number;
 }
 
-/** Adds flags, with the help and the checks of their settings. What they say goes before the configuration. */
+/** Adds flags, with the help and checks of their settings. They override the configuration. */
 export function addSettingFlags(command: Command, flags: readonly SettingFlag[]): Command {
   for (const { flags: written, setting, otherwise } of flags) {
     const { enum: choices, description = "", type, minimum, maximum } = settingAt(setting).part;
@@ -28,20 +28,23 @@ export function addSettingFlags(command: Command, flags: readonly SettingFlag[])
   return command;
 }
 
-/** What a command line says of settings. */
+/** Settings given as flags. */
 export function readFlags(command: Command, flags: readonly SettingFlag[]): readonly Override[] {
   return flags.flatMap(({ flags: written, setting }): Override[] => {
     const option = new Option(written);
     const text: unknown = command.getOptionValue(option.attributeName());
     if (typeof text !== "string") return [];
     const { path, part } = settingAt(setting);
-    // One folder is meant, whatever is in its name.
+    // One folder, whatever characters its name contains.
     const value = part.type === "array" ? [text] : readText(text, part);
     return [{ path, value, source: { kind: "flag", name: option.long ?? written } }];
   });
 }
 
-/** Refuses an invalid flag at once, with the command's help; its text is parsed with those of all other sources. */
+/**
+ * Refuses an invalid flag at once, with the command's help. Returns the text, which is parsed like those of other
+ * sources.
+ */
 export function wholeNumber(least: number, most: number): (text: string) => string {
   return (text) => {
     const value = Number(text);

@@ -3,20 +3,20 @@ import { compileSchema } from "../../base/schema/schema.ts";
 import type { StatsSnapshot } from "../http/stats-sampler.ts";
 import { CliError, EXIT } from "./exit.ts";
 
-/** What `GET /v1/stats` answers; of a server of another version, as far as it is shown. */
+/** Response of `GET /v1/stats`; only the shown fields are checked, as the server may be of another version. */
 export type Snapshot = StatsSnapshot;
 
-/** What one tool's calls came to in the last second. */
+/** Rates of one tool's calls in the last second. */
 export type ToolLine = Snapshot["tools"][number];
 
-/** A server whose snapshots are asked for. */
+/** A server to read snapshots from. */
 export interface StatsServer {
   readonly url: URL;
   readonly key: string | undefined;
 }
 
 const ANSWERS_WITHIN_MS = 10_000;
-/** Snapshots come each second. */
+/** Maximum time without a snapshot; the server sends one each second. */
 const SILENCE_MS = 10_000;
 const SNAPSHOT_MAX_CHARS = 1024 * 1024;
 
@@ -25,7 +25,7 @@ const TEXT = { type: "string" };
 const BOOLEAN = { type: "boolean" };
 const MILLISECONDS = { type: ["number", "null"] };
 
-/** An object that has all of these, may have the others, and whatever else later servers say. */
+/** Schema of an object with required and optional properties, and any others of later versions. */
 function all(properties: Record<string, JsonSchema>, others: Record<string, JsonSchema> = {}): JsonSchema {
   return { type: "object", properties: { ...properties, ...others }, required: Object.keys(properties) };
 }
@@ -86,7 +86,7 @@ const SNAPSHOT = all({
   http: all({ connections: NUMBER, streams: NUMBER }),
 });
 
-/** Requests one snapshot. Rejects with a `CliError` if the server has none to give. */
+/** Requests one snapshot. Rejects with a `CliError` if the server does not return one. */
 export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
   const response = await request(server, "application/json", signal);
@@ -96,8 +96,8 @@ export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
 }
 
 /**
- * Yields a snapshot each second until `signal` is aborted or the server ends. Throws a `CliError` if the server refuses
- * or falls silent.
+ * Yields a snapshot each second until `signal` aborts or the server ends the stream. Throws a `CliError` if the server
+ * refuses or stops sending.
  */
 export async function* followSnapshots(server: StatsServer, signal: AbortSignal): AsyncGenerator<Snapshot> {
   const silence = new AbortController();
@@ -108,7 +108,7 @@ export async function* followSnapshots(server: StatsServer, signal: AbortSignal)
     for await (const part of textOf(response)) {
       const events = within(text + part).split("\n\n");
       text = events.pop() ?? "";
-      // Whoever was away for a while wants to see what is now.
+      // Skip to the latest snapshot after a pause.
       const latest = events.findLast((event) => event.startsWith("data:"));
       if (latest === undefined) continue;
       timer.refresh();
@@ -143,7 +143,7 @@ function advice(status: number): string {
   }
 }
 
-/** What is known of a request that got no answer, in the system's words. */
+/** Reason for a failed request, preferably the system's error code. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown error";
   const { cause } = error;

@@ -2,10 +2,13 @@ import { EXIT } from "./exit.ts";
 import { say } from "./output.ts";
 
 const STOPPING = ["SIGTERM", "SIGINT"] as const;
-/** A terminal signals all processes of its group, and npm passes on what it gets: that is one signal that comes twice. */
+/**
+ * Time within which a repeated signal counts as the same: a terminal signals its whole process group, and npm forwards
+ * its signal as well.
+ */
 const ECHO_MS = 500;
 
-/** SIGTERM and SIGINT stop a service, a second one at once. */
+/** Handles SIGTERM and SIGINT: the first stops a service gracefully, a second one at once. */
 export class StopSignals implements Disposable {
   readonly #stop: () => void;
   #first: { readonly signal: NodeJS.Signals; readonly atMs: number } | null = null;
@@ -13,17 +16,17 @@ export class StopSignals implements Disposable {
 
   constructor(stop: () => void) {
     this.#stop = stop;
-    // Whoever read what the service says may be gone: that ends no calls.
+    // A closed stderr must not end calls.
     process.stderr.on("error", () => undefined);
     for (const signal of STOPPING) process.on(signal, this.#onSignal);
   }
 
-  /** Whether one has come. */
+  /** Whether a stop signal has arrived. */
   get hasBegun(): boolean {
     return this.#first !== null;
   }
 
-  /** Does what this signal asks for. */
+  /** Handles a stop signal. */
   take(signal: NodeJS.Signals): void {
     const atMs = performance.now();
     if (this.#first === null) {
@@ -35,7 +38,7 @@ export class StopSignals implements Disposable {
     }
   }
 
-  /** From here on signals do what they do to any process. */
+  /** Restores the default handling of signals. */
   [Symbol.dispose](): void {
     for (const signal of STOPPING) process.off(signal, this.#onSignal);
   }

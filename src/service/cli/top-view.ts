@@ -1,24 +1,24 @@
 import { describeFleet, listMachines } from "./fleet-view.ts";
 import type { Snapshot, ToolLine } from "./stats-feed.ts";
 
-/** By what the tools are in order. */
+/** Sort order of tools. */
 export type TopOrder = "calls" | "cpu" | "errors";
 
-/** What is on the screen besides the snapshot. */
+/** State of the screen besides the snapshot. */
 export interface TopView {
-  /** Where the snapshot comes from. */
+  /** URL origin of the server. */
   readonly origin: string;
   readonly columns: number;
   readonly rows: number;
   readonly order: TopOrder;
-  /** Earlier snapshots and this one, the oldest first. */
+  /** Snapshots, the oldest first, including the current one. */
   readonly history: readonly Snapshot[];
-  /** Why there is no newer one. */
+  /** Reason why there is no newer snapshot. */
   readonly problem: string | null;
 }
 
 const LABEL_WIDTH = 12;
-/** An empty line, headings, and some machines. */
+/** Lines reserved for machines: an empty line, headings, and some machines. */
 const MACHINE_LINES = 6;
 const BARS = "▁▂▃▄▅▆▇█";
 const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
@@ -26,12 +26,12 @@ const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const NUMBER_WIDTHS = [11, 9, 10, 11];
 const HEADINGS = ["calls/s", "errors/s", "cpu ms/s", "p99"];
 
-/** The lines of a screen: none wider, and no more of them, than it holds. They may hold what a terminal would obey. */
+/** Renders the lines of a screen, within its width and height. They may contain control characters. */
 export function renderTop(snapshot: Snapshot, view: TopView): readonly string[] {
   const head = [...summaryOf(snapshot, view.origin), ...chartsOf(view)];
   const room = view.rows - head.length - 2;
   const machines = machinesOf(snapshot);
-  // However many tools there are, some machines are seen.
+  // Show some machines, however many tools exist.
   const tools = toolsOf(snapshot, view).slice(0, Math.max(0, room - Math.min(machines.length, MACHINE_LINES)));
   const listed = [...tools, ...machines].slice(0, Math.max(0, room));
   const last = view.problem ?? "q quits; tools by c calls, u processor time, e errors";
@@ -40,7 +40,7 @@ export function renderTop(snapshot: Snapshot, view: TopView): readonly string[] 
   return [...lines, ...padding, last].slice(-view.rows).map((line) => line.slice(0, view.columns));
 }
 
-/** What there is to say of a snapshot where nobody watches. */
+/** Describes a snapshot for output that is not a live screen. */
 export function describeSnapshot(snapshot: Snapshot, origin: string): readonly string[] {
   const tools = toolsOf(snapshot, { columns: 100, order: "calls" });
   return [...summaryOf(snapshot, origin), ...tools, ...machinesOf(snapshot)];
@@ -76,7 +76,7 @@ function row(label: string, values: readonly string[]): string {
 }
 
 function chartsOf({ history, columns, rows }: TopView): string[] {
-  // A low screen is for numbers.
+  // Screens with few rows show only numbers.
   if (rows < 20) return [""];
   const shown = history.slice(-Math.max(1, columns - LABEL_WIDTH));
   return [
@@ -93,7 +93,7 @@ function chartsOf({ history, columns, rows }: TopView): string[] {
   ];
 }
 
-/** Each value as a bar, the greatest of them as the highest. */
+/** A bar chart, scaled to the greatest value. */
 function chart(label: string, values: readonly number[]): string {
   const most = Math.max(...values, Number.MIN_VALUE);
   const bars = values.map((value) => BARS[Math.round((Math.max(0, value) / most) * (BARS.length - 1))] ?? " ");
@@ -137,7 +137,7 @@ function mebibytes(bytes: number): string {
   return number(Math.round(bytes / 1024 ** 2));
 }
 
-/** The two greatest units of a time. */
+/** A duration in its two largest units. */
 function duration(timeMs: number): string {
   const seconds = Math.floor(timeMs / 1_000);
   const parts = [

@@ -14,7 +14,7 @@ interface Options {
 }
 
 const AGAIN_AFTER_MS = 1_000;
-/** Seconds in the charts: no terminal is wider. */
+/** Maximum number of snapshots (seconds) in the charts; no terminal is wider. */
 const HISTORY_MAX = 1_000;
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 const ORDERS: ReadonlyMap<string, TopOrder> = new Map([
@@ -22,10 +22,10 @@ const ORDERS: ReadonlyMap<string, TopOrder> = new Map([
   ["u", "cpu"],
   ["e", "errors"],
 ]);
-/** Ctrl-C and Ctrl-D are keys like others while a terminal sends each key as it is pressed. */
+/** In raw mode Ctrl-C and Ctrl-D arrive as ordinary keys. */
 const QUIT: ReadonlySet<string> = new Set(["q", "Q", "\u0003", "\u0004"]);
 
-/** `glovebox top`: what a server is doing, second by second. */
+/** `glovebox top`: a live view of a server. */
 export function topCommand(): Command {
   return new Command("top")
     .description("show a live view of a server's calls, tools and executors")
@@ -62,7 +62,7 @@ function keyFrom(name: string): string {
   return key;
 }
 
-/** Shows snapshots until somebody quits. A server that goes away may come again; one that was never there is an error. */
+/** Shows snapshots until the user quits. Reconnects to a server that was lost; fails if the first connection fails. */
 async function watch(server: StatsServer): Promise<void> {
   const [{ followSnapshots }, { renderTop }] = await Promise.all([import("./stats-feed.ts"), import("./top-view.ts")]);
   const { stdout } = process;
@@ -100,12 +100,12 @@ async function watch(server: StatsServer): Promise<void> {
   }
 }
 
-/** A terminal that does not know its size says 0. */
+/** Size of a terminal, which reports 0 if it does not know. */
 function sizeOf({ columns, rows }: WriteStream): Pick<TopView, "columns" | "rows"> {
   return { columns: columns || 80, rows: rows || 24 };
 }
 
-/** Hears of keys, of the terminal's size, and of signals. */
+/** Listens for keys, resizes and signals. */
 function listen(quit: AbortController, onResize: () => void, onOrder: (order: TopOrder) => void): Disposable {
   const { stdin, stdout } = process;
   const onKeys = (keys: Buffer): void => {
@@ -129,14 +129,14 @@ function listen(quit: AbortController, onResize: () => void, onOrder: (order: To
 }
 
 const ESCAPE = "\u001b[";
-/** Another screen than the one with the shell's lines, without a cursor, on which no line runs into the next. */
+/** Alternate screen, hidden cursor, no line wrap. */
 const ENTER = `${ESCAPE}?1049h${ESCAPE}?25l${ESCAPE}?7l`;
 const LEAVE = `${ESCAPE}?7h${ESCAPE}?25h${ESCAPE}?1049l`;
 const HOME = `${ESCAPE}H`;
 const REST_OF_LINE = `${ESCAPE}K`;
 const REST_OF_SCREEN = `${ESCAPE}J`;
 
-/** A terminal's whole screen, until it is given back. */
+/** Takes over the terminal's screen until disposed. */
 export class Screen implements Disposable {
   readonly #out: WriteStream;
 
@@ -145,7 +145,7 @@ export class Screen implements Disposable {
     out.write(ENTER);
   }
 
-  /** Replaces what is shown. Control characters in it are shown, and not sent. */
+  /** Replaces the content. Control characters are escaped. */
   draw(lines: readonly string[]): void {
     const width = this.#out.columns || 80;
     const drawn = lines.map((line) => `${visible(line).slice(0, width)}${REST_OF_LINE}`);

@@ -12,7 +12,7 @@ interface Options {
 
 const LEVELS = ["error", "warning", "info", "pass"] as const satisfies readonly ToolCheck["level"][];
 
-/** `glovebox validate`: whether a module keeps its contract, or a workflow's file its schema. */
+/** `glovebox validate`: checks a module against its contract, or a workflow's file against its schema. */
 export function validateCommand(): Command {
   return new Command("validate")
     .description("check a module against its contract, by loading and calling it in an isolate without any grants")
@@ -22,7 +22,7 @@ export function validateCommand(): Command {
     .action(validate);
 }
 
-/** `glovebox module validate`: the same, as Amplifier's command line has it. */
+/** `glovebox module validate`: the same under the name that Amplifier's command line uses. */
 export function moduleCommand(): Command {
   return new Command("module").description("commands for modules").addCommand(validateCommand());
 }
@@ -53,7 +53,7 @@ function summary(checks: readonly ToolCheck[]): string {
   return `${checks.some(({ level }) => level === "error") ? "not valid" : "valid"}: ${counts.join(", ")}`;
 }
 
-/** Says whether a workflow's file fits its schema: every place where it does not, one line each. */
+/** Validates a workflow's file and prints each problem on one line. */
 export async function validateWorkflow(file: string, json = false): Promise<void> {
   await orExit(async () => {
     const { load_spec, SpecError } = await import("../../ecosystems/strands/index.ts");

@@ -3,10 +3,10 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { isUrl } from "../../tool/package/location.ts";
 
-/** Editors write a file in several steps, and deployments many files. */
+/** Time without changes before a report: editors write a file in several steps, deployments write many files. */
 const QUIET_MS = 300;
 
-/** Tells when something at these places has changed, once it has come to rest. */
+/** Reports changes at these places, once no more follow. */
 export async function watchPlaces(places: readonly string[], onChange: () => void): Promise<Disposable> {
   let timer: NodeJS.Timeout | undefined;
   const changed = (): void => {
@@ -23,7 +23,7 @@ export async function watchPlaces(places: readonly string[], onChange: () => voi
   };
 }
 
-/** A file is watched through its folder: whoever replaces it puts another one in its place. */
+/** Watches a file through its folder, as editors and deployments replace files. */
 async function watchPlace(place: string, onChange: () => void): Promise<readonly FSWatcher[]> {
   const found = await stat(place).catch(() => null);
   if (found === null) return [];
@@ -33,6 +33,6 @@ async function watchPlace(place: string, onChange: () => void): Promise<readonly
     : watch(path.dirname(place), (_event, changed) => {
         if (changed === name) onChange();
       });
-  // What cannot be watched any more is read again at the next SIGHUP.
+  // A place that can no longer be watched is read again at the next SIGHUP.
   return [watcher.on("error", () => watcher.close())];
 }

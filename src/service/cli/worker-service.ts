@@ -5,19 +5,18 @@ import { print, say } from "./output.ts";
 import { ServiceManager } from "./service-manager.ts";
 import { StopSignals } from "./stop-signals.ts";
 
-/** What a worker machine's process is told. */
 export interface WorkerServiceOptions {
   readonly fleet: string;
-  /** Where it says how it does. */
+  /** Address of its metrics and probes. */
   readonly host: string;
   readonly port: number;
-  /** How long calls may go on when it stops. */
+  /** Maximum time to finish running calls after a stop signal, in milliseconds. */
   readonly drainMs: number;
 }
 
 /**
- * Runs a worker machine until a signal ends it: it takes no more jobs, and ends those that it has. Resolves once it is at
- * work. Rejects where it cannot start.
+ * Runs a worker machine until a signal stops it; then it accepts no more jobs and finishes those it has. Resolves when
+ * the machine is running. Rejects if it cannot start.
  */
 export async function runWorker(
   start: () => Promise<Machine>,
@@ -29,7 +28,7 @@ export async function runWorker(
   const manager = resources.use(new ServiceManager(process.env));
   const signals = resources.use(
     new StopSignals(() => {
-      // It has no job yet, and whatever it waits for may never come.
+      // The machine has no jobs yet, and its start may wait forever.
       if (machine === null) process.exit(EXIT.OK);
       void manager.stopping();
       void stop(machine, options.drainMs, resources);
@@ -61,7 +60,10 @@ async function openSurface({ host, port }: WorkerServiceOptions, watched: Watche
   }
 }
 
-/** With the machine and its door closed nothing keeps this process. Probes hear until the end that it drains. */
+/**
+ * Stops the machine, then its surface, so that probes report draining until the end; nothing else keeps the process
+ * alive.
+ */
 async function stop(machine: Machine, drainMs: number, resources: AsyncDisposableStack): Promise<void> {
   const failure: unknown = await end(machine, drainMs).then(
     () => null,
@@ -70,7 +72,7 @@ async function stop(machine: Machine, drainMs: number, resources: AsyncDisposabl
   await resources.disposeAsync();
   if (failure === null) return;
   say(`glovebox: ${failure instanceof Error ? failure.message : "it could not be stopped"}`);
-  // What could not be closed may keep the process for ever.
+  // A resource that failed to close could keep the process alive forever.
   process.exit(EXIT.FAILED);
 }
 

@@ -30,14 +30,17 @@ const FLAGS = [
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];
 
-/** Servers and machines may have one configuration, in which a server may also say that it runs calls itself. */
+/**
+ * Servers and machines may share a configuration, in which the server may run calls itself; a machine always serves a
+ * fleet.
+ */
 const IN_A_FLEET: Override = {
   path: ["executor", "kind"],
   value: "queue",
   source: { kind: "flag", name: "glovebox worker" },
 };
 
-/** `glovebox worker`: runs calls of agent servers that share a Redis with it. */
+/** `glovebox worker`: runs the calls of servers that share a Redis with it. */
 export function workerCommand(): Command {
   const command = new Command("worker")
     .description("run the calls of a fleet's servers on this machine (fleet secret: GLOVEBOX_FLEET_SECRET)")
@@ -51,7 +54,7 @@ export function workerCommand(): Command {
 async function work({ config }: Options, command: Command): Promise<void> {
   const { values } = await readSettings(config, [IN_A_FLEET, ...readFlags(command, FLAGS)]);
   const { machine, service } = await orUsage(decide(values));
-  // What this process starts has no use for it.
+  // Child processes do not need keys.
   forgetKeys(process.env, values);
   const logger = await openLog(values.logLevel);
   const load = () => import("../../fleet/machine/machine.ts");
@@ -63,7 +66,7 @@ async function work({ config }: Options, command: Command): Promise<void> {
   );
 }
 
-/** All that a machine needs to know. Rejects as `createEngine` does. */
+/** Options of a machine and its service. Rejects as `createEngine` does. */
 async function decide(
   values: Config,
 ): Promise<{ readonly machine: MachineOptions; readonly service: WorkerServiceOptions }> {

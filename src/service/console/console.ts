@@ -5,7 +5,7 @@ import { type Asset, type Encoding, loadPage } from "./page-assets.ts";
 
 const YEAR_SECONDS = 31_536_000;
 
-/** What the page may do: run its own script, ask its own server, and be in nobody's frame. */
+/** Restrictive headers of the page: its own scripts, requests to its own server only, no framing. */
 const HEADERS = {
   "content-security-policy": [
     "default-src 'none'",
@@ -25,7 +25,7 @@ const HEADERS = {
   vary: "accept-encoding",
 };
 
-/** Adds the page for people. It holds nothing that is secret: it asks for what it shows, like every client. */
+/** Adds the console page. It contains no secrets: it requests its data through the API, like every client. */
 export function addConsole(app: FastifyInstance, _door: Surface): void {
   app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
     return sendAsset(request, reply, (await loadPage()).document, "no-cache");

@@ -7,7 +7,7 @@ import { ERRORS } from "../../base/errors.ts";
 
 export type Encoding = "br" | "gzip" | "identity";
 
-/** A file of the page, in each form in which it is sent. */
+/** A file of the page, in each content encoding. */
 export interface Asset {
   readonly type: string;
   readonly hash: string;
@@ -16,7 +16,7 @@ export interface Asset {
 
 export interface Page {
   readonly document: Asset;
-  /** By names that have their content's hash in them. */
+  /** Files by name; names contain a hash of the content. */
   readonly files: ReadonlyMap<string, Asset>;
 }
 
@@ -25,10 +25,7 @@ const HASH_LENGTH = 16;
 
 let loaded: Promise<Page> | null = null;
 
-/**
- * The page, made once for each process, when somebody first asks for it: from its sources, which are published as they
- * are, because the bundler reads TypeScript.
- */
+/** Builds the page on first use, once per process: the package contains TypeScript, which esbuild bundles. */
 export async function loadPage(): Promise<Page> {
   try {
     return await (loaded ??= makePage());
@@ -77,7 +74,7 @@ async function bundle(file: string): Promise<Uint8Array> {
   return output.contents;
 }
 
-/** What to do about each error, by its code. */
+/** Remedies by error code. */
 function advice(): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(ERRORS).map(([code, entry]) => [code, entry.advice]));
 }

@@ -81,7 +81,7 @@ export function addAccess(app: FastifyInstance, access: Access): void {
   });
 }
 
-/** Who sent a request. */
+/** Caller of a request, set by the access check. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new TypeError("nobody has found out who sent the request");
   return request.caller;

@@ -10,22 +10,21 @@ import { addTraffic, type Traffic } from "./traffic.ts";
 import { requireOneHost } from "./origin-check.ts";
 import { limitPipelining } from "./pipelining.ts";
 
-/** How often connections are looked at whose requests take too long. */
+/** Interval of the check for slow requests, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
 const HEAD_MAX_BYTES = 16 * 1024;
-/** Longer than any that fits into a request's first line: names that no tool can have are answered like unknown ones. */
+/** Above any name that fits into a request's first line: impossible tool names get the response of unknown ones. */
 const NAME_LENGTH_MAX = 65_536;
 
-/** What an app has besides its routes. */
 export interface AppOptions {
   readonly limits?: ConnectionLimits;
-  /** What the bodies of all requests under way may have together. */
+  /** Memory budget for the bodies of all requests in progress. */
   readonly bodiesBytes?: number;
-  /** Where its requests are counted. Default: nowhere. */
+  /** Counter of requests. Default: none. */
   readonly traffic?: Traffic;
 }
 
-/** An app without routes: who is let in, how requests are read, for how long, and what is answered where there is nothing. */
+/** Creates an app without routes: access control, request parsing, limits, and responses to unknown addresses. */
 export async function createApp(
   bodyBytes: number,
   access: Access,
@@ -39,7 +38,7 @@ export async function createApp(
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
     http: {
-      // Answered in the form of a result, which Node would not do.
+      // Refused by `requireOneHost` in the form of a result, which Node would not do.
       requireHostHeader: false,
       headersTimeout: headersMs,
       maxHeaderSize: HEAD_MAX_BYTES,
@@ -47,26 +46,26 @@ export async function createApp(
     },
     clientErrorHandler: (error, socket) =>
       answerClientError(error, socket, (status) => traffic?.countNowhere("", status)),
-    // Keys such as __proto__ are data like others: `JSON.parse` makes them a body's own, nothing here copies by
-    // assignment, and on their way into the isolate they are text again.
+    // Keys such as `__proto__` are ordinary data: `JSON.parse` makes them own properties, nothing here copies by
+    // assignment, and they enter the isolate as JSON text.
     onProtoPoisoning: "ignore",
     onConstructorPoisoning: "ignore",
-    // While the server closes, the engine says so itself, in the form of a result.
+    // While the server closes, the engine refuses calls itself, in the form of a result.
     return503OnClosing: false,
     routerOptions: { maxParamLength: NAME_LENGTH_MAX },
-    // No hooks are run for these.
+    // Fastify runs no hooks for these errors.
     frameworkErrors: (error, { method }, reply) => {
       traffic?.countNowhere(method, 400);
       void sendError(reply, error, bodyBytes);
     },
   });
-  // A body of nothing but brackets would hold this thread for seconds, and take thirty times its size.
+  // A body of nothing but brackets would block this thread for seconds and take thirty times its size in memory.
   const readJson = app.getDefaultJsonParser("ignore", "ignore");
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
     if (describeExcess(body) === null) return void readJson(request, body, done);
     done(Object.assign(new Error("the body has too many values, or too deep ones"), { statusCode: 400 }));
   });
-  // A page of another site may send text without asking, JSON it may not.
+  // Without a CORS preflight, a page of another site may send text/plain, but not JSON.
   app.removeContentTypeParser("text/plain");
   app.decorate("unreadMs", unreadMs);
   if (traffic !== undefined) addTraffic(app, traffic);

@@ -7,15 +7,15 @@ import { sendJson, sendNotFound } from "./answers.ts";
 import { GET_ASSET, UPLOAD_ASSET } from "./api/asset-routes.ts";
 
 const METADATA_MAX_BYTES = 64 * 1024;
-/** The file, what is said of it, and what a form may have beside. */
+/** Maximum number of form parts: the file, its metadata, and unknown fields. */
 const PARTS_MAX = 8;
-/** What is around the file: boundaries, headers and fields. */
+/** Maximum size of a form without its file: boundaries, headers and fields. */
 const AROUND_MAX_BYTES = PARTS_MAX * (METADATA_MAX_BYTES + 16 * 1024);
 const YEAR_SECONDS = 31_536_000;
 
-/** Adds the routes of AgentSpace's assets. `publicUrl` is where clients find this server; default: where they found it. */
+/** Adds the routes of AgentSpace's assets. `publicUrl`: base of asset URLs; default: the host of the request. */
 export async function addAssets(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): Promise<void> {
-  // Few servers keep assets, so it is loaded here.
+  // Load it only here: few servers store assets.
   const { default: multipart } = await import("@fastify/multipart");
   await app.register(async (scope) => {
     const limits = {
@@ -52,7 +52,7 @@ function addUpload(app: FastifyInstance, store: AssetStore, publicUrl: URL | nul
   });
 }
 
-/** Reads a form to its end, the file first or last, and keeps the asset. */
+/** Reads a form to its end, its parts in any order, and stores the asset. */
 async function take(request: FastifyRequest, store: AssetStore) {
   await using received = new AsyncDisposableStack();
   let upload: Awaited<ReturnType<AssetStore["receive"]>> | undefined;
@@ -86,7 +86,7 @@ function addDownload(app: FastifyInstance, store: AssetStore): void {
         etag,
         digest: `sha-256=${digest}`,
         "repr-digest": `sha-256=:${digest}:`,
-        // A version never changes; a tag moves.
+        // A version is immutable; a tag can move.
         "cache-control": asset.version === params.version ? `max-age=${YEAR_SECONDS}, immutable` : "no-cache",
         "x-content-type-options": "nosniff",
         "content-disposition": `attachment; filename="${asset.file}"`,
@@ -98,7 +98,7 @@ function addDownload(app: FastifyInstance, store: AssetStore): void {
   );
 }
 
-/** The part of an asset's address that follows the server's. Names are made of nothing that would have to be written otherwise. */
+/** Path of an asset. Names contain only characters that need no escaping in URLs. */
 function pathOf({ name, version, file }: Asset): string {
   return `/assets/${name}/${version}/${file}`;
 }
@@ -109,9 +109,9 @@ function checkLength({ headers }: FastifyRequest, maxBytes: number): void {
   throw new AssetError("too_large", `an asset has at most ${maxBytes} bytes`);
 }
 
-/** Answers what was wrong with an upload, and of what else went wrong no more than that. */
+/** Responds with the problem of an upload; internal errors get no details. */
 function sendFailure(reply: FastifyReply, error: unknown): FastifyReply {
-  // What is left of the body is not read.
+  // The rest of the body is not read, so the connection cannot be reused.
   reply.header("connection", "close");
   const refusal = error instanceof AssetError ? error : describe(error);
   if (refusal === null)
@@ -122,7 +122,10 @@ function sendFailure(reply: FastifyReply, error: unknown): FastifyReply {
   });
 }
 
-/** What the form's parser refuses; it does not say of all that it does that the client is to blame. */
+/**
+ * Converts a client error of the form parser; `null` for internal errors. Not all of its client errors have a status
+ * below 500, so messages are matched too.
+ */
 function describe(error: unknown): AssetError | null {
   const { code, statusCode, message } = error as { code?: unknown; statusCode?: unknown; message?: unknown };
   if (code === "FST_FILES_LIMIT" || code === "FST_PARTS_LIMIT" || code === "FST_FIELDS_LIMIT") {

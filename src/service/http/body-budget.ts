@@ -4,24 +4,24 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { sendOverBudget } from "./answers.ts";
 
 export const BODIES_BYTES_DEFAULT = 512 * 1024 * 1024;
-/** Shorter ones are not counted: their number is limited by other means. */
+/** Shorter bodies are not counted: connection limits bound their number. */
 const COUNTED_FROM_BYTES = 64 * 1024;
 const JSON_BODY = /^\s*application\/json\b/i;
 
-/** What all JSON bodies may take together, from when they are read until their requests are answered. */
+/** Memory budget of all JSON bodies, from reading until their responses are complete. */
 class BodyBudget {
   #leftBytes: number;
   readonly #shareBytes: number;
-  /** What each tenant has of it. */
+  /** Bytes reserved by each tenant, or by each key without a tenant. */
   readonly #takenBytes = new Map<string, number>();
 
-  /** `shareBytes`: what one tenant may have of it, where there are several. */
+  /** `shareBytes`: maximum of one tenant. */
   constructor(bytes: number, shareBytes: number) {
     this.#leftBytes = bytes;
     this.#shareBytes = shareBytes;
   }
 
-  /** Takes bytes until a response is through; `false` where there are not as many. */
+  /** Reserves bytes until a response is complete; `false` if the budget does not suffice. */
   take(bytes: number, { caller }: FastifyRequest, response: ServerResponse): boolean {
     if (bytes > this.#leftBytes) return false;
     const owner = caller === null || caller.key === null ? null : JSON.stringify(caller.tenant ?? [caller.key]);
@@ -40,14 +40,14 @@ class BodyBudget {
   }
 }
 
-/** Thrown where a body that does not say its length has become too long for what is left. */
+/** Thrown when a body without a `Content-Length` exceeds the remaining budget. */
 export class OverBudgetError extends Error {
   override readonly name = "OverBudgetError";
 }
 
 /**
- * Lets an app's requests have no more bytes together than the server has memory for, and those of one tenant half of them:
- * or one body, which has `bodyBytes` at most.
+ * Limits the request bodies of an app to a memory budget. One tenant may use half of it, or one body of `bodyBytes` if
+ * that is more.
  */
 export function limitBodies(app: FastifyInstance, bytes: number, bodyBytes: number): void {
   const budget = new BodyBudget(bytes, Math.max(bytes / 2, bodyBytes));
@@ -65,7 +65,7 @@ export function limitBodies(app: FastifyInstance, bytes: number, bodyBytes: numb
   });
 }
 
-/** Passes a body on, and takes what it needs as it comes. */
+/** Forwards a body and reserves its bytes as they arrive. */
 function counter(budget: BodyBudget, request: FastifyRequest, response: ServerResponse): Transform {
   let bytes = 0;
   let taken = 0;

@@ -7,19 +7,19 @@ import type { ParsedBatch, ParsedCall } from "./call-body.ts";
 import { type CallListeners, listenersFor } from "./call-stream.ts";
 import { EventStream } from "./event-stream.ts";
 
-/** UTF-16 units that the results of a batch may have together: as many as a single one, at most. */
+/** Maximum length of a batch's results together, in UTF-16 units: that of a single result. */
 const RESULTS_MAX = MAX_LIMITS.outputBytes;
 
 type Run = (parsed: ParsedCall, listeners: CallListeners) => Promise<ToolResult>;
 
-/** Answers a batch at once when all of its calls have ended: their results, in the order of the calls. */
+/** Responds to a batch with all results, in the order of the calls, when every call has ended. */
 export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
   const results = new ResultTexts();
   const texts = await Promise.all(calls.map(async (call) => results.write(await runOne(call, run, {}))));
   return sendJsonText(reply, 200, `{"results":[${texts.join(",")}]}`);
 }
 
-/** Answers a batch with the events of its calls, and their results as they come. Each says which call's it is. */
+/** Responds to a batch with the events and results of its calls as they occur, each with the index of its call. */
 export async function streamBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
   const stream = new EventStream(reply);
   const results = new ResultTexts();
@@ -38,7 +38,7 @@ async function runOne(call: ParsedCall | string, run: Run, listeners: CallListen
   return typeof call === "string" ? refusal("invalid_arguments", call) : run(call, listeners);
 }
 
-/** Writes the results of a batch. Each tool keeps to its limit, but all of them together could still fill the memory. */
+/** Serializes the results of a batch. Each result is within its tool's limit, but all together could exhaust memory. */
 class ResultTexts {
   #length = 0;
 

@@ -4,7 +4,6 @@ import type { CapabilityRequest } from "../../broker/capabilities/capability.ts"
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
 
-/** A call as its body asks for it. */
 export interface ParsedCall {
   readonly call: ToolCall;
   readonly options: ExecuteOptions;
@@ -25,7 +24,7 @@ export function parseCall(body: unknown): ParsedCall | string {
   const { id, name, arguments: args, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"] ?? {});
-  // The id and the arguments go to the engine unchecked, which refuses invalid ones in its own words.
+  // The ID and the arguments are passed on unchecked: the engine refuses invalid ones with its own messages.
   const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
   const call = { ...said, name, arguments: args } as ToolCall;
   return typeof options === "string" ? options : { call, options };
@@ -75,15 +74,15 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   };
 }
 
-/** A string of structured fields: in quotes, with `\"` and `\\` for those two. */
+/** A string of RFC 8941 structured fields: in quotes, with `\"` and `\\` as escapes. */
 const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
-/** What most clients send: a word. What a list would have between its members is in none. */
+/** An unquoted word, which most clients send; without spaces, quotes, commas and semicolons. */
 const WORD = /^[!#-+\--:<-~]+$/;
 const DIFFERENT = "the header Idempotency-Key and options.idempotencyKey are not the same";
 
 /**
- * A call's options with the key that its request's header has, in quotes or without; or what is wrong with it. What the
- * key may be, the engine says.
+ * Adds the key of the `Idempotency-Key` header, quoted or not, to a call's options; returns a string that says what is
+ * wrong with an invalid one. The engine validates the key itself.
  */
 export function withHeaderKey(options: ExecuteOptions, header: string | string[] | undefined): ExecuteOptions | string {
   if (header === undefined) return options;

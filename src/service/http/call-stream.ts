@@ -6,9 +6,9 @@ import { sendResult, writeResult } from "./answers.ts";
 import { EventStream } from "./event-stream.ts";
 
 /**
- * Answers a call with events: `log`, `progress` and `capability` as they come, `dropped` where the client did not make
- * room for some, and one `result` in the end. A call that is refused at once never becomes a stream: its answer has
- * the status of its error.
+ * Responds to a call with an event stream: `log`, `progress` and `capability` as they occur, `dropped` if the client
+ * was too slow for some, and one final `result`. A call refused at once gets a plain response with the status of its
+ * error.
  */
 export async function streamCall(
   reply: FastifyReply,
@@ -26,13 +26,13 @@ export async function streamCall(
   return reply;
 }
 
-/** What a call tells while it runs. */
+/** Listeners for the events of a running call. */
 export type CallListeners = Pick<ExecuteOptions, "onLog" | "onProgress" | "onCapability">;
 
-/** The events that a client is sent of a call that runs. */
+/** Events of a running call, sent to clients. */
 type CallEventName = "log" | "progress" | "capability";
 
-/** Listeners that make events of what a call tells: only of what is a client's business. */
+/** Creates listeners that send a call's events, reduced to the fields meant for clients. */
 export function listenersFor(send: (event: CallEventName, data: object) => void): CallListeners {
   return {
     onLog: ({ level, message }) => send("log", { level, message }),

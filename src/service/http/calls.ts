@@ -14,7 +14,7 @@ const TYPES = ["application/json", EVENT_STREAM] as const;
 
 /** Adds the routes that run tools. */
 export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_DEFAULT }: Surface): void {
-  /** Runs the calls of a request, as long as its client is there. */
+  /** Runs the calls of a request; a disconnected client cancels them. */
   const runner = (request: FastifyRequest, reply: FastifyReply) => {
     const caller = callerOf(request);
     const signal = disconnection(request.raw, reply.raw);
@@ -60,13 +60,13 @@ function refuseTypes(reply: FastifyReply): FastifyReply {
   return sendRefusal(reply, "invalid_arguments", `the answer is one of ${TYPES.join(", ")}`, { status: 406 });
 }
 
-/** Who waits for the end of this turn of the event loop. */
+/** Shared promise for the end of this turn of the event loop. */
 let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
 
 /**
- * Resolves when all that the system had for this process has been read. Requests of many connections that came at once
- * are read one after the other, each in a turn of its own as far as promises tell: calls that wait for this are made
- * together, and cross to the executor as one message.
+ * Resolves when all data that the system holds for this process has been read. Concurrent requests of many connections
+ * are read one after the other, each in its own microtask phase: calls that wait for this start together and reach the
+ * executor as one message.
  */
 export function untilAllIsRead(): Promise<void> {
   if (waiting === null) {

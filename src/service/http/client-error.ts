@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../base/errors.ts";
 import { refusal } from "./answers.ts";
 import { hasCalls } from "./disconnection.ts";
 
-/** How long a client may take to read why its connection ends. */
+/** Maximum time for a client to read the final response of its connection. */
 const FAREWELL_MS = 2_000;
 
 interface Farewell {
@@ -33,16 +33,17 @@ const TOO_MANY: Farewell = {
   message: "the server has reached its maximum number of connections; try again later",
 };
 
-/** Connections that are at their end: whatever else comes on them is not looked at. */
+/** Connections being closed; further input is ignored. */
 const ending = new WeakSet<Socket>();
 
 /**
- * Answers what is no request, in the form of a result, and ends its connection. `tell` gets the status. Calls that came
- * before it may still have no answer, and this one would be taken for theirs: then the connection just ends.
+ * Responds to an unreadable request in the form of a result and closes its connection. `tell` receives the status.
+ * While earlier calls on the connection have no response, the client would take this one for theirs: then the
+ * connection is only closed.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket, tell: (status: number) => void): void {
   if (ending.has(socket)) return;
-  // Nothing more is read of it for now: the rest of the request may have been there for long.
+  // The server itself paused the connection: the rest of the request may have arrived in time.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
   ending.add(socket);
   const farewell =
@@ -56,14 +57,14 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket, 
     return;
   }
   tell(Number.parseInt(farewell.status, 10));
-  // What came in the same piece becomes calls within this turn of the event loop.
+  // Requests of the same chunk become calls within this turn of the event loop, so check for them afterwards.
   setImmediate(() => {
     if (!socket.writable || hasCalls(socket)) socket.destroy();
     else sayFarewell(socket, farewell);
   });
 }
 
-/** Ends a connection for which there is no room. */
+/** Refuses a connection above the maximum with 503. */
 export function refuseConnection(socket: Socket): void {
   socket.on("error", () => undefined);
   sayFarewell(socket, TOO_MANY, "retry-after: 1\r\n");
@@ -74,7 +75,7 @@ function sayFarewell(socket: Socket, { status, code, message }: Farewell, header
   const type = "content-type: application/json; charset=utf-8\r\nx-content-type-options: nosniff\r\n";
   const length = `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n`;
   socket.end(`HTTP/1.1 ${status}\r\n${type}${headers}${length}\r\n${body}`);
-  // What still comes is thrown away, as a connection that is closed before it is read takes the answer with it.
+  // Discard further input: closing a connection with unread data resets it, and the response is lost.
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), FAREWELL_MS);
   socket.once("close", () => clearTimeout(timer));

@@ -3,17 +3,17 @@ import type { Socket } from "node:net";
 import { UNREAD_MS } from "./answers.ts";
 import { refuseConnection } from "./client-error.ts";
 
-/** What a server allows a connection. Times in milliseconds. */
+/** Limits of a server's connections. Times in milliseconds. */
 export interface ConnectionLimits {
-  /** Connections at once; one more is answered 503. Default 20,000. */
+  /** Maximum number of connections; further ones get 503. Default 20,000. */
   readonly maxConnections: number;
-  /** Until a request's head is there. Default 15,000. */
+  /** Maximum time to receive a request's head. Default 15,000. */
   readonly headersMs: number;
-  /** Until all of a request is there. Default 120,000. */
+  /** Maximum time to receive a complete request. Default 120,000. */
   readonly requestMs: number;
-  /** Between two requests. Default 72,000: longer than most load balancers wait, so that they hang up first. */
+  /** Maximum idle time between requests. Default 72,000: above that of most load balancers, which close first. */
   readonly keepAliveMs: number;
-  /** How long a client may read nothing of an answer that is complete. Default 60,000. */
+  /** Maximum time that a client may read nothing of a complete response. Default 60,000. */
   readonly unreadMs: number;
 }
 
@@ -25,10 +25,10 @@ export const CONNECTION_LIMITS: ConnectionLimits = Object.freeze({
   unreadMs: UNREAD_MS,
 });
 
-/** Connections that are being told that there is no room. Beyond them nothing is told. */
+/** Maximum number of connections being refused with 503; further ones are closed without a response. */
 const REFUSED_AT_ONCE = 256;
 
-/** Takes no more connections than a server may have, and tells how many there are. */
+/** Limits a server's connections. `tell` receives each change of their number. */
 export function limitConnections(server: Server, max: number, tell: (change: 1 | -1) => void): void {
   let open = 0;
   const serve = server.listeners("connection");

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** The calls of each connection: of requests that came at once there are many on one. */
+/** Unfinished calls by connection; pipelining puts several on one. */
 const connections = new WeakMap<Socket, Set<AbortController>>();
 
 /**
- * A signal that is aborted when the client goes away before it has its answer. A client that ends its side of the
- * connection has gone. The response itself would not tell: one that waits behind others has no connection yet.
+ * A signal that aborts when the client disconnects, or half-closes the connection, before its response is complete. The
+ * response's own events do not suffice: a pipelined response that waits for others has no socket yet.
  */
 export function disconnection({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const controller = new AbortController();
@@ -17,7 +17,7 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
   return controller.signal;
 }
 
-/** Whether a connection has calls that have no answer yet. */
+/** Whether a connection has calls without a complete response. */
 export function hasCalls(socket: Socket): boolean {
   return (connections.get(socket)?.size ?? 0) > 0;
 }

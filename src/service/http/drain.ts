@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 
-/** How long a connection may stay without a request while the server stops: one may be on its way. */
+/** Time before a stopping server closes an idle connection: a request may be on its way. */
 const IDLE_MS = 250;
-/** How long no more of a request may come that is not whole yet. */
+/** Time before a stopping server closes a connection with an incomplete request and no new data. */
 const SILENT_MS = 1_000;
 const LOOK_EVERY_MS = 25;
 
@@ -20,20 +20,21 @@ interface Connection {
   request: IncomingMessage | null;
   /** The response to the latest request. Responses keep the order of their requests, so it is the last one sent. */
   answer: ServerResponse | null;
-  /** Whether that request is the last that is taken: its answer says so. */
+  /** Whether that request is the last one accepted; its response says `connection: close`. */
   isOver: boolean;
-  /** How much had been read when somebody looked, and since when it is no more. */
+  /** Bytes received at the last check that saw progress, and the time of that check. */
   readBytes: number;
   readAtMs: number;
 }
 
 /**
- * The connections of a server. It can stop without losing a request: on each connection one more is taken, and its answer
- * says that it was the last. What a client sent behind that one is not begun, as clients that pipeline have to expect.
+ * The connections of a server, which can stop without losing a request: each connection accepts one more, and its
+ * response says `connection: close`. Requests pipelined behind that one are not started, which pipelining clients must
+ * expect.
  */
 class Drain {
   readonly #all = new Map<Socket, Connection>();
-  /** The answers to requests behind the last that their connections take. */
+  /** Responses to requests behind the last accepted one. */
   readonly #beyond = new WeakSet<ServerResponse>();
   #isEnding = false;
 
@@ -45,18 +46,21 @@ class Drain {
     server.prependListener("request", (request, response) => this.#take(request, response));
   }
 
-  /** Whether a request came behind the last that its connection takes. */
+  /** Whether the request came behind the last one that its connection accepts. */
   isBeyond(response: ServerResponse): boolean {
     return this.#beyond.has(response);
   }
 
-  /** From now on each connection takes one more request, or none where it has one that can still say so. */
+  /**
+   * Starts to stop: each connection accepts one more request, or none if its current response can still say
+   * `connection: close`.
+   */
   begin(): void {
     this.#isEnding = true;
     for (const [socket, connection] of this.#all) endWith(socket, connection);
   }
 
-  /** Closes connections on which nothing comes any more. Resolves when none is left, or when the time is over. */
+  /** Closes idle connections. Resolves when none is left, or after `forMs`. */
   async wait(forMs: number): Promise<void> {
     const untilMs = performance.now() + forMs;
     while (this.#all.size > 0 && performance.now() < untilMs) {
@@ -68,7 +72,7 @@ class Drain {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#all.get(request.socket);
     if (connection === undefined) return;
-    // It is told by when it came: it may wait behind others before it is begun.
+    // Decide on arrival: the request may wait behind others before it starts.
     if (connection.isOver) return void this.#beyond.add(response);
     connection.request = request;
     connection.answer = response;
@@ -76,7 +80,10 @@ class Drain {
   }
 }
 
-/** Lets an app stop. What nobody is to answer any more is read and thrown away: all that is added later does not see it. */
+/**
+ * Lets an app stop. Requests beyond the last accepted one are read and discarded; hooks added later do not run for
+ * them.
+ */
 export function addDrain(app: FastifyInstance): void {
   const drain = new Drain(app);
   app.decorate("drain", drain);
@@ -87,18 +94,18 @@ export function addDrain(app: FastifyInstance): void {
   });
 }
 
-/** Lets the answer that is under way be the last, where it can still say so. */
+/** Marks the current response as the connection's last, if its headers are not sent yet. */
 function endWith(socket: Socket, connection: Connection): void {
   const { answer } = connection;
   if (answer === null || answer.headersSent || answer.closed) return;
   answer.shouldKeepAlive = false;
   connection.isOver = true;
-  // Node closes a connection after its last answer at once. Where the client has sent more by then, the system resets it,
-  // and the client may lose what it has not read: so only what goes out ends, and the client closes.
+  // Node closes a connection right after its last response. If unread input has arrived by then, the system resets the
+  // connection and the client may lose the response: so only half-close, and let the client close.
   socket.destroySoon = () => void socket.end();
 }
 
-/** Whether a connection has nothing to be answered, and nothing has come for a while. */
+/** Whether a connection is idle, or its request is incomplete, and no new data has arrived for a while. */
 function isStill(socket: Socket, connection: Connection): boolean {
   const { request, answer, readBytes, readAtMs } = connection;
   const nowMs = performance.now();

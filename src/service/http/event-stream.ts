@@ -8,19 +8,19 @@ export const EVENT_STREAM = "text/event-stream";
 const HEADERS = {
   "content-type": EVENT_STREAM,
   "cache-control": "no-store",
-  // Proxies that would collect what belongs at once.
+  // Stops nginx from buffering the stream.
   "x-accel-buffering": "no",
   "x-content-type-options": "nosniff",
 };
-/** A comment, which says nothing but that the connection lives. */
+/** An SSE comment that keeps the connection alive. */
 const HEARTBEAT = ":\n\n";
 const HEARTBEAT_EVERY_MS = 15_000;
-/** What waits for a client that does not read, in bytes: what comes then is dropped, but for the last event. */
+/** Maximum unread data of a client, in bytes; further events of `send` are dropped. */
 const WAITING_MAX_BYTES = 256 * 1024;
 
 /**
- * Events to one client, by the WHATWG standard. Its memory is bounded: events for which a client does not make room are
- * dropped, and counted. An event's id is its place among all, so a gap shows where some are missing.
+ * Server-sent events (WHATWG) to one client. Its memory is bounded: events for a client that reads too slowly are
+ * dropped and counted. Event IDs number all events, so a gap shows that some are missing.
  */
 export class EventStream {
   readonly #response: ServerResponse;
@@ -31,7 +31,7 @@ export class EventStream {
   #dropped = 0;
   #isEnded = false;
 
-  /** Sends the headers at once, with those that the reply has already. No body goes through the framework any more. */
+  /** Sends the headers at once, with those already set on the reply, and detaches the response from Fastify. */
   constructor(reply: FastifyReply) {
     reply.hijack();
     this.#response = reply.raw;
@@ -44,12 +44,12 @@ export class EventStream {
     this.#response.once("close", () => this.#stop());
   }
 
-  /** How many events had no room. */
+  /** Number of dropped events. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Sends an event where there is room for it. */
+  /** Sends an event, or drops it if the client has too much unread data. */
   send(event: string, data: string): void {
     if (this.#isEnded) return;
     const text = frame(event, String(++this.#events), data);
@@ -57,14 +57,12 @@ export class EventStream {
     else this.#write(text);
   }
 
-  /** Sends an event, whatever waits before it. */
+  /** Sends an event that is never dropped. */
   keep(event: string, data: string): void {
     if (!this.#isEnded) this.#write(frame(event, String(++this.#events), data));
   }
 
-  /**
-   * Sends the last event, whatever waits before it; a client that does not read it loses the connection.
-   */
+  /** Sends the last event, which is never dropped; a client that does not read it is disconnected. */
   end(event: string, data: string): void {
     if (this.#isEnded) return;
     this.#stop();
@@ -79,7 +77,7 @@ export class EventStream {
     if (this.#response.writableLength === 0) this.#write(HEARTBEAT);
   }
 
-  /** Events of one turn of the event loop leave together. */
+  /** Writes events of the same turn of the event loop together. */
   #write(text: string): void {
     const response = this.#response;
     if (response.writableCorked === 0) {
@@ -99,7 +97,7 @@ export class EventStream {
   }
 }
 
-/** An event as it is written: text of several lines has as many lines of data. */
+/** An event in wire format: one `data` line for each line of text. */
 function frame(event: string, id: string, data: string): string {
   return `event: ${event}\nid: ${id}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, "\ndata: ")}\n\n`;
 }

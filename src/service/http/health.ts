@@ -4,7 +4,7 @@ import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
-/** Adds the routes for those who watch the server: probes, and whatever reads metrics. */
+/** Adds the probes and the metrics. */
 export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Surface): void {
   app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, async (_request, reply) => {
     const text = await engine.metrics();
@@ -33,15 +33,15 @@ export function addHealth(app: FastifyInstance, { engine, isDraining, processMet
   refuseOthers(app, "/readyz", ["GET", "HEAD"]);
 }
 
-/** Gauges that are named like counters, and that other metrics sum up to. */
+/** Gauges with counter names; other metrics sum up to them. */
 const MISNAMED = ["nodejs_active_handles_total", "nodejs_active_requests_total", "nodejs_active_resources_total"];
-/** One of those that this process may have in a registry of its own. */
+/** Present in a scrape if the engine's registry already has the process metrics. */
 const SIGN = "# TYPE process_cpu_seconds_total ";
 
-/** One for the process, as what it watches has no end. */
+/** One registry for the process: its collectors cannot be stopped. */
 let registry: Registry | null = null;
 
-/** Adds what is to be known of this process, its memory, files, and the delay of its event loop, to a scrape without it. */
+/** Adds the metrics of this process (memory, files, event loop delay) to a scrape that lacks them. */
 export async function withProcessMetrics(text: string): Promise<string> {
   if (text.includes(SIGN)) return text;
   return `${text}\n${await (registry ??= watchProcess()).metrics()}`;

@@ -1,7 +1,7 @@
-/** One entry of an `Accept` header, but for its parameters: `type/subtype;…;q=0.5`. */
+/** One entry of an `Accept` header: type, subtype, parameters. */
 const RANGE = /^\s*([\w!#$%&'*+.^`|~-]+)\/([\w!#$%&'*+.^`|~-]+)\s*(;.*)?$/;
 const QUALITY = /;\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)/i;
-/** Commas within quotes separate nothing. */
+/** Commas within quotes do not separate entries. */
 const ENTRY = /(?:[^,"]|"(?:\\.|[^"\\])*(?:"|$))+/g;
 
 interface Range {
@@ -10,16 +10,15 @@ interface Range {
   readonly quality: number;
 }
 
-/** How well a type is wanted. `closeness` says how exactly it was named: 2 by its name, 1 by its kind, 0 with all others. */
+/** Preference for a type. `closeness` of the match: 2 for the exact type, 1 for any subtype, 0 for any type. */
 interface Wish {
   readonly quality: number;
   readonly closeness: number;
 }
 
 /**
- * Which of the types that are offered the sender of an `Accept` header wants most; `null` where it wants none. The first
- * one is the default. Where two are wanted alike, the one that was named goes before one that would do, and else the
- * one that is offered first.
+ * Chooses the offered type that an `Accept` header prefers: by quality, then closeness of the match, then order of the
+ * offer. The first is the default; `null` if none is acceptable.
  */
 export function chooseType<Type extends string>(accept: string | undefined, offered: readonly Type[]): Type | null {
   if (accept === undefined || accept.trim() === "") return offered[0] ?? null;
@@ -44,7 +43,7 @@ function readRange(entry: string): Range[] {
   return [{ type: type.toLowerCase(), subtype: subtype.toLowerCase(), quality }];
 }
 
-/** What the closest range says of a type: another one of the same closeness may only want it more. */
+/** Preference for a type by its closest range; among equally close ones, the highest quality. */
 function wishFor(offered: string, ranges: readonly Range[]): Wish {
   const [type, subtype] = offered.split("/");
   let wish: Wish = { quality: 0, closeness: -1 };

@@ -3,27 +3,26 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import ipaddr from "ipaddr.js";
 import { sendRefusal } from "./answers.ts";
 
-/** By which names clients find a server, and whose pages may use it. */
+/** Host names of a server, and origins of web pages that may call it. */
 export interface SiteOptions {
   /**
-   * Names by which clients find the server, without ports. An address needs no name, nor does `localhost`. Default:
-   * none where there are no keys, as a page's owner may let its name mean this machine; any where there are.
+   * Host names by which clients reach the server, without ports; IP addresses and `localhost` need no entry. Default:
+   * with keys, any; without keys, none, as a page's owner could rebind a name to this machine (DNS rebinding).
    */
   readonly hosts?: readonly string[];
-  /** Where clients find the server from outside, such as `https://tools.example.com`: its name is one of `hosts`. */
+  /** Public address of the server, such as `https://tools.example.com`; its host name counts as one of `hosts`. */
   readonly publicUrl?: string;
-  /** Origins of pages that may use the server from a browser, such as `https://app.example.com`. Default: its own only. */
+  /** Origins of web pages that may call the server, such as `https://app.example.com`. Default: its own only. */
   readonly origins?: readonly string[];
 }
 
-/** What of a server's address matters here. */
 export interface Bound {
-  /** What it listens on. */
+  /** Address that the server listens on. */
   readonly host: string;
   readonly hasKeys: boolean;
 }
 
-/** What pages of the origins that are allowed may send and read beside what any page may. */
+/** CORS permissions of pages of allowed origins. */
 const PREFLIGHT = {
   "access-control-allow-methods": "GET, POST, PUT, DELETE",
   "access-control-allow-headers":
@@ -34,29 +33,29 @@ const EXPOSED = "retry-after, ratelimit, ratelimit-policy, mcp-session-id";
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * Tells a server's own clients from pages of other sites. Browsers say by which name they found a server and whose page
- * asks; other clients say what they like, but nobody's browser does so for them.
+ * Distinguishes a server's own clients from pages of other sites, by the `Host`, `Origin` and `Sec-Fetch-*` headers.
+ * Clients other than browsers can forge them, but no page can make a browser do so.
  */
 export class OriginCheck {
   readonly #names: ReadonlySet<string> | null;
   readonly #origins: ReadonlySet<string>;
   readonly #ownOrigin: string | null;
   readonly #bound: string;
-  /** The last name that was the server's: most requests come by the same one. */
+  /** The last accepted host name: most requests use the same one. */
   #lastOwn = "localhost";
 
-  /** Throws a `TypeError` that names the option that is wrong. */
+  /** Throws a `TypeError` that names an invalid option. */
   constructor({ hosts, publicUrl, origins = [] }: SiteOptions, { host, hasKeys }: Bound) {
     const url = publicUrl === undefined ? null : readPublicUrl(publicUrl);
     const names = [...(hosts ?? []).map(readHost), ...(url === null ? [] : [url.hostname])];
-    // Where a key is asked for, a page that found the server under a name of its own has none.
+    // With keys any name is safe: a page that rebinds its name to this server has no key.
     this.#names = hasKeys && hosts === undefined ? null : new Set(names);
     this.#origins = new Set(origins.map(readOrigin));
     this.#ownOrigin = url?.origin ?? null;
     this.#bound = host;
   }
 
-  /** Why a request is not answered, or nothing. */
+  /** Reason to refuse a request, or `null`. */
   refusalOf(request: FastifyRequest): string | null {
     if (!this.#isOwnHost(request.hostname)) {
       return "unknown host name: add it to hosts, or use the server's address";
@@ -67,7 +66,7 @@ export class OriginCheck {
     return isOwnFetch(request) ? null : "cross-site requests from web pages are not allowed";
   }
 
-  /** Tells a browser that a page of another origin may read the answer, where it may; `true` where that is the answer. */
+  /** Adds CORS headers for an allowed origin. Returns `true` if it has responded, to a preflight request. */
   share({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
     if (this.#origins.size === 0) return false;
     reply.header("vary", "origin");
@@ -80,7 +79,7 @@ export class OriginCheck {
   }
 
   #isOwnHost(hostname: string): boolean {
-    // Browsers always say it; a client of HTTP/1.0 need not.
+    // Browsers always send `Host`; HTTP/1.0 clients need not.
     if (this.#names === null || hostname === "" || hostname === this.#lastOwn) return true;
     if (!this.#mayBeNamed(hostname)) return false;
     this.#lastOwn = hostname;
@@ -92,7 +91,7 @@ export class OriginCheck {
     if (name === "localhost" || this.#names?.has(name) === true) return true;
     const address = name.replace(/^\[|\]$/g, "");
     if (isIP(address) === 0) return false;
-    // What is an address already cannot be made to mean another one.
+    // An IP address cannot be rebound.
     return ANY_ADDRESS.has(this.#bound) || isLoopback(address) || isSameAddress(address, this.#bound);
   }
 
@@ -103,9 +102,9 @@ export class OriginCheck {
 }
 
 /**
- * Refuses requests without a `Host` header, unless they are of HTTP/1.0, and those with more than one (RFC 9112, section
- * 3.2): a proxy and this server could take them for requests to different hosts. Node would refuse the first without a
- * body, and keep the first of several.
+ * Refuses requests without a `Host` header, except HTTP/1.0, and those with several (RFC 9112, section 3.2), which a
+ * proxy and this server could route to different hosts. Node would refuse the former without a body and accept the
+ * latter with the first header.
  */
 export function requireOneHost(app: FastifyInstance): void {
   app.addHook("onRequest", ({ raw }, reply, next) => {
@@ -125,12 +124,12 @@ function countHosts(rawHeaders: readonly string[]): number {
   return hosts;
 }
 
-/** Whether only this machine reaches an address, or a name that stands for one. */
+/** Whether a host is a loopback address, or `localhost`. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || (isIP(host) > 0 && ipaddr.process(host).range() === "loopback");
 }
 
-/** Whether a browser fetched it for the server's own page, or for whoever follows a link to one. */
+/** Whether the request comes from the server's own page, from a followed link, or not from a browser. */
 function isOwnFetch({ method, headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   if (site === undefined || site === "same-origin" || site === "none") return true;

@@ -8,14 +8,14 @@ const WAITING_MAX = 1_024;
 
 interface Connection {
   unanswered: number;
-  /** The requests that wait until others are answered. While there are any, no more is read. */
+  /** Requests that wait for earlier responses. While any wait, the connection is paused. */
   readonly waiting: (() => void)[];
   readonly onEnd: () => void;
 }
 
 /**
- * Lets a connection have no more than a few answers in memory: one packet may hold hundreds of requests, whose client
- * reads none of the answers. An answer has ended when the system has taken it.
+ * Limits the responses that a connection holds in memory: one packet may contain hundreds of requests from a client
+ * that reads no response. A response ends when the system has accepted all of it.
  */
 export function limitPipelining(app: FastifyInstance): void {
   const connections = new WeakMap<Socket, Connection>();
@@ -42,7 +42,8 @@ function createConnection(socket: Socket): Connection {
       if (next !== undefined && waiting.length === 0) socket.resume();
     },
   };
-  // Requests that are answered have their connection read on. Those that wait are behind them, whole but for the last.
+  // Node resumes a connection after its responses. The waiting requests were already read, except for the last one's
+  // body.
   socket.on("resume", () => {
     if (waiting.length > 0) socket.pause();
   });

@@ -12,7 +12,7 @@ import { addTools } from "./tools.ts";
 /** Adds all routes of an engine. */
 export function addRoutes(app: FastifyInstance, surface: Surface): void {
   addOpenApi(app);
-  // After the body is read: what is active does not outlive that.
+  // Set the trace context after the body is read: the active context does not survive that.
   app.addHook("preHandler", ({ headers }, _reply, next) => underSender(headers, next));
   addCalls(app, surface);
   addTools(app, surface);

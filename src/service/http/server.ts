@@ -22,64 +22,64 @@ export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-op
 export type { SiteOptions } from "./origin-check.ts";
 
 export interface ServerOptions extends SiteOptions {
-  /** The address to listen on. Default 127.0.0.1. Without keys there is no other choice: see `allowAnybody`. */
+  /** Address to listen on: a loopback address, unless there are keys or `allowAnybody` is set. Default 127.0.0.1. */
   readonly host?: string;
-  /** Who may use the server, and for what. Default: whoever is on this machine, for everything. */
+  /** Keys of clients. Default: none; anybody on this machine may use the server, except as `admin` says. */
   readonly keys?: readonly KeyOptions[] | Keys;
   /**
-   * Listens where other machines reach the server, and asks nobody for a key: for those who have something before it
-   * that does. Default false.
+   * Listens on other than loopback addresses without keys: for servers behind a proxy that authenticates. Default
+   * false.
    */
   readonly allowAnybody?: boolean;
   /**
-   * `open`: where there are no keys, anybody on this machine may register and remove tools. Only on a loopback address.
-   * Default: registering and removing needs a key with the role `admin`.
+   * `open`: without keys, anybody on this machine may register and remove tools; only on a loopback address. Default:
+   * both need a key with the role `admin`.
    */
   readonly admin?: "open";
-  /** Default 8080; 0 for any that is free. */
+  /** Default 8080; 0 for any free port. */
   readonly port?: number;
-  /** The largest body. Default: the largest input that a tool may take, and 64 KiB for what is around it. */
+  /** Maximum size of a request body. Default: the maximum input of a tool plus 64 KiB. */
   readonly bodyBytes?: number;
-  /** The calls that a batch may have. Default 256. */
+  /** Maximum number of calls in a batch. Default 256. */
   readonly batchCalls?: number;
-  /** A socket that listens already, by its descriptor, instead of an address of its own. */
+  /** Descriptor of a listening socket, used instead of `host` and `port`. */
   readonly fd?: number;
-  /** Whether other processes may listen on the same port beside this one. Default false. */
+  /** Whether other processes may listen on the same port. Default false. */
   readonly reusePort?: boolean;
-  /** What the bodies of all requests under way may have together. Default 512 MiB, and at least one body's. */
+  /** Memory budget for the bodies of all requests in progress. Default 512 MiB; at least one body. */
   readonly bodiesBytes?: number;
-  /** What each connection is allowed, and how many there may be. */
+  /** Limits of connections, and their maximum number. */
   readonly connections?: Partial<ConnectionLimits>;
-  /** How long calls in flight may go on when the server closes. Default 5,000. */
+  /** Maximum time to finish running calls when the server closes, in milliseconds. Default 5,000. */
   readonly drainMs?: number;
   /**
-   * How long the server says in `/readyz` that it will close before it does: as long as a load balancer needs to notice.
-   * Default 0.
+   * Delay between failing `/readyz` and closing the listener, in milliseconds: the time in which a load balancer
+   * notices. Default 0.
    */
   readonly drainDelayMs?: number;
-  /** Where uploaded packages of AgentSpace's tools are kept. Default: nowhere, and there are no routes for them. */
+  /** Storage of uploaded AgentSpace packages. Default: none, and no routes for them. */
   readonly assets?: ServedAssets;
   /**
-   * Whether `/metrics` tells of this process as well: its memory, files, processor time, and the delay of its event loop.
-   * Default: true, unless the engine's registry does.
+   * Whether `/metrics` includes this process: memory, files, CPU time, event loop delay. Default: true, unless the
+   * engine's registry already has these metrics.
    */
   readonly processMetrics?: boolean;
 }
 
-/** Assets, and where clients find them. */
+/** Storage of assets, and their public address. */
 export interface ServedAssets extends AssetOptions {
-  /** Where clients find assets, for the addresses that the server answers. Default: its own `publicUrl`, else the one they used. */
+  /** Base of asset URLs. Default: the server's `publicUrl`, else the host of the request. */
   readonly publicUrl?: string;
 }
 
-/** A server that listens. */
+/** A listening server. */
 export interface Server extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /**
-   * Stops: `/readyz` says so, for `drainDelayMs` before anything else happens; no connection is taken any more, and each
-   * that there is takes one more request; calls in flight end or are ended after `drainMs`; the engine is closed.
-   * Resolves when nothing is left.
+   * Stops the server: fails `/readyz`, waits `drainDelayMs`, stops accepting connections, accepts one more request on
+   * each open connection, ends calls that still run after `drainMs`, and closes the engine. Resolves when all is
+   * closed.
    */
   close(): Promise<void>;
 }
@@ -88,13 +88,13 @@ const HOST_DEFAULT = "127.0.0.1";
 const PORT_DEFAULT = 8_080;
 const BODY_BYTES_DEFAULT = MAX_LIMITS.inputBytes + 64 * 1024;
 const DRAIN_DEFAULT_MS = 5_000;
-/** How long clients may take to read the last answers once there are no calls any more. */
+/** Maximum time for clients to read the last responses after all calls have ended. */
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * Serves an engine over HTTP, and closes it when it is closed itself. Rejects where it cannot listen, with a
- * `StoreError` where the folder of assets cannot be used, and with a `TypeError` where an option is wrong, or where
- * anybody on other machines could use the server without a key.
+ * Serves an engine over HTTP; closing the server closes the engine. Rejects if it cannot listen, with a `StoreError` if
+ * the asset folder is unusable, and with a `TypeError` if an option is invalid or other machines could use the server
+ * without a key.
  */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
   const { bodyBytes = BODY_BYTES_DEFAULT } = options;
@@ -113,7 +113,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   try {
     await app.ready();
     await listen(app.server, options);
-    // Where the socket was handed over, only it knows.
+    // The address of an inherited socket is known only now.
     const bound = app.server.address();
     if (typeof bound === "object" && bound !== null) requireLoopback(bound.address, access.keys.size > 0, options);
   } catch (error) {
@@ -131,7 +131,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   return { ...placeOf(app.server.address()), close, [Symbol.asyncDispose]: close };
 }
 
-/** Stops in an order in which no request is lost that was taken. */
+/** Stops in an order that loses no accepted request. */
 async function stop(
   app: FastifyInstance,
   engine: Engine,
@@ -140,12 +140,12 @@ async function stop(
 ): Promise<void> {
   if (drainDelayMs > 0) await delay(drainDelayMs);
   const { drain } = app;
-  // Right after new connections were taken: those that come later are reset by the system.
+  // Begin right after the event loop has accepted new connections: the system resets those that come later.
   await immediate();
   drain.begin();
   for (const end of endings) end();
   const untilMs = performance.now() + drainMs;
-  // The server's own way to close would cut connections on which a request is on its way.
+  // `http.Server.close` would also close idle connections on which a request is on its way.
   NetServer.prototype.close.call(app.server);
   await drain.wait(drainMs);
   await engine.close({ drainMs: Math.max(0, untilMs - performance.now()) });
@@ -204,12 +204,12 @@ async function openAssets(
   return store;
 }
 
-/** The system may mean another address by this name. */
+/** The system may resolve `localhost` to another address. */
 function oneAddress(host: string): string {
   return host === "localhost" ? HOST_DEFAULT : host;
 }
 
-/** Where a server listens. A socket of this machine's own has no port. */
+/** URL and port of a listening server. A Unix socket has no port. */
 function placeOf(bound: AddressInfo | string | null): Pick<Server, "url" | "port"> {
   if (bound === null || typeof bound === "string") return { url: `unix:${bound ?? ""}`, port: 0 };
   const { address, family, port } = bound;

@@ -2,7 +2,7 @@ import type { CallEvent } from "../../engine/telemetry/events.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { EngineStats } from "../../engine/engine.ts";
 
-/** What an engine and its server are doing. Rates and quantiles are those of the last second. */
+/** State of an engine and its server. Rates and quantiles cover the last second. */
 export interface StatsSnapshot extends Pick<
   EngineStats,
   "state" | "queued" | "running" | "executor" | "isolates" | "quarantined"
@@ -12,21 +12,21 @@ export interface StatsSnapshot extends Pick<
   /** Milliseconds since the server started. */
   readonly uptimeMs: number;
   readonly calls: CallRates;
-  /** Executors that were lost or made room, since the server began to listen. */
+  /** Executors lost or recycled since the server began to listen. */
   readonly restarts: number;
-  /** The tools with calls in that second, the busiest first, at most 50. */
+  /** Tools with calls in that second, the busiest first; at most 50. */
   readonly tools: readonly ToolRates[];
   readonly http: {
     readonly connections: number;
-    /** Clients that get these snapshots as a stream. */
+    /** Clients that receive snapshots as a stream. */
     readonly streams: number;
   };
 }
 
-/** Whoever wants the next snapshots, until it is removed. */
+/** Receives each snapshot until it is removed. */
 export type Watcher = (snapshot: StatsSnapshot) => void;
 
-/** What a sampler is told by the server. */
+/** Values that the server supplies to a sampler. */
 export interface ServerSources {
   connections(): Promise<number>;
   streams(): number;
@@ -34,10 +34,10 @@ export interface ServerSources {
 }
 
 const PERIOD_MS = 1_000;
-/** Who begins to watch sees something soon. */
+/** Delay of the first snapshot, shorter than the period so that a new watcher sees something soon. */
 const FIRST_MS = 250;
 
-/** Makes one snapshot each second for all who watch. While nobody does, no timer runs, and nothing listens to calls. */
+/** Makes one snapshot each second for all watchers. Without watchers no timer runs and no call event is handled. */
 export class Sampler {
   readonly #engine: Engine;
   readonly #sources: ServerSources;
@@ -51,12 +51,11 @@ export class Sampler {
   constructor(engine: Engine, sources: ServerSources) {
     this.#engine = engine;
     this.#sources = sources;
-    // These are rare, and have to be counted from the start.
+    // These events are rare and must be counted from the start.
     engine.on("executor:lost", () => this.#restarts++);
     engine.on("executor:recycle", () => this.#restarts++);
   }
 
-  /** How many watch. */
   get watchers(): number {
     return this.#watchers.size;
   }
@@ -119,28 +118,28 @@ export class Sampler {
   }
 }
 
-/** Tools told apart within one window; calls of others count for all of them alone. */
+/** Maximum number of tools with their own rates in one window; calls of further tools count only in the totals. */
 const TOOLS_MAX = 1_000;
 const TOOLS_SHOWN_MAX = 50;
 
-/** What ended in one second, by the second. */
+/** Rates of ended calls. */
 export interface CallRates {
-  /** Calls that ended, whether well or not, and whether they ran or not. */
+  /** Ended calls, including failed and refused ones. */
   readonly perSecond: number;
-  /** Those of them that ended with an error. */
+  /** Calls that ended with an error. */
   readonly errorsPerSecond: number;
-  /** Waiting and running together, of the calls that ran; `null` where none did. */
+  /** Latency (queue and run time) of calls that ran; `null` if none ran. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   readonly p99Ms: number | null;
 }
 
-/** What one tool's calls came to. */
+/** Rates of one tool's calls. */
 export interface ToolRates {
   readonly name: string;
   readonly callsPerSecond: number;
   readonly errorsPerSecond: number;
-  /** 1,000 is one processor. */
+  /** 1,000 is one full processor. */
   readonly cpuMsPerSecond: number;
   readonly p99Ms: number | null;
 }
@@ -152,7 +151,7 @@ interface ToolWindow {
   readonly latencies: Latencies;
 }
 
-/** The calls that ended since the last snapshot. */
+/** Calls that ended since the last snapshot. */
 export class StatsWindow {
   readonly #latencies = new Latencies();
   readonly #tools = new Map<string, ToolWindow>();
@@ -164,7 +163,7 @@ export class StatsWindow {
     if (error !== null) this.#errors++;
     const latencyMs = metadata.queueMs + metadata.wallMs;
     if (metadata.attempts > 0) this.#latencies.observe(latencyMs);
-    // The name of a tool that there is not is the caller's.
+    // The name of an unknown tool is caller input: it gets no entry.
     const window = error?.code === "tool_not_found" ? undefined : this.#of(tool);
     if (window === undefined) return;
     window.calls++;
@@ -183,7 +182,7 @@ export class StatsWindow {
     };
   }
 
-  /** The busiest first. */
+  /** Rates by tool, the busiest first. */
   tools(seconds: number): readonly ToolRates[] {
     return [...this.#tools]
       .toSorted(([, a], [, b]) => b.calls - a.calls)
@@ -206,18 +205,18 @@ export class StatsWindow {
   }
 }
 
-/** To a hundredth. */
+/** Events per second, rounded to hundredths. */
 function rate(count: number, seconds: number): number {
   return Math.round((count / seconds) * 100) / 100;
 }
 
-/** Buckets for each doubling: a quantile is at most a twentieth off. */
+/** Buckets per doubling: a quantile is off by at most 5%. */
 const STEPS = 8;
 const LEAST_MS = 0.01;
-/** Up to some three hours; what takes longer is counted as that. */
+/** Covers about three hours; longer times count in the last bucket. */
 const BUCKETS = 30 * STEPS;
 
-/** How long things took, in buckets that grow with the time, so that a short call is told as exactly as a long one. */
+/** Histogram of durations with exponential buckets: the relative error is the same for short and long calls. */
 export class Latencies {
   readonly #counts = new Uint32Array(BUCKETS);
   #total = 0;
@@ -228,7 +227,7 @@ export class Latencies {
     this.#total++;
   }
 
-  /** The time within which a share of them, from 0 to 1, ended: in milliseconds; `null` where there were none. */
+  /** Quantile for a share from 0 to 1, in milliseconds; `null` without observations. */
   quantile(share: number): number | null {
     if (this.#total === 0) return null;
     const wanted = Math.max(1, Math.ceil(share * this.#total));
@@ -238,12 +237,12 @@ export class Latencies {
       seen += this.#counts[at] ?? 0;
       if (seen >= wanted) break;
     }
-    // The middle of the bucket, as such buckets have it.
+    // Geometric middle of the bucket.
     return roundMs(LEAST_MS * 2 ** ((at + 0.5) / STEPS));
   }
 }
 
-/** Three digits say all that a bucket knows. */
+/** Rounds to three significant digits; buckets are no more precise. */
 function roundMs(ms: number): number {
   return Number(ms.toPrecision(3));
 }

@@ -9,10 +9,10 @@ import { chooseType } from "./media-type.ts";
 export type { StatsSnapshot } from "./stats-sampler.ts";
 
 const TYPES = ["application/json", EVENT_STREAM] as const;
-/** Streams, and so many again of those who wait for one snapshot. */
+/** Maximum number of streams, and again of requests that wait for one snapshot. */
 const CLIENTS_MAX = 1_000;
 
-/** Adds the route for those who look on: one snapshot, or one each second. */
+/** Adds the statistics route: one snapshot, or a stream with one each second. */
 export function addStats(app: FastifyInstance, { engine, gate, isDraining, onDrain }: Surface): void {
   const connections = (): Promise<number> =>
     new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
@@ -47,7 +47,7 @@ function nextSnapshot(sampler: Sampler): Promise<StatsSnapshot> {
   });
 }
 
-/** What may wait for a client that reads slowly, besides what the system keeps for it. */
+/** Maximum unread data of a stream, besides the system's buffers; a slower client is disconnected. */
 const UNREAD_MAX_BYTES = 128 * 1024;
 const HEADERS = {
   "content-type": EVENT_STREAM,
@@ -58,10 +58,10 @@ const HEADERS = {
 
 type Response = FastifyReply["raw"];
 
-/** The clients that get each snapshot as an event: all the same bytes, and none of them more than it reads. */
+/** Streams of snapshots: all clients share the bytes of an event, and slow ones are disconnected. */
 export class StatsStreams {
   readonly #sampler: Pick<Sampler, "add" | "remove">;
-  /** With what says whether the client may still have it. */
+  /** Open responses, each with a check that its key is still valid. */
   readonly #responses = new Map<Response, () => boolean>();
   #isEnding = false;
 
@@ -79,14 +79,14 @@ export class StatsStreams {
     raw.once("close", () => this.#remove(raw));
     raw.on("error", () => raw.destroy());
     raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
-    // One of those that were on their way when the server began to stop.
+    // The request was on its way when the server began to stop.
     if (this.#isEnding) return void raw.end();
     raw.flushHeaders();
     this.#responses.set(raw, mayGoOn);
     if (this.#responses.size === 1) this.#sampler.add(this.#tell);
   }
 
-  /** Streams have no end of their own, and a server that closes waits for all answers to end. */
+  /** Ends all streams: they have no end of their own, and a closing server waits for all responses. */
   end(): void {
     this.#isEnding = true;
     for (const raw of this.#responses.keys()) raw.end();

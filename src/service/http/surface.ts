@@ -5,24 +5,24 @@ import { sendRefusal } from "./answers.ts";
 
 export { callerOf } from "./access.ts";
 
-/** What routes are added to an app with. */
+/** Dependencies of the routes. */
 export interface Surface {
   readonly engine: Engine;
-  /** Through it go all calls, and all that a caller is shown of tools. */
+  /** Scoped engine through which routes call and list tools. */
   readonly gate: ScopedEngine;
   /** Whether the server is stopping. */
   readonly isDraining: () => boolean;
-  /** Has something ended once the server stops: streams that would go on for ever. */
+  /** Registers a function that runs when the server stops, to end streams that have no end of their own. */
   readonly onDrain: (end: () => void) => void;
-  /** How many calls a batch may have. Default 256. */
+  /** Maximum number of calls in a batch. Default 256. */
   readonly batchCalls?: number;
-  /** Whether `/metrics` has those of this process as well. Default: true. */
+  /** Whether `/metrics` includes the metrics of this process. Default: true. */
   readonly processMetrics?: boolean;
 }
 
 const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
 
-/** Answers the methods that an address does not have: before the body is read, which nobody asked for. */
+/** Responds 405 to the other methods of an address, before the body is read. */
 export function refuseOthers(app: FastifyInstance, url: string, allowed: readonly HTTPMethods[]): void {
   const allow = allowed.join(", ");
   app.route({

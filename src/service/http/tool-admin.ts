@@ -11,14 +11,14 @@ import { SCHEMAS } from "./api/schemas.ts";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
 import { callerOf, type Surface } from "./surface.ts";
 
-/** What names files: those of a server are not for its clients to name. */
+/** Fields that name files, which clients must not name on a server. */
 const FILES: readonly string[] = ["entry", "path", "record"];
 
 interface ToolRoute {
   readonly Params: { readonly name: string };
 }
 
-/** Reason for a refusal. Default of the status: that of the code. */
+/** Reason for a refusal. Default status: that of the error code. */
 interface Refused {
   readonly status?: number;
   readonly message: string;
@@ -34,7 +34,7 @@ const UNDER_WAY: Refused = {
 
 let definitions: Validator | undefined;
 
-/** Adds the routes by which administrators put tools in and take them out. */
+/** Adds the routes that register and remove tools. */
 export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): void {
   const underWay = new Set<string>();
 
@@ -69,17 +69,17 @@ function refuse(reply: FastifyReply, { status, message, details }: Refused, tool
   });
 }
 
-/** Names what is told of a tool: other once anything of that is other. */
+/** ETag of a tool: a hash of its public description. */
 export function etagOf(info: ToolInfo): string {
   return `"${createHash("sha256").update(JSON.stringify(info)).digest("base64url")}"`;
 }
 
-/** Whether a header such as `If-None-Match` names an etag, or any. */
+/** Whether a header such as `If-None-Match` contains an ETag, or `*`. */
 export function namesEtag(header: string, etag: string): boolean {
   return header.split(",").some((one) => [etag, `W/${etag}`, "*"].includes(one.trim()));
 }
 
-/** What a body defines, or what is wrong with it. */
+/** Parses a tool definition; returns the refusal of an invalid one. */
 function readDefinition(body: unknown, name: string): ToolDefinition | Refused {
   if (!isObject(body)) return { message: "the body is not an object with the name, description and source of a tool" };
   const file = FILES.find((one) => Object.hasOwn(body, one));
@@ -92,11 +92,14 @@ function readDefinition(body: unknown, name: string): ToolDefinition | Refused {
   const violations = definitions.check(body);
   if (violations.length > 0) return { message: describeViolations(violations), details: { violations } };
   if (body["name"] !== name) return { message: "the name in the body differs from the name in the URL" };
-  // The schema is what the type says.
+  // The schema matches the type.
   return body as unknown as ToolDefinition;
 }
 
-/** What the client says of the version that is there, by the rules of HTTP: where that is not so, nothing happens. */
+/**
+ * Checks `If-Match` and `If-None-Match` (RFC 9110) against the registered version; returns the refusal if they do not
+ * hold.
+ */
 function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): Refused | null {
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
   const etag = info === undefined ? null : etagOf(info);

@@ -6,7 +6,7 @@ import { addToolAdmin, etagOf, namesEtag } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 
-/** Adds the routes that tell which tools there are, and those that change it. */
+/** Adds the routes that list, explain and change tools. */
 export function addTools(app: FastifyInstance, door: Surface): void {
   const { gate } = door;
   app.get("/v1/tools", { config: { role: "execute", api: LIST_TOOLS } }, (request, reply) =>

@@ -4,7 +4,7 @@ import { registerTallies, Tally } from "../../base/tally.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** What comes and goes; there only where somebody counts it. */
+    /** Request metrics; missing if they are not collected. */
     traffic?: Traffic;
   }
   interface FastifyContextConfig {
@@ -13,15 +13,18 @@ declare module "fastify" {
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** What has no route: addresses at which there is nothing, and what is not HTTP. Addresses themselves are no labels. */
+/**
+ * Label of unknown addresses and unreadable requests. Addresses themselves are no labels: clients could create any
+ * number.
+ */
 const NOWHERE = "other";
-/** The client went away before its answer was complete. */
+/** Status of requests whose client disconnected before the response was complete. */
 const GONE = 499;
 
-/** Servers of one engine are counted as one. */
+/** Servers that share a registry share their metrics. */
 const known = new WeakMap<Registry, Traffic>();
 
-/** The requests of one route. What goes into the counter waits here for the next scrape. */
+/** Request metrics of one route. Counts are kept here until the next scrape. */
 export class RouteMeter {
   readonly duration = new Tally(SECONDS);
   readonly #counts = new Map<string, Map<number, number>>();
@@ -32,7 +35,7 @@ export class RouteMeter {
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
   }
 
-  /** What was counted since it was last asked for. */
+  /** Yields the counts since the last call and resets them. */
   *take(): Generator<readonly [method: string, status: number, count: number]> {
     for (const [method, statuses] of this.#counts) {
       for (const [status, count] of statuses) if (count > 0) yield [method, status, count];
@@ -41,13 +44,13 @@ export class RouteMeter {
   }
 }
 
-/** What comes to an engine's servers and goes, for Prometheus. */
+/** Prometheus metrics of an engine's servers. */
 export class Traffic {
   connections = 0;
   streams = 0;
   readonly #routes = new Map<string, RouteMeter>();
 
-  /** The one whose metrics are in a registry. */
+  /** The instance that reports to a registry. */
   static of(registry: Registry): Traffic {
     let traffic = known.get(registry);
     if (traffic === undefined) known.set(registry, (traffic = new Traffic(registry)));
@@ -85,20 +88,20 @@ export class Traffic {
     gauge("streams", "Answers under way that are streams of events.", () => this.streams);
   }
 
-  /** The meter of a route, as the router has it. */
+  /** Meter of a route, by the router's URL pattern. */
   route(url: string): RouteMeter {
     let meter = this.#routes.get(url);
     if (meter === undefined) this.#routes.set(url, (meter = new RouteMeter()));
     return meter;
   }
 
-  /** Counts what never came to a route: what could not be read as a request has no method either. */
+  /** Counts a request that reached no route; an unreadable one has an empty method. */
   countNowhere(method: string, status: number): void {
     this.route(NOWHERE).count(method, status);
   }
 }
 
-/** Counts the requests of an app's routes: those that are added after it. */
+/** Counts the requests of an app's routes; only of routes added afterwards. */
 export function addTraffic(app: FastifyInstance, traffic: Traffic): void {
   app.decorate("traffic", traffic);
   app.addHook("onRoute", (route) => {

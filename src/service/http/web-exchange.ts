@@ -2,16 +2,16 @@ import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** How long a client may take to read what was sent before it is given up. */
+/** Maximum time for a client to read a chunk before it is disconnected. */
 const STALL_MS = 30_000;
-/** Why a request's signal is aborted: one for all, as making one for each takes longer than all that hears of it. */
+/** Shared abort reason: creating one for each request costs more than all listeners together. */
 const DONE = new Error("the connection is done with the request");
-/** A comment, with which the headers of a stream go at once. */
+/** An SSE comment that makes a stream's headers go out at once. */
 const OPENING = ": open\n\n";
 
 /**
- * A request as the web's standards have it: its method, and those headers that `isWanted`. Its body is not in it. Its
- * signal is aborted when its connection is done with it, whether it was answered or not.
+ * Converts a request to a web-standard `Request`: its method and the headers that `isWanted` accepts, without the body.
+ * The signal aborts when the connection is done with the request, whether or not it got a response.
  */
 export function toWebRequest(
   { method, headers }: FastifyRequest,
@@ -29,7 +29,7 @@ export function toWebRequest(
   });
 }
 
-/** Answers with a response of the web's standards. Streams of events go as they come; */
+/** Sends a web-standard `Response`. Event streams are forwarded chunk by chunk; other bodies are sent whole. */
 export async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
   reply.code(response.status);
   for (const [name, value] of response.headers) if (name !== "connection") reply.header(name, value);
@@ -41,7 +41,10 @@ export async function sendWebResponse(reply: FastifyReply, response: Response): 
   return reply.send(body === null ? undefined : await response.text());
 }
 
-/** A client that does not read makes its connection end; one that goes away makes the stream end. */
+/**
+ * Forwards the chunks of a stream. A client that does not read is disconnected; a disconnected client cancels the
+ * stream.
+ */
 async function* chunksOf(
   body: ReadableStream<Uint8Array>,
   response: ServerResponse,

@@ -11,18 +11,18 @@ import { refuseOthers } from "./surface.ts";
 import { requireOneHost } from "./origin-check.ts";
 import { withProcessMetrics } from "./health.ts";
 
-/** Those who watch a machine are few, and say little. */
+/** Only probes and scrapers connect. */
 const CONNECTIONS_MAX = 256;
 const BODY_BYTES = 1_024;
 const HEAD_BYTES = 16 * 1024;
 const REQUEST_MS = 10_000;
 const KEEP_ALIVE_MS = 72_000;
 
-/** Whom a door speaks of. */
+/** A worker machine, as its surface sees it. */
 export interface WatchedMachine {
-  /** `null` as long as it is not there yet. */
+  /** `null` until it has started. */
   readonly machine: () => Machine | null;
-  /** Whether it is about to stop. */
+  /** Whether the machine is stopping. */
   readonly isDraining: () => boolean;
 }
 
@@ -31,8 +31,8 @@ export interface WorkerSurface extends AsyncDisposable {
 }
 
 /**
- * Listens for those who watch a worker machine: probes, and whatever reads metrics. There is nothing else to be had
- * here, and nothing of what tools are given or say, so nobody is asked for a key. Rejects where it cannot listen.
+ * Serves the probes and metrics of a worker machine. No key is required: it exposes nothing else, and no inputs or
+ * outputs of tools. Rejects if it cannot listen.
  */
 export async function openWorkerSurface(watched: WatchedMachine, host: string, port: number): Promise<WorkerSurface> {
   const app = await createWorkerApp();
@@ -104,7 +104,7 @@ function statusOf(stats: MachineStats | null): Status {
 
 type Status = "ready" | "starting" | "draining" | "waiting for Redis" | "waiting for an executor";
 
-/** Why it is not ready, in plain words: without addresses, as anybody may ask. */
+/** Reason why the machine is not ready, without addresses: anybody may read it. */
 function reasonOf(status: Status, stats: MachineStats | null): string | null {
   switch (status) {
     case "ready":

@@ -28,16 +28,16 @@ const LEVELS: ReadonlyMap<string, LoggingLevel> = new Map([
   ["error", "error"],
 ]);
 
-/** A tool's result, and the schema that its structured content keeps to. */
+/** A tool's result, and the schema of its structured content. */
 export interface CalledTool {
   readonly result: CallToolResult;
   readonly outputSchema: { [key: string]: unknown } | undefined;
 }
 
 /**
- * Runs the call that a request asks for. Its client is told how far the call has come where it gave a token for that,
- * and what the tool logs from the level on that it asked for. The call is cancelled with the request, and where its
- * client is gone: nobody else gets the answer.
+ * Runs the call of a `tools/call` request. The client receives progress if it sent a progress token, and log lines from
+ * its requested level on. Cancelling the request or losing its connection cancels the call: no other client could
+ * receive the result.
  */
 export async function callTool(
   runner: ToolRunner,
@@ -56,11 +56,11 @@ export async function callTool(
     ...telling.options(level),
   };
   const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
-  // What was told comes before the result.
+  // Send all notifications before the result.
   await telling.told;
   const { outputSchema } = mcp.writeTool(tool);
   const written: CallToolResult = mcp.writeResult(result);
-  // A client may hold what is structured against the schema, also where it is a text.
+  // A client may validate structured content against the schema, even if it is a string.
   const promised = outputSchema !== undefined && result.success ? { structuredContent: result.output } : {};
   return { result: { ...written, ...promised }, outputSchema };
 }
@@ -70,12 +70,12 @@ function signalOf({ mcpReq, http }: ServerContext): AbortSignal {
   return connection === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connection]);
 }
 
-/** What a request's client hears of its call before the result. */
+/** Notifications to a request's client before its result. */
 class Telling {
   readonly #request: ServerContext["mcpReq"];
   readonly #logger: string;
   #progress = Number.NEGATIVE_INFINITY;
-  /** Resolves when all that was said so far is on its way. */
+  /** Resolves when all notifications so far are sent. */
   told: Promise<void> = Promise.resolve();
 
   constructor({ mcpReq }: ServerContext, logger: string) {
@@ -83,7 +83,7 @@ class Telling {
     this.#logger = logger;
   }
 
-  /** `sessionLevel`: the level that its session asked for. In later revisions of the protocol each request says its own. */
+  /** `sessionLevel`: log level of the session. In later revisions of the protocol each request has its own. */
   options(sessionLevel: LoggingLevel | undefined): Pick<RunOptions, "onLog" | "onProgress"> {
     const { _meta: meta, envelope } = this.#request;
     const token = meta?.progressToken;
@@ -95,7 +95,7 @@ class Telling {
     };
   }
 
-  /** The protocol wants each to be more than the one before. */
+  /** The protocol requires increasing progress values. */
   #tellProgress(progressToken: string | number, progress: Progress): void {
     if (progress.progress <= this.#progress) return;
     this.#progress = progress.progress;
@@ -109,7 +109,7 @@ class Telling {
   }
 
   #tell(method: string, params: Record<string, unknown>): void {
-    // A client that is gone is told nothing.
+    // Ignore failures: the client has disconnected.
     const sent = this.#request.notify({ method, params }).catch(() => undefined);
     this.told = Promise.all([this.told, sent]).then(() => undefined);
   }

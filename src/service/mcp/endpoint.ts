@@ -16,13 +16,13 @@ import { createMcpServer } from "./server.ts";
 import { type Held, type SessionLimits, Sessions } from "./sessions.ts";
 import { createToolServer } from "./tool-server.ts";
 
-/** Of sessions, and of streams on which clients without sessions wait for news. Each takes about ten kilobytes. */
+/** Limits of sessions, and of sessionless notification streams. Each takes about 10 kB. */
 const LIMITS: SessionLimits = { perKey: 1_024, total: 4_096, idleMs: 30 * 60_000 };
 const SESSION_ID_BYTES = 32;
 
 /**
- * The Model Context Protocol over HTTP, whatever carries the requests. Up to the revision of 2025-11-25 clients have
- * sessions; from that of 2026-07-28 on each request says all that there is to know.
+ * The Model Context Protocol over HTTP, independent of the HTTP server. Up to revision 2025-11-25 clients have
+ * sessions; from 2026-07-28 on each request carries all state.
  */
 export class Endpoint {
   readonly #engine: Engine;
@@ -32,7 +32,7 @@ export class Endpoint {
   readonly #sessions: Sessions<McpSession>;
   readonly #sessionless: McpHttpHandler;
   readonly #callers = new WeakMap<Request, Caller>();
-  /** How many streams of a key wait for news. */
+  /** Number of open notification streams by key. */
   readonly #listening = new Map<string | null, number>();
   readonly #tell = (): void => this.#sessionless.notify.toolsChanged();
 
@@ -52,7 +52,7 @@ export class Endpoint {
     engine.on("tool:register", this.#tell).on("tool:unregister", this.#tell);
   }
 
-  /** Answers a request, whose signal is aborted when its connection is done with it. `body` is what was read of it. */
+  /** Responds to a request. Its signal aborts when its connection is done with it. `body`: the parsed body. */
   async answer(request: Request, body: unknown, caller: Caller): Promise<Response> {
     if (await isLegacyRequest(request, body)) return this.#answerInSession(request, body, caller);
     if (isObject(body) && body["method"] === "subscriptions/listen" && !this.#mayListen(caller.key, request.signal)) {
@@ -77,7 +77,7 @@ export class Endpoint {
     return session?.answer(request, body) ?? refuse(404, RPC.NO_SESSION, "Session not found");
   }
 
-  /** Answers a request without a session: the one that opens it, or one that has nothing to say without. */
+  /** Responds to a request without a session: one that opens it, or an invalid one. */
   async #open(request: Request, body: unknown, caller: Caller): Promise<Response> {
     if (isInitializeRequest(body) && !this.#sessions.makeRoom(caller.key)) {
       return refuse(429, RPC.REFUSED, "the maximum number of sessions is reached, and all of them are in use");
@@ -109,7 +109,6 @@ export class Endpoint {
   }
 }
 
-/** One client's session. */
 class McpSession implements Held {
   readonly transport: WebStandardStreamableHTTPServerTransport;
 
@@ -130,7 +129,7 @@ class McpSession implements Held {
     this.transport.close().catch(() => undefined);
   }
 
-  /** A cancelled request has no answer, but its stream waits for one, and the transport for its number. */
+  /** Frees a cancelled request: it gets no response, but its stream and the transport's entry would wait for one. */
   #forgetCancelled(message: unknown): void {
     if (!isObject(message) || message["method"] !== "notifications/cancelled" || !isObject(message["params"])) return;
     const { requestId } = message["params"];
@@ -138,7 +137,7 @@ class McpSession implements Held {
     const id: RequestId = requestId;
     this.transport.closeSSEStream(id);
     const error = { code: RPC.REFUSED, message: "the request was cancelled" };
-    // Without its stream it goes nowhere.
+    // The stream is closed, so the error is not sent.
     this.transport.send({ jsonrpc: "2.0", id, error }).catch(() => undefined);
   }
 }
@@ -147,10 +146,10 @@ function refuse(status: number, code: number, message: string): Response {
   return Response.json(rpcError(code, message), { status });
 }
 
-/** Errors of the protocol's transport, whose numbers its implementations agree on. */
+/** JSON-RPC error codes on which implementations of the transport agree. */
 export const RPC = { PARSE: -32_700, INTERNAL: -32_603, REFUSED: -32_000, NO_SESSION: -32_001 } as const;
 
-/** An error that belongs to no request, as a message of the protocol. */
+/** A JSON-RPC error without a request ID. */
 export function rpcError(code: number, message: string): { readonly jsonrpc: "2.0"; readonly error: object; id: null } {
   return { jsonrpc: "2.0", error: { code, message }, id: null };
 }

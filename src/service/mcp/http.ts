@@ -27,7 +27,7 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
     for (const response of listening) response.end();
   });
   let loading: Promise<Endpoint> | null = null;
-  // Not every server is asked for it, and it takes a tenth of a second.
+  // Load on first use: not every server needs it, and loading takes a tenth of a second.
   const load = (): Promise<Endpoint> =>
     (loading ??= import("./endpoint.ts").then(({ Endpoint }) => new Endpoint(engine, gate)));
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -40,7 +40,8 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
     }
     return sendWebResponse(reply, await endpoint.answer(asked, request.body, callerOf(request)));
   };
-  // Calls in flight end first, and are answered. The engine closes already: this only waits for it.
+  // Close the endpoint after calls in flight have their responses. The engine is closing already; `close` only waits
+  // for it.
   engine.on("engine:close", () => {
     queueMicrotask(() => void engine.close().then(async () => (await loading)?.close()));
   });
@@ -59,12 +60,12 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
   refuseOthers(app, PATH, METHODS);
 }
 
-/** Whether its answer is a stream on which a client waits for news, for as long as it likes. */
+/** Whether the response is a notification stream, which stays open as long as the client wants. */
 function isListening({ method, body }: FastifyRequest): boolean {
   return method === "GET" || (isObject(body) && body["method"] === "subscriptions/listen");
 }
 
-/** Answers what was wrong with a request before the protocol had its turn, in its terms. */
+/** Responds to errors outside the protocol handler with a JSON-RPC error. */
 function sendFailure(reply: FastifyReply, { statusCode = 500 }: FastifyError): FastifyReply {
   const [code, message] = FAILURES.get(statusCode) ?? (statusCode < 500 ? UNREADABLE : UNANSWERED);
   return reply.code(statusCode < 500 ? statusCode : 500).send(rpcError(code, message));

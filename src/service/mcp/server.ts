@@ -5,17 +5,16 @@ import { createToolServer, type McpServerOptions } from "./tool-server.ts";
 
 export type { McpServerOptions } from "./tool-server.ts";
 
-/** What runs tools, and tells when there are others. */
+/** A tool runner that emits changes of its tools. */
 export interface ChangingToolRunner extends ToolRunner {
   on(event: "tool:register" | "tool:unregister", listener: () => void): unknown;
   off(event: "tool:register" | "tool:unregister", listener: () => void): unknown;
 }
 
 /**
- * A server of the Model Context Protocol that offers a runner's tools, to be connected to one client. A failed call is a
- * result with `isError`, a tool that there is not an error of the protocol. It is told when there are other tools, and a
- * client that cancels a request cancels its call. A client that gives a token for it hears of a call's progress, and one
- * that asks for a level hears what tools log.
+ * Creates a Model Context Protocol server for a runner's tools, to be connected to one client. A failed call is a
+ * result with `isError`, an unknown tool a protocol error. The client is notified of changed tools, of a call's
+ * progress if it sends a token, and of log lines if it sets a level. Cancelling a request cancels its call.
  */
 export function createMcpServer(runner: ChangingToolRunner, options: McpServerOptions): Server {
   const server = createToolServer(runner, options);
@@ -25,7 +24,7 @@ export function createMcpServer(runner: ChangingToolRunner, options: McpServerOp
 
 function tellOfChanges(server: Server, runner: ChangingToolRunner): void {
   const tell = (): void => {
-    // Who is not connected need not be told: it asks when it is.
+    // A client that connects later requests the list itself.
     if (server.transport !== undefined) server.sendToolListChanged().catch(() => undefined);
   };
   runner.on("tool:register", tell);

@@ -1,18 +1,18 @@
-/** What a session holds. */
+/** State of a session. */
 export interface Held {
-  /** Ends what it holds; nothing more is asked of it. */
+  /** Releases the state, which is not used afterwards. */
   end(): void;
 }
 
 export interface SessionLimits {
-  /** Sessions at once: of one key, and of all. */
+  /** Maximum number of sessions, per key and in total. */
   readonly perKey: number;
   readonly total: number;
-  /** How long a session is kept that nobody uses, in milliseconds. */
+  /** Time after which an unused session ends, in milliseconds. */
   readonly idleMs: number;
 }
 
-/** What a session is used for: a request that is answered, or a stream on which its client waits for news. */
+/** Use of a session: a request until its response, or an open notification stream. */
 export type Use = "request" | "stream";
 
 interface Place<H extends Held> {
@@ -25,12 +25,12 @@ interface Place<H extends Held> {
 const SWEEP_EVERY_MS = 60_000;
 
 /**
- * The sessions of all clients, each bound to the key that it was opened with. Where there is no room for another, the
- * one that was used least recently makes it: of the same key, or else of the key that has most of them.
+ * Sessions of all clients, each bound to the key that opened it. At a limit, a new session replaces the least recently
+ * used one: of the same key, or of the key with the most sessions.
  */
 export class Sessions<H extends Held> {
   readonly #limits: SessionLimits;
-  /** Those used least recently first. */
+  /** Least recently used first. */
   readonly #places = new Map<string, Place<H>>();
   readonly #timer: NodeJS.Timeout;
 
@@ -43,7 +43,7 @@ export class Sessions<H extends Held> {
     return this.#places.size;
   }
 
-  /** Makes room for one more of a key; says whether there is any. */
+  /** Makes room for one more session of a key; `false` if all candidates are in use. */
   makeRoom(key: string | null): boolean {
     const counts = new Map<string | null, number>();
     for (const place of this.#places.values()) counts.set(place.key, (counts.get(place.key) ?? 0) + 1);
@@ -57,7 +57,7 @@ export class Sessions<H extends Held> {
     this.#places.set(id, { key, held, uses: { request: 0, stream: 0 }, lastMs: performance.now() });
   }
 
-  /** The session of that name, unless it is another key's. It is in use until the signal says otherwise. */
+  /** Session with this ID, if the key opened it. It counts as in use until the signal aborts. */
   use(id: string, key: string | null, use: Use, until: AbortSignal): H | undefined {
     const place = this.#places.get(id);
     if (place === undefined || place.key !== key) return undefined;
@@ -72,12 +72,12 @@ export class Sessions<H extends Held> {
     return place.held;
   }
 
-  /** Forgets one that has ended. */
+  /** Removes a session that has ended. */
   delete(id: string): void {
     this.#places.delete(id);
   }
 
-  /** Ends all, for good. */
+  /** Ends all sessions and stops the timer. */
   close(): void {
     clearInterval(this.#timer);
     for (const id of this.#places.keys()) this.#end(id);
@@ -89,7 +89,7 @@ export class Sessions<H extends Held> {
     this.#places.set(id, place);
   }
 
-  /** Ends the one that a key used least recently and that answers nothing now; best one whose client does not listen. */
+  /** Ends a key's least recently used session without a request in progress; preferably one without an open stream. */
   #endOne(key: string | null): boolean {
     const own = [...this.#places].filter(([, place]) => place.key === key && place.uses.request === 0);
     const [id] = own.find(([, { uses }]) => uses.stream === 0) ?? own[0] ?? [];

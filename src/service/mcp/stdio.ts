@@ -1,15 +1,15 @@
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { type ChangingToolRunner, createMcpServer, type McpServerOptions } from "./server.ts";
 
-/** A client that is served over this process's stdin and stdout. */
+/** A client connected through this process's stdin and stdout. */
 export interface McpConnection {
-  /** Resolves when the client is gone, or has sent a message that is too long, or the connection was closed. */
+  /** Resolves when the client disconnects, sends a message that is too long, or the connection is closed. */
   readonly closed: Promise<void>;
-  /** Cancels the calls that still run. */
+  /** Closes the connection and cancels its running calls. */
   close(): Promise<void>;
 }
 
-/** Serves one client, which has started this process. `onProblem` receives invalid messages. */
+/** Serves the client that started this process. `onProblem` receives invalid messages. */
 export function serveMcp(
   runner: ChangingToolRunner,
   options: McpServerOptions,
@@ -20,7 +20,7 @@ export function serveMcp(
   return { closed: transport.closed, close: () => served.close() };
 }
 
-/** Stdin and stdout, and when they are done with. */
+/** Transport over stdin and stdout, with a promise of its end. */
 class Pipe extends StdioServerTransport {
   readonly #closed = Promise.withResolvers<void>();
   readonly closed = this.#closed.promise;

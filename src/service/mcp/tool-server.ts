@@ -4,15 +4,18 @@ import type { McpTool } from "../../tool/contracts/mcp.ts";
 import { callTool } from "./call.ts";
 
 export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
-  /** What the server is called, and its version: clients show it. */
+  /** Name and version, shown by clients. */
   readonly name: string;
   readonly version: string;
 }
 
-/** Tools in one page of `tools/list`. */
+/** Number of tools in one page of `tools/list`. */
 const PAGE = 100;
 
-/** A server of the protocol that lists and calls a runner's tools. Whoever connects it tells of other tools. */
+/**
+ * Creates an MCP server that lists and calls a runner's tools. The caller connects it and sends notifications of
+ * changed tools.
+ */
 export function createToolServer(runner: ToolRunner, { name, version, tenant }: McpServerOptions): Server {
   const server = new Server(
     { name, version },
@@ -34,7 +37,7 @@ export function createToolServer(runner: ToolRunner, { name, version, tenant }: 
   return server;
 }
 
-/** One page of the tools in the order of their names, from behind the one that the cursor stands for. */
+/** One page of the tools by name, after the cursor's. */
 function pageOf(
   tools: readonly ToolDescription[],
   cursor: string | undefined,

@@ -15,7 +15,7 @@ import {
 /** The server refused a request, or could not be reached. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** 0 where there was no answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -24,7 +24,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What is told of a call while it runs. */
+/** Receives the events of a running call. */
 export interface CallListener {
   onLog(line: LogLine): void;
   onProgress(progress: Progress): void;
@@ -39,7 +39,7 @@ export interface CallBody {
 
 const DEADLINE_MS = 15_000;
 
-/** Told when the server asks for a key, or does not know the one it was sent. */
+/** Called when the server requires a key or rejects the one it was sent. */
 let onUnauthorized: () => void = () => undefined;
 
 export function setOnUnauthorized(listener: () => void): void {
@@ -54,14 +54,14 @@ export function explainTool(name: string): Promise<Explanation> {
   return getJson(`/v1/tools/${encodeURIComponent(name)}/explanation`) as Promise<Explanation>;
 }
 
-/** Hands each snapshot over until the signal is aborted or the stream ends. Rejects with an `ApiError`. */
+/** Passes on each snapshot until the signal aborts or the stream ends. Rejects with an `ApiError`. */
 export async function watchStats(onStats: (stats: Stats) => void, signal: AbortSignal): Promise<void> {
   const response = await request("/v1/stats", { headers: { accept: "text/event-stream" }, signal });
   if (response.body === null) throw new ApiError(0, "the server sent no stream");
   for await (const { data } of readEvents(response.body)) onStats(JSON.parse(data) as Stats);
 }
 
-/** Runs a call, and tells what it does meanwhile where the server does. Rejects with an `ApiError` where there is no result. */
+/** Runs a call and reports its events, if the server streams them. Rejects with an `ApiError` if there is no result. */
 export async function runCall(body: CallBody, listener: CallListener, signal: AbortSignal): Promise<ToolResult> {
   const init = {
     method: "POST",
@@ -91,7 +91,7 @@ async function getJson(path: string): Promise<unknown> {
   return response.json();
 }
 
-/** Rejects with an `ApiError` for whatever is no success. */
+/** Sends a request; rejects with an `ApiError` unless it succeeds. */
 async function request(path: string, init: RequestInit): Promise<Response> {
   const response = await send(path, init);
   if (response.ok) return response;

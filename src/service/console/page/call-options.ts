@@ -3,7 +3,7 @@ import { textField, numberField } from "./form/simple-fields.ts";
 import type { Field } from "./form/field.ts";
 import type { Json, Schema } from "./wire.ts";
 
-/** What a call may be given beside its arguments. */
+/** Form with the options of a call. */
 export class CallOptions {
   readonly element: HTMLDetailsElement;
   readonly #tenant = option(
@@ -23,7 +23,7 @@ export class CallOptions {
     this.element = h("details", {}, h("summary", {}, "Options"), h("div", { class: "fields" }, ...fields));
   }
 
-  /** `null` where one of them is wrong: then it is in view. */
+  /** `null` if an option is invalid; the form is then opened to show it. */
   read(): Readonly<Record<string, Json>> | null {
     const readings = [this.#tenant.read(), this.#priority.read(), this.#wallMs.read()] as const;
     if (readings.some(({ kind }) => kind === "wrong")) {

@@ -6,20 +6,19 @@ import type { Stats } from "./wire.ts";
 /** One line of a chart. */
 export interface Line {
   readonly label: string;
-  /** Which of the style sheet's colours for lines it has. */
+  /** Number of a line colour in the style sheet. */
   readonly colour: 1 | 2 | 3;
   readonly dash?: readonly number[];
   read(stats: Stats): number | null;
 }
 
-/** What a chart shows. */
 export interface ChartSpec {
   readonly heading: string;
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
-  /** The least that its upper end is, so that noise around nothing looks like nothing. */
+  /** Minimum upper end of the axis, so that noise near zero looks like nothing. */
   readonly leastMax: number;
-  /** What may lie between two marks of the axis. Default: what the chart finds. */
+  /** Allowed distances between two axis marks. Default: chosen by the chart. */
   readonly steps?: readonly number[];
 }
 
@@ -27,7 +26,7 @@ const HEIGHT = 150;
 const SPAN_SECONDS = 120;
 const ROWS_MAX = 10;
 
-/** A live chart with its numbers beside it, as a picture for eyes and as a table for everybody. */
+/** A live chart with its current values, and a table with the same data for accessibility. */
 export class Chart {
   readonly element: HTMLElement;
   readonly #spec: ChartSpec;
@@ -124,7 +123,7 @@ export class Chart {
 
   #options(): uPlot.Options {
     const { lines, leastMax, format, steps } = this.#spec;
-    // A canvas knows no variables, so colours are taken from elements that have them.
+    // A canvas cannot use CSS variables, so read the colours from styled elements.
     const { color, borderTopColor } = getComputedStyle(this.#box);
     const axis = { stroke: color, font: "11px system-ui, sans-serif", ticks: { show: false } };
     const grid = { stroke: borderTopColor, width: 1 };

@@ -1,7 +1,7 @@
 import type { CallBody } from "./api.ts";
 import { loadKey } from "./key-dialog.ts";
 
-/** The call as a command. The key is not in it: it would be in the shell's history. */
+/** The call as a curl command. The key is left out: it would end up in the shell's history. */
 export function curlOf(body: CallBody): string {
   const lines = [
     `curl -s ${location.origin}/v1/execute`,
@@ -12,7 +12,7 @@ export function curlOf(body: CallBody): string {
   return lines.join(" \\\n  ");
 }
 
-/** Answers whether the text could be copied. */
+/** Copies a text; returns whether that worked. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -22,7 +22,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Pages that came over plain HTTP from elsewhere have no clipboard but for what is selected. */
+/** Copies through a selection: pages served over plain HTTP, other than from localhost, have no clipboard API. */
 function copySelected(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;

@@ -2,8 +2,8 @@ type Child = Node | string | null;
 type Attribute = string | number | boolean | null | ((event: Event) => void);
 
 /**
- * Makes an element. A function is a listener, `true` an attribute without a value; `false` and `null` are left out.
- * Texts become text nodes: nothing that a tool says is ever read as markup.
+ * Creates an element. A function becomes a listener, `true` an attribute without a value; `false` and `null` are left
+ * out. Strings become text nodes: tool output is never parsed as markup.
  */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
@@ -20,30 +20,30 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Gives an element other children. */
+/** Replaces an element's children. */
 export function fill(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren(...children.filter((child) => child !== null));
 }
 
 let ids = 0;
 
-/** An id that no other element has. */
+/** A unique element ID. */
 export function newId(): string {
   return `e${++ids}`;
 }
 
-/** A small word with a meaning: its colour is never all that tells it. */
+/** A short label. Its text carries the meaning, never the colour alone. */
 export function badge(text: string, kind: "plain" | "good" | "warn" | "bad" = "plain", title = ""): HTMLElement {
   return h("span", { class: `badge ${kind}`, title: title === "" ? null : title }, text);
 }
 
-/** A part of the page with a heading. */
+/** A section with a heading. */
 export function card(heading: string, ...children: readonly Child[]): HTMLElement {
   const id = newId();
   return h("section", { class: "card", "aria-labelledby": id }, h("h2", { id }, heading), ...children);
 }
 
-/** A table in a box that scrolls, also for who has no mouse. */
+/** A table in a scrollable box that the keyboard can reach. */
 export function table(label: string, heads: readonly string[], rows: readonly (readonly Child[])[]): HTMLElement {
   const head = h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)));
   const body = rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", {}, cell))));
@@ -54,14 +54,14 @@ export function table(label: string, heads: readonly string[], rows: readonly (r
   );
 }
 
-/** A box that scrolls, also for who has no mouse. */
+/** A scrollable box that the keyboard can reach. */
 export function scrollBox(label: string, style: string, ...children: readonly Child[]): HTMLElement {
   return h("div", { class: style, tabindex: 0, role: "group", "aria-label": label }, ...children);
 }
 
 const region = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
 
-/** Where those who listen to the page are told what has changed. */
+/** Live region for screen readers; `announce` writes to it. */
 export function liveRegion(): HTMLElement {
   return region;
 }

@@ -20,7 +20,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   maxLimits: "the ceiling",
 };
 
-/** What a tool may do, and within which limits. */
+/** Cards with a tool's grants, denied requests and limits. */
 export function explanationCards({ grants, limits, findings }: Explanation): readonly HTMLElement[] {
   const nothing = "Nothing but computation: no network, no files, no secrets.";
   const granted = grants.map(({ capability, granted: words, from }) =>

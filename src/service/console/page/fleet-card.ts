@@ -2,10 +2,10 @@ import { badge, card, fill, h, table } from "./elements.ts";
 import { formatMs, plural } from "./format.ts";
 import type { Fleet } from "./wire.ts";
 
-/** A machine speaks every second: one that has been silent for so long may be lost. */
+/** Silence after which a machine may be lost; machines send a heartbeat every second. */
 const SILENT_MS = 3_000;
 
-/** The worker machines of a server that has a fleet; nothing where it has none. */
+/** Card with the worker machines of a server's fleet; hidden without a fleet. */
 export class FleetCard {
   readonly element: HTMLElement;
   readonly #content = h("div", { class: "stack tight" });

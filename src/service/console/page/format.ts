@@ -1,4 +1,4 @@
-/** A time as people read it: `840 µs`, `1.24 ms`, `2.5 s`. */
+/** A duration for display: `840 µs`, `1.24 ms`, `2.5 s`. */
 export function formatMs(ms: number): string {
   if (ms === 0) return "0 ms";
   if (ms < 1) return `${Math.round(ms * 1_000)} µs`;
@@ -6,7 +6,7 @@ export function formatMs(ms: number): string {
   return ms < 120_000 ? `${digits(ms / 1_000)} s` : formatSpan(ms);
 }
 
-/** A long time, in its two largest units. */
+/** A long duration in its two largest units. */
 export function formatSpan(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   const units = [
@@ -31,7 +31,7 @@ export function formatCount(count: number): string {
   return count >= 10_000 ? `${digits(count / 1_000)} k` : digits(count);
 }
 
-/** A limit in the unit that its name ends with. */
+/** A limit with its unit, by the suffix of its name. */
 export function formatLimit(name: string, value: number): string {
   if (name.endsWith("Ms")) return formatMs(value);
   if (name.endsWith("Mb")) return formatBytes(value * 1024 ** 2);
@@ -43,7 +43,7 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Three digits that matter, and all of those before the point. */
+/** Three significant digits, and all digits before the decimal point. */
 function digits(value: number): string {
   return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }

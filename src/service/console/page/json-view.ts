@@ -1,6 +1,6 @@
 import { h, scrollBox } from "./elements.ts";
 
-/** What is coloured; longer texts are shown plain, and still longer ones to here. */
+/** Maximum length with syntax colours; longer text is shown plain, and cut off at `SHOWN_MAX`. */
 const COLOURED_MAX = 100_000;
 const SHOWN_MAX = 500_000;
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
@@ -10,7 +10,7 @@ export function jsonView(label: string, value: unknown): HTMLElement {
   return textView(label, JSON.stringify(value, null, 2) ?? "nothing", true);
 }
 
-/** A text as it is. */
+/** A box with a text, unformatted. */
 export function textView(label: string, text: string, isJson = false): HTMLElement {
   const shown = text.slice(0, SHOWN_MAX);
   const code = h("code", {}, ...(isJson && text.length <= COLOURED_MAX ? coloured(shown) : [shown]));

@@ -1,9 +1,9 @@
 import { fill, h, newId } from "./elements.ts";
 
-/** Asks for a key, and says whether one is in use. */
+/** Dialog for the key, and the button that opens it. */
 export class KeyDialog {
   readonly element: HTMLDialogElement;
-  /** Where the key in use can be changed or forgotten. */
+  /** Opens the dialog, to change or forget the key. */
   readonly button: HTMLButtonElement;
   readonly #input: HTMLInputElement;
   readonly #message = h("p", { class: "error", role: "status" });
@@ -36,7 +36,7 @@ export class KeyDialog {
     this.#showButton();
   }
 
-  /** Opens where it is not open yet. */
+  /** Opens the dialog, or replaces the message of an open one. */
   open(message: string): void {
     fill(this.#message, message);
     if (this.element.open) return;
@@ -59,7 +59,7 @@ export class KeyDialog {
 
 const NAME = "glovebox.key";
 
-/** The key that this tab uses: kept until the tab is closed, and nowhere else. */
+/** The key of this tab. Session storage keeps it until the tab is closed. */
 export function loadKey(): string | null {
   try {
     return sessionStorage.getItem(NAME);
@@ -73,6 +73,6 @@ export function saveKey(key: string | null): void {
     if (key === null) sessionStorage.removeItem(NAME);
     else sessionStorage.setItem(NAME, key);
   } catch {
-    // A browser that keeps nothing asks again.
+    // Without storage the page asks for the key again.
   }
 }

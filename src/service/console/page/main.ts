@@ -8,10 +8,10 @@ import { themeButton } from "./theme.ts";
 import { ToolView } from "./tool-view.ts";
 import type { ToolInfo } from "./wire.ts";
 
-/** How often the list of tools is asked for again. */
+/** Interval of requests for the tool list, in milliseconds. */
 const LIST_MS = 15_000;
 
-/** The page: what is on it, and what the address says is shown. */
+/** The page and its router. */
 class App {
   readonly #sidebar = new Sidebar();
   readonly #main = h("main", { id: "main", tabindex: -1 });
@@ -54,7 +54,7 @@ class App {
     this.#restart();
   }
 
-  /** Begins anew: with another key other things may be seen. */
+  /** Reloads everything: another key may have access to other tools. */
   #restart(): void {
     this.#listed = "";
     this.#feed.restart();
@@ -103,7 +103,7 @@ class App {
     );
   }
 
-  /** Shows what the address names. A view that is shown already stays as it is, with all that was typed into it. */
+  /** Shows the view that the URL names. A view that is already shown keeps its state, including typed input. */
   #route(isMoved: boolean): void {
     const name = /^#\/tools\/(.+)$/.exec(location.hash)?.[1];
     const chosen = name === undefined ? null : decode(name);

@@ -61,7 +61,7 @@ const CHARTS: readonly ChartSpec[] = [
   },
 ];
 
-/** What the engine is doing, second by second. */
+/** Live overview of the engine. */
 export class Overview {
   readonly element: HTMLElement;
   readonly #facts = h("div", { class: "tiles" });

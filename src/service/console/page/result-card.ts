@@ -4,20 +4,20 @@ import { jsonView, textView } from "./json-view.ts";
 import type { CallListener } from "./api.ts";
 import { type CapabilityCall, isRecord, type LogLine, type Progress, type ToolError, type ToolResult } from "./wire.ts";
 
-/** What the server says of each error's remedy, put in when the page is bundled. */
+/** Remedies by error code, inserted when the page is bundled. */
 declare const ADVICE: Readonly<Record<string, string>>;
 
-/** Lines that are shown while a call runs; its result has all that were kept. */
+/** Maximum number of lines shown while a call runs; its result contains all that were kept. */
 const LIVE_MAX = 500;
 const TICK_MS = 100;
 
-/** How a call went, from its start on. */
+/** Result of a call, and its capability calls. */
 export interface Outcome {
   readonly result: ToolResult;
   readonly capabilities: readonly CapabilityCall[];
 }
 
-/** Where a call is shown, while it runs and after. */
+/** Shows a call while it runs, and its result. */
 export class ResultCard implements CallListener {
   readonly element: HTMLElement;
   readonly #body = h("div", { class: "stack" });
@@ -80,7 +80,7 @@ export class ResultCard implements CallListener {
     if (this.#capabilities.length < LIVE_MAX) this.#capabilities.push(call);
   }
 
-  /** Shows that there is no result, and why. */
+  /** Shows why there is no result. */
   fail(message: string): void {
     this.#end();
     this.#show("No result", h("p", { class: "notice bad" }, message));
@@ -137,7 +137,7 @@ function errorView({ code, type, message, retryable, details }: ToolError): HTML
   );
 }
 
-/** Waiting and running as one bar, and what else a call cost. */
+/** Queue and run time as one bar, and the other costs of a call. */
 function costs({ queueMs, wallMs, cpuMs, heapBytes, attempts }: ToolResult["metadata"]): HTMLElement {
   const total = Math.max(queueMs + wallMs, 0.001);
   const part = (ms: number) => Math.round((ms / total) * 1_000) / 10;

@@ -2,7 +2,7 @@ import { badge, fill, h, newId } from "./elements.ts";
 import { plural } from "./format.ts";
 import type { ToolInfo } from "./wire.ts";
 
-/** The way to each view: the overview, and the tools, which can be searched. */
+/** Navigation: the overview and a searchable list of tools. */
 export class Sidebar {
   readonly element: HTMLElement;
   readonly #search: HTMLInputElement;
@@ -75,7 +75,7 @@ export class Sidebar {
     this.#show();
   }
 
-  /** `null` for the overview. */
+  /** Marks a tool as chosen; `null` for the overview. */
   choose(name: string | null): void {
     this.#chosen = name;
     this.#overview.toggleAttribute("aria-current", false);
@@ -88,7 +88,7 @@ export class Sidebar {
     return this.#panel.classList.contains("open");
   }
 
-  /** Only where the page is narrow can the list be closed. */
+  /** Opens or closes the list, which has an effect only on narrow pages. */
   #open(isOpen: boolean): void {
     this.#panel.classList.toggle("open", isOpen);
     this.#opener.setAttribute("aria-expanded", String(isOpen));

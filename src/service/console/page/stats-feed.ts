@@ -1,15 +1,15 @@
 import { ApiError, watchStats } from "./api.ts";
 import type { Stats } from "./wire.ts";
 
-/** What charts show: two minutes. */
+/** Number of snapshots kept: two minutes, as the charts show. */
 const KEPT_MAX = 120;
 const RETRY_MS = 2_000;
 
-/** `refused`: the key may not see it; asked again only with another one. */
+/** `refused`: the key has no access; retried only with another key. */
 export type FeedState =
   { readonly kind: "connecting" | "live" } | { readonly kind: "lost" | "refused"; readonly reason: string };
 
-/** The server's snapshots, as they come: for as long as somebody looks at the page. */
+/** Receives the server's snapshots while the page is visible. */
 export class StatsFeed {
   readonly #onChange: () => void;
   #history: readonly Stats[] = [];
@@ -60,7 +60,7 @@ export class StatsFeed {
     } catch (error) {
       if (signal.aborted) return;
       reason = error instanceof ApiError ? error.message : "the connection was lost";
-      // With the same key it would be refused again.
+      // Do not retry: the same key would be refused again.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403))
         return this.#change({ kind: "refused", reason });
     }

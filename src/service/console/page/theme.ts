@@ -9,13 +9,13 @@ const listeners = new Set<() => void>();
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", tell);
 
-/** Calls back whenever colours change; answers how to stop that. */
+/** Adds a listener for colour changes; returns a function that removes it. */
 export function onThemeChange(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** A button that goes from one theme to the next: the system's, light, dark. */
+/** A button that cycles through the themes: system, light, dark. */
 export function themeButton(): HTMLElement {
   let theme = load();
   const button = h("button", {
@@ -59,6 +59,6 @@ function save(theme: Theme): void {
   try {
     localStorage.setItem(NAME, theme);
   } catch {
-    // It is forgotten with the page, then.
+    // Without storage the choice lasts until the page is closed.
   }
 }

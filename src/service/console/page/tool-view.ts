@@ -9,7 +9,7 @@ import { formatBytes, formatMs } from "./format.ts";
 import { jsonView } from "./json-view.ts";
 import { CallOptions } from "./call-options.ts";
 
-/** One tool: what it is, what it may do, and a form to try it. */
+/** View of one tool: its description, grants and limits, and a form to call it. */
 export class ToolView {
   readonly element: HTMLElement;
   readonly #tool: ToolInfo;
@@ -48,7 +48,7 @@ export class ToolView {
     this.#quarantine.hidden = !isQuarantined;
   }
 
-  /** Ends what is under way. */
+  /** Cancels the running call. */
   close(): void {
     this.#running?.abort();
   }
@@ -234,7 +234,7 @@ function messageOf(error: unknown): string {
   return error.status === 401 ? "The server requires a key." : `${error.message}.`;
 }
 
-/** A call that this page has made. */
+/** A call made from this page. */
 export interface PastCall extends Outcome {
   readonly tool: string;
   readonly arguments: Json;
@@ -245,12 +245,12 @@ const CALLS_MAX = 100;
 
 let calls: readonly PastCall[] = [];
 
-/** Keeps a call until the page is closed, in place of the oldest where there are many. */
+/** Keeps a call until the page is closed; the oldest is dropped above the maximum. */
 export function rememberCall(call: PastCall): void {
   calls = [call, ...calls].slice(0, CALLS_MAX);
 }
 
-/** The calls of one tool, the last one first. */
+/** Calls of one tool, the latest first. */
 export function callsOf(tool: string): readonly PastCall[] {
   return calls.filter((call) => call.tool === tool);
 }

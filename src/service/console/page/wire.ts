@@ -1,4 +1,4 @@
-/** What the server answers, as far as this page reads it. */
+/** Types of the server's responses, limited to the fields that this page reads. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
@@ -75,7 +75,7 @@ export interface ToolResult {
   };
 }
 
-/** What the server knows of its worker machines. */
+/** State of the server's worker machines. */
 export interface Fleet {
   readonly machines: number;
   readonly slots: number;
@@ -130,7 +130,7 @@ export interface Stats {
   readonly http: { readonly connections: number; readonly streams: number };
 }
 
-/** Whether a value is an object, and no list. */
+/** Whether a value is an object and not an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -10,7 +10,7 @@ const FORM = {
   required: ["asset", "asset_metadata"],
 };
 
-/** By the route, or before it by who asks. */
+/** Errors of the route, or of the access check before it. */
 const REFUSED = { anyOf: [SCHEMAS.AssetError, SCHEMAS.ToolResult] };
 
 export const UPLOAD_ASSET: RouteDescription = {

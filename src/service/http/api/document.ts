@@ -9,7 +9,7 @@ import { type ApiSchema, SCHEMAS } from "./schemas.ts";
 /** A route and its description. */
 export interface DescribedRoute {
   readonly method: string;
-  /** As the router has it: `/v1/tools/:name`. */
+  /** In the router's format: `/v1/tools/:name`. */
   readonly url: string;
   readonly role: Role | "anybody";
   readonly description: RouteDescription;
@@ -111,7 +111,7 @@ function withReferences(value: unknown, self?: string): unknown {
   return Object.fromEntries(Object.entries(value as ApiSchema).map(([key, one]) => [key, withReferences(one)]));
 }
 
-/** `/v1/tools/:name` as OpenAPI writes it. */
+/** Converts the router's `/v1/tools/:name` to OpenAPI's `/v1/tools/{name}`. */
 function pathOf(url: string): string {
   return url.replaceAll(/:(\w+)/g, "{$1}");
 }

@@ -1,6 +1,6 @@
 import { type ApiSchema, SCHEMAS } from "./schemas.ts";
 
-/** A body by its media type: what it is, and one as an example. */
+/** Schema and example of a body, by media type. */
 export type ApiContent = Readonly<Record<string, { readonly schema: ApiSchema; readonly example?: unknown }>>;
 
 export interface ApiAnswer {
@@ -26,16 +26,16 @@ export interface RouteDescription {
   readonly body?: ApiContent;
   /** Responses by status, without those common to all routes of the role. */
   readonly answers: Readonly<Record<number, ApiAnswer>>;
-  /** The events of a stream, by name. */
+  /** Events of a stream, by name. */
   readonly events?: Readonly<Record<string, ApiSchema>>;
 }
 
-/** An answer in JSON. */
+/** A JSON response. */
 export function json(description: string, schema: ApiSchema, example?: unknown): ApiAnswer {
   return { description, content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } } };
 }
 
-/** Answers in the form of a failed result, by status. */
+/** Responses in the form of a failed result, by status. */
 export function refusals(descriptions: Readonly<Record<number, string>>): Readonly<Record<number, ApiAnswer>> {
   return Object.fromEntries(
     Object.entries(descriptions).map(([status, description]) => [status, json(description, SCHEMAS.ToolResult)]),

@@ -2,10 +2,10 @@ import { ERRORS } from "../../../base/errors.ts";
 import { NAMES } from "../../../base/limits.ts";
 import { DEFINITION } from "../../../tool/definition.ts";
 
-/** A schema of the API: an object, so that the API's description can tell which one it is. */
+/** A schema of the API. An object, so that the OpenAPI document can recognize it by identity. */
 export type ApiSchema = Readonly<Record<string, unknown>>;
 
-/** Only what is known to be there, so that nothing more is ever told by mistake. */
+/** An object without additional properties, so that nothing else is exposed by mistake. */
 const exactly = (properties: ApiSchema, optional: readonly string[] = []): ApiSchema => ({
   type: "object",
   properties,
@@ -31,7 +31,7 @@ const CALL_LIMITS = {
   additionalProperties: false,
 };
 
-/** Options that may be those of all calls of a batch. */
+/** Options that a batch may set for all its calls. */
 const COMMON_OPTIONS = {
   tenant: { type: "string", maxLength: 256, description: "Tenant of the call, unless the key has one." },
   priority: { type: "number", description: "-10 to 10; higher goes first. Default 0." },
@@ -138,7 +138,7 @@ const TOOL_INFO = exactly(
 );
 
 const { entry: _entry, ...definedByClients } = DEFINITION.properties;
-/** A definition as a client may send it: it names no files, as they would be the server's. */
+/** A tool definition from a client: without file names, which would refer to files of the server. */
 const TOOL_DEFINITION = {
   ...DEFINITION,
   properties: {
@@ -188,7 +188,7 @@ const FLEET = exactly({
   unreadable: number("Machines with another secret."),
 });
 
-/** The schemas of the API, by the names that they have in its description. */
+/** Schemas of the API, by their names in the OpenAPI document. */
 export const SCHEMAS = {
   ToolCall: TOOL_CALL,
   CallOptions: CALL_OPTIONS,

@@ -6,7 +6,7 @@ import { propertiesOf } from "./object-field.ts";
 
 const FIELDS_MAX = 500;
 
-/** The arguments of a call: as fields where the schema has some, or as JSON. */
+/** Form for a call's arguments: fields if the schema has properties, else a JSON editor. */
 export class ArgumentsForm {
   readonly element: HTMLElement;
   readonly #fields: Field | null;
@@ -52,7 +52,7 @@ export class ArgumentsForm {
 
   readonly #rawParts: readonly Node[];
 
-  /** `null` where something is no value; the form says what. */
+  /** `null` if a value is invalid; the form shows the reason. */
   read(): Json | null {
     if (this.#isRaw || this.#fields === null) return this.#parse() ?? null;
     const reading = this.#fields.read();
@@ -68,7 +68,7 @@ export class ArgumentsForm {
     this.#fields?.write(value);
   }
 
-  /** Shows what the server found wrong with the value that a pointer names. */
+  /** Shows the server's error for the value at a JSON pointer. */
   complain(pointer: string, message: string): void {
     if (this.#isRaw || this.#fields === null) return;
     const path = pointer.split("/").slice(1);

@@ -4,7 +4,7 @@ import { ABSENT, type Field, group, type Place, type Reading, valueFor, valueOf,
 
 const ITEMS_MAX = 200;
 
-/** A list whose items all have one schema: a field for each, which can be added and taken away. */
+/** A list of items with one schema; items can be added and removed. */
 export function arrayField(place: Place): Field {
   const { schema, isRequired } = place;
   const items = isRecord(schema["items"]) ? (schema["items"] as Schema) : {};

@@ -2,7 +2,7 @@ import { fill, h } from "../elements.ts";
 import { isRecord, type Json, type Schema } from "../wire.ts";
 import { ABSENT, type Field, LabelledField, type Place, valueFor } from "./field.ts";
 
-/** One of several schemas: a choice of which, and the field of the chosen one. */
+/** A choice between several schemas, and the field of the chosen one. */
 export function choiceField(place: Place, branches: readonly Schema[]): Field {
   const isOpen = !place.isRequired;
   const options = branches.map((branch, at) => h("option", { value: at }, nameOf(branch, at)));
@@ -38,7 +38,7 @@ function nameOf(schema: Schema, at: number): string {
   const { title, type } = schema;
   if (typeof title === "string") return title;
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
-  // A property with one value only is what tells one object from another.
+  // A property with a constant value distinguishes one object schema from another.
   const { properties } = schema;
   const tag = isRecord(properties)
     ? Object.values(properties).find((property) => isRecord(property) && typeof property["const"] === "string")
@@ -47,7 +47,7 @@ function nameOf(schema: Schema, at: number): string {
   return typeof type === "string" ? type : `Form ${at + 1}`;
 }
 
-/** Whether a value looks as if a schema were its own: by its type, and for objects by what they have. */
+/** Whether a value probably belongs to a schema: by its type, and for objects by their properties. */
 function isLike(schema: Schema, value: Json): boolean {
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]) === JSON.stringify(value);
   const { type, properties, required } = schema;

@@ -5,12 +5,12 @@ import type { Field, Place } from "./field.ts";
 import { objectField, propertiesOf } from "./object-field.ts";
 import { booleanField, constField, enumField, jsonField, numberField, textField } from "./simple-fields.ts";
 
-/** Deeper values are written as JSON. */
+/** Maximum depth; deeper values are edited as JSON. */
 const DEPTH_MAX = 4;
 const PROPERTIES_MAX = 100;
 const BRANCHES_MAX = 20;
 
-/** The field that suits a schema; where none does, one for JSON. */
+/** Creates the field for a schema; a JSON field if none fits. */
 export function createField(place: Place): Field {
   const schema = resolve(place.schema, place.root);
   const isTooMuch = place.depth > DEPTH_MAX || --place.budget.fields < 0;
@@ -50,7 +50,7 @@ function typeOf(schema: Schema): Json | undefined {
   return isRecord(schema["properties"]) ? "object" : undefined;
 }
 
-/** What a value may be one of; each has also what its schema says beside that. */
+/** Alternatives of a schema (`oneOf`, `anyOf` or a list of types), each merged with the rest of the schema. */
 function branchesOf(schema: Schema): readonly Schema[] {
   const { oneOf, anyOf, type, ...rest } = schema;
   if (Array.isArray(type))
@@ -75,7 +75,7 @@ function merge(base: Schema, branch: Schema): Schema {
   };
 }
 
-/** Follows references within the schema; `null` where one leads nowhere, or in a circle. */
+/** Resolves references within the schema; `null` if one is unresolvable or circular. */
 function resolve(schema: Schema, root: Schema): Schema | null {
   let found = schema;
   for (let hops = 0; hops < 8; hops++) {

@@ -4,29 +4,28 @@ import { fill, h, newId } from "../elements.ts";
 /** State of a field: a value, empty, or invalid; an invalid field shows its own message. */
 export type Reading = { readonly kind: "value"; readonly value: Json } | { readonly kind: "absent" | "wrong" };
 
-/** A part of a form that stands for one value. */
+/** A part of a form, for one value. */
 export interface Field {
   readonly element: HTMLElement;
   read(): Reading;
   /** Shows a value; `undefined` empties the field. */
   write(value: Json | undefined): void;
-  /** Shows what is wrong with the value at a path below it. Answers whether there was a place for that. */
+  /** Shows an error of the value at a path below this one. Returns whether it could be shown. */
   complain(path: readonly string[], message: string): boolean;
 }
 
-/** Which value a field stands for. */
+/** Position of a field in the form, and its schema. */
 export interface Place {
-  /** Empty for the arguments as a whole. */
+  /** Empty for the arguments object itself. */
   readonly label: string;
   readonly schema: Schema;
-  /** Whether the value may not be missing. */
   readonly isRequired: boolean;
   readonly depth: number;
-  /** How many fields the form may still have: a schema that refers to itself has no end. */
+  /** Number of fields that the form may still create; bounds recursive schemas. */
   readonly budget: { fields: number };
-  /** The schema in which references are looked up. */
+  /** Root schema, in which references are resolved. */
   readonly root: Schema;
-  /** Makes the fields of what is inside. */
+  /** Creates nested fields. */
   readonly make: (place: Place) => Field;
 }
 
@@ -39,7 +38,7 @@ export function valueOf(value: Json): Reading {
 
 export type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** A control with its label, what is said of it, and a place for what is wrong with it. */
+/** A control with its label, description and error message. */
 export class LabelledField {
   readonly element: HTMLElement;
   readonly #control: Control;
@@ -75,7 +74,7 @@ export class LabelledField {
   }
 }
 
-/** A group of fields with a heading, and a place for what is wrong with all of it. */
+/** A group of fields with a heading and an error message. */
 export function group({ label, schema, isRequired }: Place, ...children: readonly (Node | null)[]) {
   const error = h("p", { class: "error", hidden: true });
   const hint = hintOf(schema);
@@ -98,7 +97,7 @@ export function group({ label, schema, isRequired }: Place, ...children: readonl
   };
 }
 
-/** What the schema says in words. */
+/** Description of a schema. */
 export function hintOf({ description }: Schema): string {
   return typeof description === "string" ? description : "";
 }
@@ -120,12 +119,12 @@ function kindLine(schema: Schema, isRequired: boolean): HTMLElement {
 
 const DEPTH_MAX = 6;
 
-/** What a form begins with: the defaults that a schema names, and its examples where they are asked for. */
+/** Initial arguments of a form: the schema's defaults and, if requested, its examples. */
 export function initialValue(schema: Schema, withExamples: boolean): Json {
   return valueFor(schema, withExamples) ?? {};
 }
 
-/** The same for any value; nothing where nothing is said of it. */
+/** Initial value for any schema; `undefined` if it has no defaults. */
 export function valueFor(schema: Schema, withExamples: boolean, depth = 0): Json | undefined {
   const { examples, properties } = schema;
   if (withExamples && Array.isArray(examples)) return (examples as readonly Json[])[0];

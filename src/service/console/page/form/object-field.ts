@@ -1,7 +1,7 @@
 import { isRecord, type Json, type Schema } from "../wire.ts";
 import { ABSENT, type Field, group, type Place, type Reading, valueOf, WRONG } from "./field.ts";
 
-/** The properties that a schema names, one field each. Other properties keep the text as written. */
+/** One field for each property of the schema. Other properties of the value are kept unchanged. */
 export function objectField(place: Place): Field {
   const { schema, isRequired } = place;
   const fields = new Map(
@@ -12,7 +12,7 @@ export function objectField(place: Place): Field {
   );
   let others: Readonly<Record<string, Json>> = {};
   const box = group(place, ...[...fields.values()].map(({ element }) => element));
-  // One that may be missing is, until somebody writes into it: only then are its own fields required.
+  // An optional object stays absent until the user edits it: only then are its own fields required.
   let isTouched = isRequired;
   for (const event of ["input", "change", "click"]) box.element.addEventListener(event, () => (isTouched = true));
   const readAll = (): Reading => {
@@ -43,7 +43,7 @@ export function objectField(place: Place): Field {
   };
 }
 
-/** The properties of an object's schema, those that are required first. */
+/** Properties of an object schema, the required ones first. */
 export function propertiesOf(schema: Schema): readonly Pick<Place, "label" | "schema" | "isRequired">[] {
   const { properties, required } = schema;
   if (!isRecord(properties)) return [];

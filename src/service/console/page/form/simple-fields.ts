@@ -12,7 +12,7 @@ const INPUT_TYPES: Readonly<Record<string, string>> = {
   password: "password",
 };
 
-/** A text: in one line where it is a short one. */
+/** A text field, on one line if the text is short. */
 export function textField(place: Place): Field {
   const { schema, isRequired } = place;
   const { format, pattern, maxLength } = schema;
@@ -54,7 +54,7 @@ export function numberField(place: Place): Field {
   });
 }
 
-/** A tick; three answers where it may also be left open. */
+/** A checkbox; a choice of three if the value may be absent. */
 export function booleanField(place: Place): Field {
   if (!place.isRequired && typeof place.schema["default"] !== "boolean") return choiceOf(place, [true, false]);
   const control = h("input", { type: "checkbox" });
@@ -64,13 +64,13 @@ export function booleanField(place: Place): Field {
   });
 }
 
-/** One of the values that a schema lists. */
+/** A choice of the values that the schema lists. */
 export function enumField(place: Place): Field {
   const { enum: values } = place.schema;
   return choiceOf(place, Array.isArray(values) ? (values as readonly Json[]) : []);
 }
 
-/** The only value there may be. */
+/** A field with one possible value. */
 export function constField(place: Place): Field {
   return choiceOf({ ...place, isRequired: true }, [place.schema["const"] ?? null]);
 }
@@ -146,7 +146,7 @@ function exampleOf({ schema }: Place): string | null {
   return example === undefined ? null : showValue(example);
 }
 
-/** A time as the control has it: in this machine's zone, to the second. */
+/** A time in the control's format: local time zone, to the second. */
 function localTime(text: string): string {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) return "";
