@@ -40,7 +40,7 @@ export interface Assembly {
   readonly audit: Audit | undefined;
 }
 
-/** Modules that are loaded before an engine is made. */
+/** Modules loaded before an engine is created. */
 export interface Loaded {
   readonly prelude: Prelude;
   readonly createExecutor: CreateExecutor;
