@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Tools that come with the engine, by the names of their modules. */
+/** Names of the tools included with the engine. */
 export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator" | "js_exec" | "python_exec";
 
 /**
@@ -14,7 +14,7 @@ export type ReferenceTool = "filesystem" | "bash" | "web" | "echo" | "calculator
  * - `echo`, `calculator`, `js_exec`: need nothing; `python_exec`: needs Python.
  */
 export function referenceTool(name: ReferenceTool): string {
-  // In a package that was built, modules are JavaScript, as this one is. What is Python stays as it is.
+  // In the built package, modules are JavaScript, as this one is; Python files keep their extension.
   const extension = name === "python_exec" ? ".py" : extname(import.meta.url);
   return fileURLToPath(new URL(`./tools/${name}${extension}`, import.meta.url));
 }
