@@ -25,7 +25,7 @@ export interface Asset {
   readonly file: string;
   readonly type: string;
   readonly bytes: number;
-  /** In hexadecimal. */
+  /** SHA-256 of the bytes, in hexadecimal. */
   readonly sha256: string;
 }
 

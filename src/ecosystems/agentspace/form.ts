@@ -3,7 +3,7 @@ import type { ShownRecord } from "./shown-record.ts";
 
 /** One control of a form. Lists, objects and non-string choices are written as JSON. */
 export interface FormField {
-  /** The field's name in the input. */
+  /** Name of the field in the input. */
   readonly name: string;
   readonly label: string;
   readonly description: string;

@@ -3,7 +3,7 @@ import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.
 import { within } from "../../base/deadline.ts";
 import { matches, type RecordFilter, type ShownRecord } from "./shown-record.ts";
 
-/** A tool that was found. */
+/** A tool that matches a search. */
 export interface SearchHit {
   readonly tool_id: string;
   /** Relevance by BM25: higher is better, 0 if no word matches. */

@@ -22,7 +22,7 @@ export interface Upload extends AsyncDisposable {
   readonly file: string;
   readonly type: string;
   readonly bytes: number;
-  /** In hexadecimal. */
+  /** SHA-256 of the bytes, in hexadecimal. */
   readonly sha256: string;
 }
 

@@ -8,7 +8,7 @@ export interface RecordedEvent {
 export class EventRecorder {
   #events: RecordedEvent[] = [];
 
-  /** Usable as any hook; lets every call proceed. */
+  /** A hook for every event; lets every call proceed. */
   readonly record = (event: string, data: unknown): { readonly action: "continue" } => {
     this.#events.push({ event, data });
     return { action: "continue" };

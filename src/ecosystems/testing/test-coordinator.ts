@@ -79,7 +79,7 @@ export class TestCoordinator implements AsyncDisposable {
     return this.#capabilities.get(name) ?? null;
   }
 
-  /** A cleanup function that `mount` returns is not registered here: its caller does that. */
+  /** If `mount` returns a cleanup function, its caller must register it here. */
   register_cleanup(cleanup: () => unknown): void {
     this.#cleanups.push(cleanup);
   }

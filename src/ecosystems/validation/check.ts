@@ -24,7 +24,7 @@ export function error(about: string, message: string): Check {
   return { level: "error", about, message };
 }
 
-/** The language in which advice is written. */
+/** Language of a tool's code, for advice with examples. */
 export function languageOf(runtime: Runtime): "javascript" | "python" {
   return runtime === "python" ? "python" : "javascript";
 }

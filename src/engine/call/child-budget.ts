@@ -29,7 +29,7 @@ export class ChildBudget {
     return Math.min(this.#cpuMs - this.#usedMs, this.#parent?.unusedMs ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Takes a place for a child call; returns false if there is none. Each `enter` needs one `leave`. */
+  /** Takes a place for a child call; returns whether one was free. Each `enter` needs one `leave`. */
   enter(): boolean {
     if (this.#parent !== null) return this.#parent.enter();
     if (this.#alive >= ALIVE_MAX) return false;

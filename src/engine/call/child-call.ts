@@ -9,7 +9,7 @@ export const DEPTH_MAX = 8;
 /** Minimum remaining time to start a child call, in milliseconds. */
 const LEAST_MS = 1;
 
-/** Runs a call on behalf of another. */
+/** Runs a child call. */
 export interface ChildRunner {
   run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
 }

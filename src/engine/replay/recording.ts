@@ -42,7 +42,7 @@ export interface Recording {
 export interface RecordedAsk {
   readonly capability: string;
   readonly method: string;
-  /** JSON. */
+  /** Arguments as JSON. */
   readonly args: string;
 }
 

@@ -15,7 +15,7 @@ const BATCH_MAX = 256;
 const BATCH_ARGS_MAX = 1024 * 1024;
 /** Interval at which drops are reported, in milliseconds. */
 const TELL_MS = 250;
-/** Longest name, in characters. */
+/** Maximum length of a name, in characters. */
 const NAME_MAX = 1_024;
 /** Maximum time for which closing waits for a file that accepts no data, in milliseconds. */
 const CLOSE_MS = 2_000;

@@ -159,7 +159,7 @@ export class CallTrace {
   end({ error, metadata }: ToolResult): void {
     if (!this.#span.isRecording()) return;
     const endMs = performance.now();
-    // Responses after the end of the call reach nobody.
+    // Close spans of pending capability calls: their responses are no longer delivered.
     for (const span of this.#asks) this.#endAsk(span, "cancelled", endMs);
     const { attempts, cpuMs, heapBytes, queueMs } = metadata;
     if (this.#run === null && queueMs > 0) this.#noteWait(endMs);
