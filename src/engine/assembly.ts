@@ -24,9 +24,9 @@ import { logEvents } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 import { Tracing } from "./telemetry/tracing.ts";
 
-/** The objects that an engine consists of. */
+/** Objects that an engine consists of. */
 export interface Assembly {
-  /** The limits in force. Changed in place, so that all readers see the change. */
+  /** Limits in force. Changed in place, so that all readers see the change. */
   readonly bounds: { limits: Limits; maxLimits: Limits };
   readonly events: Events;
   readonly registry: ToolRegistry;
@@ -40,13 +40,13 @@ export interface Assembly {
   readonly audit: Audit | undefined;
 }
 
-/** Modules that are loaded before an engine is made. */
+/** Modules loaded before an engine is created. */
 export interface Loaded {
   readonly prelude: Prelude;
   readonly createExecutor: CreateExecutor;
 }
 
-/** Makes the objects of an engine and connects them. Nothing is started. */
+/** Creates the objects of an engine and connects them. Starts nothing. */
 export function assemble(options: ResolvedOptions, { prelude, createExecutor }: Loaded): Assembly {
   const { workers, queue, packages, fetch, logger } = options;
   const events = new Events();

@@ -4,10 +4,7 @@ import { createCapabilities } from "../broker/capabilities/built-in.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { ResolvedOptions } from "./options.ts";
 
-/**
- * Makes the broker of an engine: what it can do at all, and what its policy allows of that. `binaries`: the files of what is
- * native, where there are such tools.
- */
+/** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
   onOutcome: (event: CapabilityEvent) => void,

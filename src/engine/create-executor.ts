@@ -3,20 +3,23 @@ import { importOptional } from "../base/optional-package.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Executor, ResolvedExecutorOptions, EmitExecutorEvent } from "../executor/executor.ts";
 
-/** Loads what a Redis of these options needs. Rejects with a `GloveboxError`, `missing_package`, where it is not installed. */
+/**
+ * Loads the Redis client if an option needs it. Rejects with a `GloveboxError`, `missing_package`, if it is not
+ * installed.
+ */
 export async function requirePackages({ kv, idempotency }: Pick<ResolvedOptions, "kv" | "idempotency">): Promise<void> {
   const load = () => import("../store/redis/connection.ts");
   if ("url" in kv) await importOptional("kv.url", ["ioredis"], load);
   if (idempotency.kind === "redis") await importOptional("idempotency.url", ["ioredis"], load);
 }
 
-/** What an engine gives every executor. */
+/** Engine parts and options that every executor gets. */
 export interface ExecutorHost {
   readonly workers: number;
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly nextRun: () => number;
-  /** Caps that hold wherever calls run; `Infinity` for none. */
+  /** Caps on calls in flight on all machines of a fleet together; `Infinity` for no cap. */
   readonly perTool?: number;
   readonly perTenant?: number;
   readonly tell: EmitExecutorEvent;
@@ -24,7 +27,9 @@ export interface ExecutorHost {
 
 export type CreateExecutor = (host: ExecutorHost) => Executor;
 
-/** Loads the executor of a kind, and no other. Rejects with a `GloveboxError`, `missing_package`, where it needs what is not installed. */
+/**
+ * Loads only the chosen executor's module. Rejects with a `GloveboxError`, `missing_package`, if a package is missing.
+ */
 export async function loadExecutor(options: ResolvedExecutorOptions): Promise<CreateExecutor> {
   switch (options.kind) {
     case "threads": {

@@ -15,13 +15,13 @@ import { stopBundler } from "../tool/bundle/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "../tool/definition.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 
-/** A snapshot of what an engine is doing. */
+/** Snapshot of an engine's state. */
 export interface EngineStats {
   readonly state: "open" | "draining" | "closed";
   readonly tools: number;
   readonly queued: number;
   readonly running: number;
-  /** `fleet`: of the executor `queue` alone. */
+  /** `fleet`: only with the executor `queue`. */
   readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "fleet"> & {
     readonly kind: string;
   };
@@ -31,19 +31,19 @@ export interface EngineStats {
 
 const DRAIN_DEFAULT_MS = 5_000;
 
-/** Engines that are open in this process: the last one to close stops the bundler they share. */
+/** Number of open engines in this process: the last one to close stops the bundler they share. */
 let open = 0;
 
 /**
- * Starts an engine: its executor first, then its tools.
- * Rejects with a `GloveboxError`: `load_error` where a tool cannot be registered, `executor_lost` where the executor
- * cannot start; with a `RangeError` or `TypeError` where an option is wrong.
+ * Starts an engine: its executor first, then its tools. Rejects with a `GloveboxError`: `load_error` if a tool cannot
+ * be registered, `executor_lost` if the executor cannot start; with a `RangeError` or `TypeError` if an option is
+ * invalid.
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
   return Engine.start(options, resolveOptions(options));
 }
 
-/** Runs untrusted tools. Made by `createEngine`. */
+/** Runs untrusted tools. Created by `createEngine`. */
 export class Engine implements AsyncDisposable {
   readonly #parts: Assembly;
   readonly #reconfiguration: Reconfiguration;
@@ -72,9 +72,9 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Registers a tool, or replaces the one of that name: calls in flight end on the old version, later ones use the
-   * new. A string names a module file, or a folder of them; of several tools the first one's info is answered, and
-   * either all are registered or none. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
+   * Registers a tool, or replaces the tool of that name: calls in flight end on the old version, later calls use the
+   * new one. A string is the path of a module file or of a folder of them. Several tools are registered all or not at
+   * all, and the info of the first is returned. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
    */
   async register(tool: ToolDefinition | ToolLocation | string): Promise<ToolInfo> {
     const prepared = await this.#parts.registrar.prepare(tool);
@@ -85,10 +85,10 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Puts other options in force, all of them as `createEngine` takes them, without losing a call: tools that are new or
-   * have changed are registered, those that earlier options brought and these do not are removed, policy and limits are
-   * replaced. Either all of that happens or, where anything is wrong, nothing: then it rejects as `createEngine` does. Calls
-   * that have begun keep what they were granted. The answer says what changed, and what of the options needs a restart.
+   * Applies new options without losing a call: registers new and changed tools, removes tools that only the earlier
+   * options contained, and replaces policy and limits. `options` is complete, as for `createEngine`. If anything is
+   * invalid, nothing changes and it rejects as `createEngine` does. Running calls keep their grants. Resolves with the
+   * changes, and with the options that need a restart.
    */
   async reconfigure(options: EngineOptions): Promise<Reconfigured> {
     const changed = await this.#reconfiguration.apply(options);
@@ -97,22 +97,22 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Puts another policy in force, for the calls that begin from now on: those that run keep what they were granted. Throws a
-   * `TypeError` that points at what is wrong with it, and changes nothing then.
+   * Replaces the policy for calls that start from now on; running calls keep their grants. Throws a `TypeError` that
+   * points at the error, and then changes nothing.
    */
   setPolicy(policy: Policy): void {
     this.#reconfiguration.setPolicy(policy);
   }
 
   /**
-   * What the modules at a place say of themselves, in the terms of their contracts and checked by nobody: for those who
-   * want to know what is wrong with them. None is registered. Rejects as `register` does.
+   * Descriptions of the modules at a location, in the terms of their contracts and unchecked, for diagnosis. Registers
+   * no tool. Rejects as `register` does.
    */
   describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
     return this.#parts.registrar.describe(location);
   }
 
-  /** Removes a tool; calls in flight end as they would. Answers whether there was one. */
+  /** Removes a tool; calls in flight end normally. Resolves with whether the tool existed. */
   async unregister(name: string): Promise<boolean> {
     return this.#parts.tools.remove(name);
   }
@@ -126,15 +126,15 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * What a tool's calls for a tenant are granted, within which limits, where each comes from, and what it asks for in
-   * vain; nothing where there is no such tool.
+   * Grants and limits of a tool's calls for a tenant, the source of each, and denied requests. `undefined` if there is
+   * no such tool.
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
     const tool = this.#parts.registry.get(name);
     return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds.maxLimits);
   }
 
-  /** Policy rules that grant nothing, and capability requests of tools that no rule grants, without running a tool. */
+  /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
   lint(): readonly ToolFinding[] {
     return lintAll(this.#parts.registry, this.#parts.broker);
   }
@@ -164,7 +164,7 @@ export class Engine implements AsyncDisposable {
     return this.#parts.metrics.text();
   }
 
-  /** The registry of the engine's metrics, for metrics of a surrounding service. */
+  /** Registry of the engine's metrics, to which a surrounding service may add its own. */
   get registry(): Registry {
     return this.#parts.metrics.registry;
   }
@@ -178,8 +178,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Takes no more calls, lets those that were accepted end for at most `drainMs` (default 5,000), ends the rest with
-   * `engine_closed`, and leaves no thread, process or timer behind.
+   * Refuses new calls, gives accepted ones at most `drainMs` (default 5,000) to end, ends the rest with
+   * `engine_closed`, and stops all threads, processes and timers.
    */
   close(options: { drainMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#close(options.drainMs ?? DRAIN_DEFAULT_MS);

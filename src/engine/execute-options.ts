@@ -3,56 +3,59 @@ import type { Limits } from "../base/limits.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import type { LogLine, Progress } from "../base/result.ts";
 
-/** What a call may be given besides its arguments. */
+/** Options of a call. */
 export interface ExecuteOptions {
-  /** Whose call it is: tenants share neither isolates nor queue places. */
+  /** Tenant of the call: tenants share neither isolates nor queue places. */
   readonly tenant?: string;
   /** -10 to 10; higher goes first. Default 0. */
   readonly priority?: number;
-  /** Cancels the call, whether it waits or runs. */
+  /** Cancels the call while it waits or runs. */
   readonly signal?: AbortSignal;
-  /** Limits of this call, within the engine's ceiling. The heap's is the tool's: it belongs to its isolate. */
+  /**
+   * Limits of this call, up to the engine's `maxLimits`. Excludes the heap limit, which belongs to the tool's isolate.
+   */
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;
-  /** The ceiling of this call's limits, and of those of calls on its behalf: below the engine's, whatever `limits` asks for. */
+  /** Ceiling of the limits of this call and of its child calls, below the engine's, whatever `limits` requests. */
   readonly maxLimits?: Partial<Omit<Limits, "memoryMb">>;
-  /** Names of the tools that it may be a call of, each of which may end in `*`: others are as if they were not there. */
+  /** Names of the tools that the call may use, each of which may end in `*`; other tools are not found. */
   readonly tools?: readonly string[];
-  /** Narrows what the tool is granted. */
+  /** Narrows the tool's grants for this call. */
   readonly capabilities?: CapabilityRequest;
   /**
-   * Puts a `Recording` into the result's metadata: all that `replayCall` needs to run the call again. It refuses calls
-   * that were ended from outside, by a time limit for example, and those of tools with isolation `shared`: these are
-   * not functions of what can be recorded, and their recordings only tell what they asked and were answered.
+   * Adds a `Recording` to the result's metadata: the input of `replayCall`. `replayCall` refuses calls ended from
+   * outside, for example by a time limit, and calls of tools with isolation `shared`: they are not functions of the
+   * recorded data. Their recordings only show capability calls and responses.
    */
   readonly record?: boolean;
   /**
-   * Calls of one tenant to one tool with the same key are one call: later ones get the result of the first, while it
-   * runs and as long after as the engine's `idempotency.ttlMs` says; with a file (`idempotency.path`) from other
-   * processes and after a restart as well. It is cancelled when all who wait for it are, and runs again for the next one
-   * where it had no effect by then. Where its process ended before it did, it runs again if its tool has no capabilities
-   * or says that it is idempotent or only reads; else the answer is `outcome_unknown`. On a worker machine that knows the ledger it
-   * comes to its end without its process, unless it asks for something then. At most 256 characters.
+   * Calls of one tenant to one tool with the same key run once: later ones get the result of the first, while it runs
+   * and for the engine's `idempotency.ttlMs` after it. With `idempotency.path` this also holds for other processes and
+   * after a restart. The run is cancelled when all its callers have cancelled; the next call with the key then runs
+   * again if the cancelled run had no effect. If the process ended before the call, the call runs again only if its
+   * tool has no capabilities, is idempotent or is read-only; otherwise the error is `outcome_unknown`. A worker machine
+   * that knows the ledger can end the call without that process, unless the call makes a further capability call. At
+   * most 256 characters.
    */
   readonly idempotencyKey?: string;
-  /** How often the call is tried again, instead of what its tool says of that: 0 to 5. */
+  /** Maximum number of retries, 0 to 5, instead of the tool's own. */
   readonly retries?: number;
-  /** Gets console lines as they are written. */
+  /** Receives console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
   /**
-   * Gets what the tool says of how far it has come: twenty times a second at most, the latest each time, and the last
-   * before the call ends. It never goes back.
+   * Receives progress reports of the tool: at most twenty per second, always the latest, and the last one before the
+   * call ends. Progress never decreases.
    */
   readonly onProgress?: (progress: Progress) => void;
-  /** Gets what the tool asks the host for, once it has its answer. */
+  /** Receives each capability call after its response. */
   readonly onCapability?: (event: CapabilityEvent) => void;
   /**
-   * Gets the processor time, in milliseconds, of each try of the call and of the calls on its behalf, once it has ended.
-   * A try that ended its process counts as all that it might have used.
+   * Receives the processor time, in milliseconds, of each attempt of the call and of its child calls, when the attempt
+   * has ended. An attempt that ended its process counts as its whole `cpuMs` limit.
    */
   readonly onCpu?: (cpuMs: number) => void;
 }
 
-/** Whether tools of these names, each of which may end in `*`, are meant by a list; without one all are. */
+/** Whether a list of names, each of which may end in `*`, contains the tool. No list contains every tool. */
 export function isAmong(tools: readonly string[] | undefined, name: unknown): boolean {
   return tools === undefined || (typeof name === "string" && tools.some((pattern) => matchesName(pattern, name)));
 }

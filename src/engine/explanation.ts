@@ -5,10 +5,10 @@ import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
 
-/** One thing that a tool is granted, and which rule grants it. */
+/** One grant of a tool, and the rule it comes from. */
 export interface GrantLine {
   readonly capability: string;
-  /** In words. */
+  /** Human-readable description. */
   readonly granted: string;
   /** `policy.rules[2]` */
   readonly from: string;
@@ -31,7 +31,7 @@ export interface Explanation {
   readonly findings: readonly Finding[];
 }
 
-/** What a tool's calls for a tenant are given. */
+/** Explains the grants and limits of a tool's calls for a tenant. */
 export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker, maxLimits: Limits): Explanation {
   const { name, tags, isolation } = tool.info;
   return {
@@ -44,12 +44,12 @@ export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker
   };
 }
 
-/** What no tenant's calls of a tool will be given, though it asks for it. */
+/** Capability requests of a tool that the policy grants to no tenant. */
 export function lintTool({ info: { name, tags }, capabilities }: RegisteredTool, broker: Broker): readonly Finding[] {
   return findUncovered(broker.grants, { tool: name, tags, tenant: null }, capabilities);
 }
 
-/** A finding, and the tool that it is of: `null` where it is the policy. */
+/** A finding with its tool; `null` for a finding about the policy. */
 export interface ToolFinding extends Finding {
   readonly tool: string | null;
 }

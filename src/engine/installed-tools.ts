@@ -5,7 +5,7 @@ import type { ToolRegistry } from "../tool/registry.ts";
 import { lintTool } from "./explanation.ts";
 import type { Events } from "./telemetry/events.ts";
 
-/** Puts tools into the registry and removes them, with their events; drops a version's script after its last call. */
+/** Adds tools to the registry and removes them, with their events; drops a version's script after its last call. */
 export class InstalledTools {
   readonly #registry: ToolRegistry;
   readonly #registrar: Registrar;
@@ -19,7 +19,9 @@ export class InstalledTools {
     this.#events = events;
   }
 
-  /** Throws a `GloveboxError`, and puts none, if the engine is closing or has no room for all of them. */
+  /**
+   * Throws a `GloveboxError`, and adds no tool, if the engine is closing or the registry has no room for all of them.
+   */
   putAll(tools: readonly RegisteredTool[]): void {
     this.#registrar.requireOpen();
     this.#registry.requireRoom(tools);
@@ -34,7 +36,7 @@ export class InstalledTools {
     this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
   }
 
-  /** Returns whether there was a tool of that name. */
+  /** Returns whether the tool existed. */
   remove(name: string): boolean {
     const tool = this.#registry.get(name);
     if (tool === undefined) return false;

@@ -23,24 +23,27 @@ export { EXECUTOR_KINDS, SANDBOX_MODES } from "../executor/options.ts";
 export { FLEET_DEFAULT } from "../store/redis/url.ts";
 
 export interface QueueOptions {
-  /** Calls that may wait: one more is refused with `queue_full`. Default 10,000. */
+  /** Maximum number of waiting calls: one more is refused with `queue_full`. Default 10,000. */
   readonly maxQueued?: number;
-  /** Calls in flight at once. Default 256. */
+  /** Maximum number of calls in flight. Default 256. */
   readonly concurrency?: number;
-  /** Calls of one tool in flight at once. Default: no cap of its own. */
+  /** Maximum number of calls in flight of one tool. Default: no cap. */
   readonly perTool?: number;
-  /** Calls of one tenant in flight at once. Default: no cap of its own. */
+  /** Maximum number of calls in flight of one tenant. Default: no cap. */
   readonly perTenant?: number;
 }
 
 /** Storage of the `kv` capability: a file or Redis. */
 export interface KvOptions {
   /**
-   * Redis or Valkey, instead of a file, for engines on several machines: `redis://host:6379`. What it may grow to is its own
-   * `maxmemory`.
+   * Redis or Valkey instead of a file, for engines on several machines: `redis://host:6379`. Its own `maxmemory` bounds
+   * it.
    */
   readonly url?: string;
-  /** A file, made when it is first used; `:memory:` for none. Default `kv.sqlite` in `stateDir`. Engines may have one in common. */
+  /**
+   * Path of a file that is created on first use and may be shared by engines; `:memory:` for no file. Default
+   * `kv.sqlite` in `stateDir`.
+   */
   readonly path?: string;
   /** Maximum size of the file in bytes. Default 8 GiB. */
   readonly maxBytes?: number;
@@ -49,39 +52,45 @@ export interface KvOptions {
 /** Storage of the results of calls with an `idempotencyKey`. */
 export interface IdempotencyOptions {
   /**
-   * A file, made when it is first used, that outlives the process: engines may have one in common. Results are in it as
-   * they are, keys and arguments as digests. Default `:memory:`: for as long as the engine lives.
+   * Path of a file that is created on first use and may be shared by engines. It contains results in plain text, keys
+   * and arguments as digests. Default `:memory:`: results are lost when the engine closes.
    */
   readonly path?: string;
   /**
-   * A Redis instead, for engines on several machines: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`.
-   * It is reached when it is first used.
+   * URL of a Redis instead of a file, for engines on several machines: `redis://`, `rediss://`, `redis+sentinel://` or
+   * `redis+cluster://`. The connection is opened on first use.
    */
   readonly url?: string;
-  /** Which engines have one in common, of those that use the same Redis. Default `default`. */
+  /** Name of the fleet: engines with the same name and Redis share results. Default `default`. */
   readonly fleet?: string;
-  /** At least 16 characters, the same for all: results are sealed with it before they go to Redis. */
+  /** Key that seals results before they go to Redis: at least 16 characters, the same for all engines of the fleet. */
   readonly secret?: string;
-  /** Time for which a result is kept, in milliseconds. Default 600,000. */
+  /** Retention of a result, in milliseconds. Default 600,000. */
   readonly ttlMs?: number;
-  /** Calls that are remembered. Of more, the oldest of the tenant that has most are forgotten. Default 10,000. */
+  /**
+   * Maximum number of stored calls; beyond it, the oldest calls of the tenant with the most calls are removed. Default
+   * 10,000.
+   */
   readonly maxEntries?: number;
-  /** What they may come to; of results larger than a sixteenth of it only that there was one is remembered. Default 64 MiB. */
+  /**
+   * Maximum size of all stored results, in bytes. A result above 1/16 of it is not stored, only the fact that the call
+   * ended. Default 64 MiB.
+   */
   readonly maxBytes?: number;
 }
 
-/** What `createEngine` takes; everything has a default. */
+/** Options of `createEngine`; all are optional. */
 export interface EngineOptions {
   readonly tools?: readonly (ToolDefinition | ToolLocation | string)[];
   readonly executor?: ExecutorKind | ExecutorOptions;
   /**
-   * Isolate threads. Default: one for each processor up to four, and one more, because slow tools leave one to the
+   * Isolate threads. Default: one per processor up to four, plus one, because a slow tool leaves one fewer to the
    * others and the operating system shares the processors among them.
    */
   readonly workers?: number;
   /** Limits of tools that declare none. */
   readonly limits?: Partial<Limits>;
-  /** The ceiling that no tool and no call may exceed. */
+  /** Ceiling that no tool and no call may exceed. */
   readonly maxLimits?: Partial<Limits>;
   readonly queue?: QueueOptions;
   /** Rules that grant capabilities to tools. Default: no grants. */
@@ -105,7 +114,7 @@ export interface EngineOptions {
   readonly logger?: Logger;
 }
 
-/** `EngineOptions` with everything decided. */
+/** `EngineOptions` with all defaults applied. */
 export interface ResolvedOptions {
   readonly executor: ResolvedExecutorOptions;
   readonly workers: number;
@@ -125,15 +134,15 @@ export interface ResolvedOptions {
   readonly logger: Logger | undefined;
 }
 
-/** Isolate threads where nobody says how many. */
+/** Default number of isolate threads. */
 export const WORKERS_DEFAULT = Math.min(availableParallelism(), 4) + 1;
 const WORKERS_MAX = 64;
 
-/** Decides every option. Throws a `RangeError` or `TypeError` that names the one that is wrong. */
+/** Validates options and applies defaults. Throws a `RangeError` or `TypeError` that names the invalid option. */
 export function resolveOptions(options: EngineOptions): ResolvedOptions {
   checkShapes(options);
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
-  // An operator who raises a ceiling on purpose may go beyond ours.
+  // An operator may raise a ceiling above the built-in one.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   return {
     executor: resolveExecutorOptions(options.executor),
@@ -160,7 +169,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
   };
 }
 
-/** Options that are objects of the engine's own, by what each may have. */
+/** Object options with their allowed members. */
 const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["url", "path", "maxBytes"],
@@ -169,7 +178,9 @@ const MEMBERS = {
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
 
-/** What is written in JavaScript, or read from a file, may be anything: of what is not checked elsewhere, its shape. */
+/**
+ * Checks the shapes of options that nothing else checks: JavaScript callers and configuration files may pass any value.
+ */
 function checkShapes(options: EngineOptions): void {
   for (const name of ["queue", "kv", "idempotency", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
@@ -205,7 +216,7 @@ function checkDuration(name: string, value: unknown): void {
   throw new RangeError(`${name} must be a number above 0`);
 }
 
-/** Where state is kept where nobody says so. */
+/** Default of `stateDir`. */
 export const STATE_DIR = ".glovebox";
 
 function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {

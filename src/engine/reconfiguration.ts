@@ -5,16 +5,16 @@ import type { Reconfigured } from "./telemetry/events.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { isSameTool, type RegisteredTool } from "../tool/registered-tool.ts";
 
-/** Options in force, of which some can be changed while calls run. */
+/** Options in force. Some can change while calls run. */
 export class Reconfiguration {
   readonly #parts: Assembly;
-  /** What the engine was started with. */
+  /** Options with which the engine was started. */
   readonly #given: EngineOptions;
   readonly #resolved: ResolvedOptions;
   #policy: Policy;
-  /** Names of the tools that the options brought: only these go with them. */
+  /** Names of the tools that came from options: only these are removed when new options lack them. */
   #own: ReadonlySet<string> = new Set();
-  /** One after the other: each compares with what the last one left. */
+  /** The last reconfiguration. They run one at a time, because each compares with the result of the one before. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(given: EngineOptions, resolved: ResolvedOptions, parts: Assembly) {
@@ -24,7 +24,7 @@ export class Reconfiguration {
     this.#parts = parts;
   }
 
-  /** Puts tools, policy and limits of other options in force, or, where anything of them is wrong, nothing. */
+  /** Applies tools, policy and limits of new options, or nothing if anything is invalid. */
   apply(options: EngineOptions): Promise<Reconfigured> {
     const applied = this.#last.then(() => this.#apply(options));
     this.#last = applied.catch(() => undefined);
@@ -35,7 +35,7 @@ export class Reconfiguration {
     const resolved = resolveOptions(options);
     const grants = this.#parts.broker.grantsOf(resolved.policy);
     const tools = await this.#prepareAll(options, resolved);
-    // From here on nothing waits and nothing fails: calls see all of it or nothing.
+    // From here on everything is synchronous and cannot fail: a call sees all changes or none.
     const changed = this.#putAll(tools);
     const needRestart = this.#needRestart(options, resolved);
     return { ...changed, ...this.#putRest(resolved, grants), needRestart };

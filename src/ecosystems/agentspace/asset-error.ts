@@ -1,4 +1,4 @@
-/** Why an upload was refused, and the HTTP status that says so. */
+/** Reasons for refusing an upload, with their HTTP statuses. */
 export const ASSET_REFUSALS = {
   not_multipart: 415,
   bad_upload: 400,
@@ -14,11 +14,11 @@ export const ASSET_REFUSALS = {
 
 export type AssetRefusal = keyof typeof ASSET_REFUSALS;
 
-/** Thrown where an asset is not taken; match on `code`. */
+/** Thrown for a refused asset; match on `code`. */
 export class AssetError extends Error {
   override readonly name = "AssetError";
   readonly code: AssetRefusal;
-  /** JSON pointer to what is wrong with the metadata. */
+  /** JSON pointer to the error in the metadata. */
   readonly pointer: string | undefined;
 
   constructor(code: AssetRefusal, message: string, pointer?: string) {

@@ -13,24 +13,24 @@ import { ContractError } from "../../tool/contracts/contract.ts";
 import { describeExcess } from "../../base/json.ts";
 import { AssetError } from "./asset-error.ts";
 
-/** What is said of an asset when it is uploaded: the form's field `asset_metadata`. */
+/** Metadata of an upload: the form's field `asset_metadata`. */
 export interface AssetMetadata {
   readonly asset_name: string;
-  /** `tag` is a name for one of the asset's versions, such as `stable`: the latest that was uploaded with it. */
+  /** `tag` names one of the asset's versions, such as `stable`: the latest one uploaded with it. */
   readonly asset_version: { readonly version: string; readonly tag?: string };
-  /** `description`, and whatever else is to be kept. */
+  /** `description`, and any further members to store. */
   readonly asset_metadata: JsonMembers;
   readonly asset_tags: readonly string[];
 }
 
-/** It is a part of addresses and of no path on disk. */
+/** Part of URLs, never of a path on disk. */
 const NAME = /^(?!\.+$)[A-Za-z0-9_.-]{1,128}$/;
 const NAME_MAX_CHARACTERS = 128;
 const DESCRIPTION_MAX_CHARACTERS = 10_000;
 const TAGS_MAX = 64;
 const TAG_MAX_CHARACTERS = 64;
 
-/** Reads the field's text. Throws an `AssetError` that points to what is wrong. */
+/** Parses the field's text. Throws an `AssetError` with a pointer to the error. */
 export function readAssetMetadata(text: string): AssetMetadata {
   try {
     return read({ value: parse(text), pointer: "" });
@@ -45,7 +45,7 @@ function parse(text: string): unknown {
   try {
     if (describeExcess(text) === null) return JSON.parse(text) as unknown;
   } catch {
-    // It is told below.
+    // Reported below.
   }
   throw new AssetError("bad_metadata", "asset_metadata is not JSON", "");
 }

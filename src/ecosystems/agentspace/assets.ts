@@ -12,24 +12,24 @@ import { receive, type Upload } from "./upload.ts";
 export interface AssetOptions {
   /** Folder of the assets; created if missing. */
   readonly path: string;
-  /** The largest asset: default 64 MiB. */
+  /** Maximum size of an asset, in bytes: default 64 MiB. */
   readonly maxBytes?: number;
-  /** What all assets may have together: default 10 GiB. */
+  /** Maximum size of all assets together, in bytes: default 10 GiB. */
   readonly maxTotalBytes?: number;
 }
 
-/** An asset that is kept. */
+/** A stored asset. */
 export interface Asset {
   readonly name: string;
   readonly version: string;
   readonly file: string;
   readonly type: string;
   readonly bytes: number;
-  /** In hexadecimal. */
+  /** SHA-256 of the bytes, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** Its id reads "GbAa". */
+/** Application id: "GbAa" in ASCII. */
 const LAYOUT: DatabaseLayout = {
   applicationId: 0x47_62_41_61,
   version: 1,
@@ -59,13 +59,13 @@ const MIB = 1024 * 1024;
 const ASSET_BYTES_DEFAULT = 64 * MIB;
 const TOTAL_BYTES_DEFAULT = 10 * 1024 * MIB;
 const DATABASE_BYTES = 1024 * MIB;
-/** Uploads that are received, or received and not yet kept, at once. */
+/** Maximum number of concurrent uploads, including received ones not yet stored. */
 const RECEIVED_MAX = 8;
-/** What a process left that ended in the middle of an upload: nobody writes to it for that long. */
+/** Age in milliseconds above which an incoming file belongs to a process that ended during an upload. */
 const LEFT_MS = 60 * 60 * 1_000;
 const COLUMNS = "name, version, file, type, bytes, sha256";
 
-/** AgentSpace's registry of assets: the packages of tools, by name and version, in a folder. */
+/** AgentSpace's asset registry: packages of tools in a folder, by name and version. */
 export class AssetStore implements Disposable {
   readonly maxBytes: number;
   readonly #maxTotalBytes: number;
@@ -98,7 +98,7 @@ export class AssetStore implements Disposable {
     return store;
   }
 
-  /** Receives a file. Whoever calls disposes of it. Rejects with an `AssetError`. */
+  /** Receives a file. The caller disposes of it. Rejects with an `AssetError`. */
   async receive(source: Readable, file: string): Promise<Upload> {
     if (this.#receiving >= RECEIVED_MAX) throw new AssetError("too_many", "too many uploads at once; try again later");
     this.#receiving++;
@@ -109,7 +109,7 @@ export class AssetStore implements Disposable {
     };
     try {
       const upload = await receive(source, file, this.#incoming, this.maxBytes);
-      // It lies on disk until its form has come to an end, for which clients may let it wait.
+      // The upload occupies disk until its form ends, which a client may delay: it counts until it is disposed.
       const remove = async (): Promise<void> => {
         await upload[Symbol.asyncDispose]();
         leave();
@@ -122,8 +122,8 @@ export class AssetStore implements Disposable {
   }
 
   /**
-   * Keeps what was received. A version never changes: to upload it again is refused unless the bytes are the same, and
-   * then does nothing but move the tag. Throws an `AssetError`.
+   * Stores an upload. A version never changes: uploading it again is refused unless the bytes are the same, and then
+   * only moves the tag. Throws an `AssetError`.
    */
   keep(upload: Upload, metadata: AssetMetadata): { readonly asset: Asset; readonly isNew: boolean } {
     const { asset_name: name } = metadata;
@@ -138,13 +138,13 @@ export class AssetStore implements Disposable {
         const sql = "INSERT INTO tag VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET version = excluded.version";
         this.#database.rows(sql, name, tag, version);
       }
-      // Last, and before the rows count: there is never a row without its bytes. Bytes without a row do no harm.
+      // Renamed last, but before the commit: a row never exists without its bytes. Bytes without a row do no harm.
       renameSync(upload.path, join(this.#blobs, upload.sha256));
       return { asset, isNew: old === undefined };
     });
   }
 
-  /** By a version, or by a tag where there is no such version. */
+  /** Finds an asset by version, or by tag if no such version exists. */
   find(name: string, version: string): Asset | undefined {
     const exact = this.#get(name, version);
     if (exact !== undefined) return exact;
@@ -152,7 +152,7 @@ export class AssetStore implements Disposable {
     return tag && this.#get(name, String(tag["version"]));
   }
 
-  /** The bytes of an asset. Rejects where somebody else has taken them from the folder. */
+  /** Opens the bytes of an asset. Rejects if the file was removed from the folder from outside. */
   async open({ sha256 }: Asset): Promise<ReadStream> {
     const blob = join(this.#blobs, sha256);
     await access(blob);
@@ -202,7 +202,7 @@ export class AssetStore implements Disposable {
   }
 }
 
-/** Rows are of our own writing. */
+/** Rows come from this store and need no validation. */
 function assetOf(row: Record<string, unknown>): Asset {
   const text = (name: string) => String(row[name]);
   return {

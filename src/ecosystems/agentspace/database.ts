@@ -2,10 +2,10 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { describeFailure } from "../../store/sqlite/failure.ts";
 import { createFile, type DatabaseLayout, layOut } from "../../store/sqlite/layout.ts";
 
-/** How long another process's writing is waited for. Writes are rare, and a few rows each. */
+/** Time to wait for another process's write, in milliseconds. Writes are rare, and a few rows each. */
 const WAIT_MS = 2_000;
 
-/** A database of rows that outlive the process, kept by one part of AgentSpace's registry. */
+/** SQLite database of one part of AgentSpace's registry. */
 export class Database implements Disposable {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
@@ -16,7 +16,7 @@ export class Database implements Disposable {
 
   /** Opens a file, and creates it if missing. Rejects with a `StoreError` that names no path. */
   static async open(path: string, maxBytes: number, layout: DatabaseLayout): Promise<Database> {
-    // It is loaded here because few who import this keep records.
+    // Loaded lazily: few importers of this module store records.
     const { DatabaseSync } = await import("node:sqlite");
     let database: DatabaseSync | undefined;
     try {
@@ -30,7 +30,7 @@ export class Database implements Disposable {
     }
   }
 
-  /** The rows of a query; queries are few, and each is prepared once. Throws a `StoreError`. */
+  /** Rows of a query. Each of the few statements is prepared once. Throws a `StoreError`. */
   rows(sql: string, ...values: (string | number | null)[]): readonly Record<string, unknown>[] {
     return this.#run(() => {
       const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
@@ -39,7 +39,7 @@ export class Database implements Disposable {
     });
   }
 
-  /** Does all of it or nothing of it, with nobody else writing meanwhile. What `work` throws goes through. */
+  /** Runs `work` in a transaction without concurrent writers. Rethrows what `work` throws. */
   write<T>(work: () => T): T {
     this.#run(() => this.#database.exec("BEGIN IMMEDIATE"));
     try {
@@ -52,7 +52,7 @@ export class Database implements Disposable {
     }
   }
 
-  /** Changes whenever anybody has written: by another connection, or by this one. */
+  /** A value that changes with every write, by this connection or another. */
   state(): string {
     const [row] = this.rows("SELECT data_version, total_changes() AS changes FROM pragma_data_version");
     return JSON.stringify(row);

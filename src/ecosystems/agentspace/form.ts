@@ -1,9 +1,9 @@
 import type { Fields, FieldSpec } from "../../tool/contracts/agentspace-spec.ts";
 import type { ShownRecord } from "./shown-record.ts";
 
-/** One control of a form. Lists and objects are written as JSON, as are choices that are no strings. */
+/** One control of a form. Lists, objects and non-string choices are written as JSON. */
 export interface FormField {
-  /** The field's name in the input. */
+  /** Name of the field in the input. */
   readonly name: string;
   readonly label: string;
   readonly description: string;
@@ -11,13 +11,13 @@ export interface FormField {
   readonly required: boolean;
   readonly min?: number;
   readonly max?: number;
-  /** 1 where only whole numbers are allowed. */
+  /** 1 for whole numbers. */
   readonly step?: number | "any";
   readonly default?: unknown;
   readonly choices?: readonly unknown[];
 }
 
-/** A form that asks for a tool's input: as data, and as HTML in which everything that the record says is escaped. */
+/** Form for a tool's input: as data, and as HTML in which all text of the record is escaped. */
 export interface Form {
   readonly tool_id: string;
   readonly title: string;
@@ -25,7 +25,7 @@ export interface Form {
   readonly html: string;
 }
 
-/** The form of a tool's specification. */
+/** Builds the form of a tool's specification. */
 export function writeForm({ tool_id: id, tool_metadata: metadata, tools_api_spec: spec }: ShownRecord): Form {
   const fields = fieldsOf(spec.input);
   const title = metadata?.description ?? id;
@@ -58,7 +58,7 @@ function fieldsOf(input: Fields): readonly FormField[] {
   });
 }
 
-/** `past_days` as people write it: "Past days". */
+/** Converts `past_days` to "Past days". */
 function labelOf(name: string): string {
   const words = name.replaceAll(/[_\s]+/g, " ").trim();
   return words === "" ? name : words.charAt(0).toUpperCase() + words.slice(1);
@@ -82,7 +82,7 @@ function controlKind({ type, enum: choices }: FieldSpec): FormField["control"] {
 
 function controlOf(field: FormField, id: string): string {
   const described = field.description === "" ? "" : ` aria-describedby="${escapeHtml(id)}-about"`;
-  // A box that must be ticked is not what a required flag means.
+  // HTML's `required` would force a checkbox to be ticked; a required flag may be false.
   const required = field.required && field.control !== "checkbox" ? " required" : "";
   const common = `id="${escapeHtml(id)}" name="${escapeHtml(field.name)}"${described}${required}`;
   const about =

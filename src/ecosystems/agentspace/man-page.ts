@@ -1,10 +1,10 @@
 import type { Fields, FieldSpec } from "../../tool/contracts/agentspace-spec.ts";
 import type { ShownRecord } from "./shown-record.ts";
 
-/** What Markdown and HTML would take for their own. */
+/** Characters that Markdown or HTML interprets. */
 const SPECIAL = /[\\`*_{}[\]()#+!|<>&~-]/g;
 
-/** A tool's page in Markdown: what it is for, what it takes and answers, and how it is run, as its record says. */
+/** Manual page of a tool in Markdown, written from its record: purpose, input, output and settings. */
 export function writeManPage(record: ShownRecord): string {
   const { tools_api_spec: spec, tool_metadata: metadata = {}, tool_man_page_doc_link: link } = record;
   const facts: readonly (readonly [string, string | undefined])[] = [
@@ -24,7 +24,7 @@ export function writeManPage(record: ShownRecord): string {
     section("Input", spec.input),
     section("Output", spec.output),
     spec.management === undefined ? "" : section("Management", spec.management),
-    // What is an address holds no space and no angle bracket once it is written as one.
+    // A serialized URL contains no spaces or angle brackets.
     link === undefined ? "" : `More: <${new URL(link).href.replace(/[<>\s]/g, encodeURIComponent)}>`,
   ];
   return `${sections.filter((text) => text !== "").join("\n\n")}\n`;
@@ -38,7 +38,7 @@ function section(title: string, fields: Fields): string {
   );
 }
 
-/** A row for each field, and for the fields in it: `address.city`, `lines[].text`. */
+/** Rows for each field and its nested fields: `address.city`, `lines[].text`. */
 function rowsOf(fields: Fields, path: string): readonly string[] {
   return Object.entries(fields).flatMap(([name, field]) => rowsOfField(path === "" ? name : `${path}.${name}`, field));
 }
@@ -65,7 +65,7 @@ function describe({ description, min, max, default: preset, enum: choices }: Fie
   return notes.length === 0 ? said : `${said === "" ? "" : `${said}; `}${notes.join(", ")}`;
 }
 
-/** Text as it is: no link, no markup, no line of its own. */
+/** Escapes text so that it forms no link, markup or line break. */
 function escapeMarkdown(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim().replaceAll(SPECIAL, "\\$&");
 }

@@ -3,10 +3,10 @@ import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.
 import type { ToolLocation } from "../../tool/definition.ts";
 import type { Database } from "./database.ts";
 
-/** What went wrong with a registry. `conflict`: there is a tool of that id that shall stay. */
+/** Reason of a registry's failure. `conflict`: a tool of that id exists and must not be replaced. */
 export type RegistryErrorCode = "conflict" | "not_found" | "full" | "too_large" | "closed";
 
-/** Thrown by a registry; match on `code`. A record that is wrong is a `ContractError` instead. */
+/** Thrown by a registry; match on `code`. An invalid record is a `ContractError` instead. */
 export class RegistryError extends Error {
   override readonly name = "RegistryError";
   readonly code: RegistryErrorCode;
@@ -17,23 +17,23 @@ export class RegistryError extends Error {
   }
 }
 
-/** What an operator says of a tool beside its record. */
+/** Operator's settings for a tool, beside its record. */
 export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;
 
-/** A record as it is kept. */
+/** A stored record. */
 export interface KeptRecord {
   readonly record: RegistrationRecord;
-  /** Where its link leads: an address, or an absolute path. */
+  /** Target of the record's link: a URL, or an absolute path. */
   readonly path: string;
   readonly grants: RecordGrants;
-  /** Another one each time that the record is written. */
+  /** Changes each time the record is written. */
   readonly revision: number;
 }
 
-/** What a record must be to be replaced: nothing is, any is, or that of one version is. */
+/** Existing record that may be replaced: none (`false`), any (`true`), or the one of this version. */
 export type Replace = boolean | string;
 
-/** Its id reads "GbAr". Revisions go on counting when a record is removed, so that none is ever met again. */
+/** Application id: "GbAr" in ASCII. `AUTOINCREMENT` never reuses the revision of a removed record. */
 export const RECORDS_LAYOUT: DatabaseLayout = {
   applicationId: 0x47_62_41_72,
   version: 1,
@@ -52,7 +52,7 @@ export const RECORDS_LAYOUT: DatabaseLayout = {
 const RECORD_MAX_BYTES = 1024 * 1024;
 const COLUMNS = "revision, path, grants, record";
 
-/** The records of a database. */
+/** Records in a database. */
 export class Records {
   readonly #database: Database;
   readonly #most: number;
@@ -62,7 +62,7 @@ export class Records {
     this.#most = most;
   }
 
-  /** Keeps a record that was read. Throws a `RegistryError` where there is one already that shall stay. */
+  /** Stores a validated record. Throws a `RegistryError` if one exists that must not be replaced. */
   put({ record, path, grants }: Omit<KeptRecord, "revision">, replace: Replace): void {
     const { tool_id: toolId } = record;
     const text = JSON.stringify(record);
@@ -91,22 +91,22 @@ export class Records {
     return this.#database.rows(`SELECT ${COLUMNS} FROM record WHERE tool_id = ?`, toolId).map(keptRecord)[0];
   }
 
-  /** That of a record, which is all that most calls have to know of it. */
+  /** Revision of a record, which is all that most calls need. */
   revision(toolId: string): number | undefined {
     return this.#database.rows("SELECT revision FROM record WHERE tool_id = ?", toolId).map(revisionOf)[0];
   }
 
-  /** All of them, by their ids. */
+  /** All records, ordered by id. */
   all(): readonly KeptRecord[] {
     return this.#database.rows(`SELECT ${COLUMNS} FROM record ORDER BY tool_id`).map(keptRecord);
   }
 
-  /** Answers whether there was one. */
+  /** Returns whether the record existed. */
   delete(toolId: string): boolean {
     return this.#database.rows("DELETE FROM record WHERE tool_id = ? RETURNING revision", toolId).length > 0;
   }
 
-  /** Changes when a record does, whoever changed it. */
+  /** A value that changes with every write to the database, by any process. */
   state(): string {
     return this.#database.state();
   }
@@ -132,7 +132,7 @@ function revisionOf(row: Record<string, unknown>): number {
   return Number(row["revision"]);
 }
 
-/** Rows are of our own writing. */
+/** Rows come from this class and need no validation. */
 function keptRecord(row: Record<string, unknown>): KeptRecord {
   return {
     record: JSON.parse(String(row["record"])) as RegistrationRecord,

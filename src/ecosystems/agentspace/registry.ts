@@ -16,29 +16,32 @@ import type { RecordIndex, SearchAnswer, SearchOptions } from "./search.ts";
 import { matches, type RecordFilter, shownRecord, type ShownRecord } from "./shown-record.ts";
 
 export interface RegistryOptions {
-  /** The file of the records: default `.glovebox/agentspace.sqlite`. `:memory:` keeps them for this registry alone. */
+  /**
+   * File of the records: default `.glovebox/agentspace.sqlite`. `:memory:` keeps them only for this registry's
+   * lifetime.
+   */
   readonly path?: string;
-  /** The folder from which links that are relative paths are meant: default the working directory. */
+  /** Base folder of relative links: default the working directory. */
   readonly folder?: string;
-  /** Records that are kept at most: default 10,000. */
+  /** Maximum number of records: default 10,000. */
   readonly maxRecords?: number;
-  /** What the file may grow to: default 256 MiB. */
+  /** Maximum size of the file, in bytes: default 256 MiB. */
   readonly maxBytes?: number;
 }
 
-/** How a record is registered, and what its tool is given beside it. */
+/** Options of a registration, and settings of the record's tool. */
 export interface RegisterOptions extends RecordGrants {
   /**
-   * Whether a record of the same id is replaced: default `false`, which refuses it. A string names the version that is
-   * meant to be replaced, so that of two who replace the same one only the first does.
+   * Whether to replace a record of the same id: default `false`, which refuses it. A string names the version to be
+   * replaced, so that of two concurrent replacements only the first succeeds.
    */
   readonly replace?: Replace;
 }
 
-/** What a registry needs of an engine. */
+/** Part of an engine that a registry uses. */
 type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute">;
 
-/** What the engine has of a record. */
+/** State of a record's tool in the engine. */
 interface Loaded {
   readonly revision: number;
   readonly info: Promise<ToolInfo>;
@@ -49,7 +52,7 @@ const IN_MEMORY = ":memory:";
 const RECORDS_DEFAULT = 10_000;
 const BYTES_DEFAULT = 256 * 1024 * 1024;
 
-/** Opens a registry, whose tools an engine runs. Rejects where its file cannot be used: the message names no path. */
+/** Opens a registry whose tools an engine runs. Rejects if its file cannot be used; the message contains no path. */
 export async function createRegistry(engine: RegistryEngine, options: RegistryOptions = {}): Promise<Registry> {
   const { path = PATH_DEFAULT, folder = ".", maxRecords = RECORDS_DEFAULT, maxBytes = BYTES_DEFAULT } = options;
   const database = await Database.open(path === IN_MEMORY ? path : resolve(path), maxBytes, RECORDS_LAYOUT);
@@ -57,8 +60,8 @@ export async function createRegistry(engine: RegistryEngine, options: RegistryOp
 }
 
 /**
- * AgentSpace's public registry: records that outlive the process, of tools that are loaded when they are first called.
- * Several processes may share its file. Made by `createRegistry`.
+ * AgentSpace's public registry: persistent records of tools, which are loaded at their first call. Several processes
+ * may share its file. Created by `createRegistry`.
  */
 export class Registry implements AsyncDisposable {
   readonly #engine: RegistryEngine;
@@ -66,9 +69,12 @@ export class Registry implements AsyncDisposable {
   readonly #records: Records;
   readonly #folder: string;
   readonly #loaded = new Map<string, Loaded>();
-  /** Tools of this registry that the engine was given, as it has them as long as nobody else has a hand in it. */
+  /**
+   * Tools that this registry registered in the engine, as the engine had them then: a difference shows outside
+   * interference.
+   */
   readonly #given = new Map<string, ToolInfo | undefined>();
-  /** What is last in line for each tool. */
+  /** Last queued operation on each tool. */
   readonly #working = new Map<string, Promise<unknown>>();
   #index: { readonly state: string; readonly index: RecordIndex } | null = null;
   #isClosed = false;
@@ -82,8 +88,8 @@ export class Registry implements AsyncDisposable {
   }
 
   /**
-   * Keeps a record; its tool is not loaded yet. Throws a `ContractError` with a pointer where the record is wrong, or of
-   * a runtime that there is not, and a `RegistryError`: `conflict`, `full`, `too_large`.
+   * Stores a record without loading its tool. Throws a `ContractError` with a pointer if the record is invalid or its
+   * runtime is unknown, and a `RegistryError`: `conflict`, `full`, `too_large`.
    */
   register(record: unknown, options: RegisterOptions = {}): ShownRecord {
     this.#requireOpen();
@@ -102,14 +108,14 @@ export class Registry implements AsyncDisposable {
     return kept && shownRecord(kept);
   }
 
-  /** The records, by their ids. */
+  /** Records that match a filter, ordered by id. */
   list(filter: RecordFilter = {}): readonly ShownRecord[] {
     this.#requireOpen();
     const records = this.#records.all().filter(({ record }) => matches(record, filter));
     return records.map(shownRecord);
   }
 
-  /** Forgets a record, and takes its tool from the engine. Answers whether there was one. */
+  /** Removes a record, and unregisters its tool. Resolves with whether the record existed. */
   async remove(toolId: string): Promise<boolean> {
     this.#requireOpen();
     const existed = this.#records.delete(toolId);
@@ -118,8 +124,8 @@ export class Registry implements AsyncDisposable {
   }
 
   /**
-   * Makes a tool ready for calls, as its first call would. Rejects with a `RegistryError` if it is unknown, and with
-   * what the engine says where it cannot be loaded.
+   * Loads a tool, as its first call would. Rejects with a `RegistryError` if it is unknown, and with the engine's error
+   * if it cannot be loaded.
    */
   async load(toolId: string): Promise<ToolInfo> {
     this.#requireOpen();
@@ -132,23 +138,21 @@ export class Registry implements AsyncDisposable {
     throw new RegistryError("not_found", `there is no tool "${toolId.slice(0, 128)}"`);
   }
 
-  /** Runs a call, as an engine does, and loads its tool where this is its first one. Never rejects. */
+  /** Runs a call as an engine does, after loading its tool if this is the first one. Never rejects. */
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const name: unknown = call?.name;
     try {
       if (typeof name === "string") await this.load(name);
     } catch (error) {
-      // Of a tool that there is not the engine says so in its own words, and tells its listeners. One that it has all
-      // the same is somebody else's, and not to be had from here.
+      // The engine reports an unknown tool itself, to its listeners too. A tool of that name that the engine has anyway
+      // is not this registry's and must not be called through it.
       const isNowhere = error instanceof RegistryError && error.code === "not_found" && !this.#engine.get(String(name));
       if (!isNowhere) return loadFailure(call, error);
     }
     return this.#engine.execute(call, options);
   }
 
-  /**
-   * Finds tools by what is said of them: their ids, descriptions, tags, types and fields. A query of no words finds all.
-   */
+  /** Finds tools by their ids, descriptions, tags, types and fields. An empty query finds all. */
   search(query: string, options: SearchOptions = {}): Promise<SearchAnswer> {
     this.#requireOpen();
     return this.#search(query, options);
@@ -162,19 +166,19 @@ export class Registry implements AsyncDisposable {
     return this.#index.index.search(query, options);
   }
 
-  /** A tool's page in Markdown, as its record says it; nothing where there is no such record. */
+  /** Manual page of a tool in Markdown; `undefined` if there is no such record. */
   manPage(toolId: string): string | undefined {
     const record = this.get(toolId);
     return record && writeManPage(record);
   }
 
-  /** A form that asks for a tool's input; nothing where there is no such record. */
+  /** Form for a tool's input; `undefined` if there is no such record. */
   form(toolId: string): Form | undefined {
     const record = this.get(toolId);
     return record && writeForm(record);
   }
 
-  /** Takes the registry's tools from the engine, and closes its file. The records stay. */
+  /** Unregisters the registry's tools, and closes its file. The records stay. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -191,7 +195,7 @@ export class Registry implements AsyncDisposable {
     return typeof toolId === "string" ? this.#records.get(toolId) : undefined;
   }
 
-  /** One load for all who wait for it. What failed is tried again by the next. */
+  /** Loads a tool once for all waiting callers. A failed load is retried by the next call. */
   #load({ record, path, grants, revision }: KeptRecord): Promise<ToolInfo> {
     const { tool_id: toolId } = record;
     if (this.#isForeign(toolId)) {
@@ -201,7 +205,7 @@ export class Registry implements AsyncDisposable {
     }
     const info = this.#inOrder(toolId, async () => {
       try {
-        // In any other contract a module names its tools itself, and could take another tool's place.
+        // With any other contract a module names its tools itself, and could replace another tool.
         const registered = await this.#engine.register({ ...grants, path, record, contract: "agentspace" });
         this.#given.set(toolId, this.#engine.get(toolId));
         return registered;
@@ -220,7 +224,7 @@ export class Registry implements AsyncDisposable {
   async #unload(toolId: string): Promise<void> {
     this.#loaded.delete(toolId);
     await this.#inOrder(toolId, async () => {
-      // Somebody may have asked for it again meanwhile.
+      // The tool may have been loaded again in the meantime.
       if (this.#loaded.has(toolId) || !this.#given.has(toolId)) return;
       const isOurs = this.#engine.get(toolId) === this.#given.get(toolId);
       this.#given.delete(toolId);
@@ -228,7 +232,7 @@ export class Registry implements AsyncDisposable {
     });
   }
 
-  /** What is done to one tool is done one after the other, so that the last one stays. */
+  /** Runs operations on one tool one at a time, so that the last one wins. */
   #inOrder<T>(toolId: string, work: () => Promise<T>): Promise<T> {
     const done = (this.#working.get(toolId) ?? Promise.resolve()).then(work, work);
     this.#working.set(toolId, done);
@@ -244,7 +248,7 @@ export class Registry implements AsyncDisposable {
     return this.#given.has(toolId) ? this.#isTakenAway(toolId) : !this.#loaded.has(toolId);
   }
 
-  /** Whether somebody else has unregistered what the engine was given, or has given it another tool of that name. */
+  /** Whether something else has unregistered or replaced the tool that this registry registered. */
   #isTakenAway(toolId: string): boolean {
     if (!this.#given.has(toolId) || this.#working.has(toolId)) return false;
     return this.#engine.get(toolId) !== this.#given.get(toolId);
@@ -259,17 +263,17 @@ export class Registry implements AsyncDisposable {
   }
 }
 
-/** What the engine says of a path that it was given, said of the record's own link. */
+/** Replaces the resolved path in an engine's error with the record's own link. */
 function inTermsOf({ tool_source_code_link: link }: RegistrationRecord, path: string, error: unknown): unknown {
   if (!(error instanceof GloveboxError) || path === link) return error;
   return new GloveboxError(error.code, error.message.replaceAll(path, link), error.details);
 }
 
-/** The result of a call whose tool could not be made ready. */
+/** Result of a call whose tool could not be loaded. */
 function loadFailure({ id, name }: ToolCall, error: unknown): ToolResult {
   const metadata = emptyMetadata(typeof id === "string" ? id.slice(0, 256) : "", name, 0);
   if (error instanceof GloveboxError) return failure(toolError(error.code, error.message, error.details), metadata);
-  // What else is thrown may name a path of the host.
+  // Other errors may contain a path of the host.
   const message = error instanceof RegistryError ? error.message : "the tool's record could not be read";
   const isMissing = error instanceof RegistryError && error.code === "not_found";
   return failure(toolError(isMissing ? "tool_not_found" : "load_error", message), metadata);

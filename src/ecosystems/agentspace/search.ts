@@ -3,17 +3,17 @@ import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.
 import { within } from "../../base/deadline.ts";
 import { matches, type RecordFilter, type ShownRecord } from "./shown-record.ts";
 
-/** A tool that was found. */
+/** A tool that matches a search. */
 export interface SearchHit {
   readonly tool_id: string;
-  /** How well its words fit, by BM25: higher is better, 0 where none of them does. */
+  /** Relevance by BM25: higher is better, 0 if no word matches. */
   readonly score: number;
   readonly record: ShownRecord;
 }
 
 /**
- * Chooses among tools, as a language model does: answers ids, best first. Those that it leaves out are not meant; ids
- * that are not among the candidates count for nothing.
+ * Ranks tools, for example with a language model: returns ids, best first. Omitted ids are dropped; ids that are not
+ * among the candidates are ignored.
  */
 export type Ranking = (
   query: string,
@@ -22,17 +22,17 @@ export type Ranking = (
 ) => readonly string[] | Promise<readonly string[]>;
 
 export interface SearchOptions extends RecordFilter {
-  /** How many are answered at most. Default 10, at most 100. */
+  /** Maximum number of hits. Default 10, at most 100. */
   readonly limit?: number;
-  /** Default: the order that BM25 gives, and only tools of which a word fits. */
+  /** Default: BM25 order, and only tools with a matching word. */
   readonly rank?: Ranking;
-  /** How long `rank` may take: default 30,000. */
+  /** Timeout of `rank`, in milliseconds: default 30,000. */
   readonly rankMs?: number;
 }
 
 export interface SearchAnswer {
   readonly hits: readonly SearchHit[];
-  /** `words` where there is no ranking, or it failed or was late: then the order is that of BM25. */
+  /** `words` if there is no ranking, or it failed or timed out: the order is then BM25's. */
   readonly rankedBy: "words" | "ranking";
 }
 
@@ -46,18 +46,18 @@ interface Words {
 }
 
 const QUERY_MAX_CHARACTERS = 1_000;
-/** Of a query: each of them is looked for with its misspellings. */
+/** Maximum number of a query's terms: each is also searched with misspellings. */
 const TERMS_MAX = 32;
 const LIMIT_DEFAULT = 10;
 const LIMIT_MAX = 100;
-/** What a ranking gets to see. */
+/** Maximum number of candidates for a ranking. */
 const CANDIDATES_MAX = 100;
 const RANK_DEFAULT_MS = 30_000;
-/** Shorter words are taken as they are: next to everything is a misspelling of them, or begins with them. */
+/** Terms up to this length are matched exactly: fuzzy or prefix matches of them would match nearly everything. */
 const SHORT_CHARACTERS = 3;
 const WORD = /[\p{L}\p{N}]+/gu;
 
-/** Finds tools by the words of what is said of them. */
+/** Full-text index of records. */
 export class RecordIndex {
   readonly #index = new MiniSearch<Words>({
     fields: ["name", "described", "tags", "types", "fields"],
@@ -91,7 +91,7 @@ export class RecordIndex {
     return found.filter((hit) => hit !== undefined).filter(({ record }) => matches(record, filter));
   }
 
-  /** What was found, and then what was not: a ranking may know words that mean the same. */
+  /** Hits first, then all other records: a ranking may know synonyms. */
   #candidates(found: readonly SearchHit[], filter: RecordFilter): readonly SearchHit[] {
     const ids = new Set(found.map((hit) => hit.tool_id));
     return [...found, ...this.#others(ids, filter)].slice(0, CANDIDATES_MAX);
@@ -108,7 +108,7 @@ export class RecordIndex {
   }
 }
 
-/** What a ranking chose; nothing where it failed, or took too long. */
+/** Hits in a ranking's order; `undefined` if it failed or timed out. */
 async function choose(
   rank: Ranking,
   query: string,
@@ -117,7 +117,7 @@ async function choose(
 ): Promise<readonly SearchHit[] | undefined> {
   const controller = new AbortController();
   let ids: unknown;
-  // It is the embedder's own, or a model's answer: it may throw, never end, and answer anything.
+  // A ranking is the embedder's code or a model's output: it may throw, never end, or return anything.
   const ranking = (async () => {
     ids = await rank(query, candidates, controller.signal);
   })().catch(() => undefined);

@@ -2,14 +2,14 @@ import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.
 import type { KeptRecord } from "./records.ts";
 
 /**
- * A record as everybody may see it: of `tool_data`, which may hold keys, only the names, and of the address of its code
- * nothing that follows `?`, where signatures are.
+ * Public view of a record: only the names in `tool_data`, which may contain keys, and the code's URL without its query,
+ * which may contain signatures.
  */
 export interface ShownRecord extends Omit<RegistrationRecord, "tool_data"> {
   readonly tool_data_names: readonly string[];
 }
 
-/** Which records are meant: those that have all that is named. */
+/** Selects the records that have all named properties. */
 export interface RecordFilter {
   readonly tags?: readonly string[];
   readonly type?: string;

@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AssetError } from "./asset-error.ts";
 
-/** What assets may be: the packages of tools. Told by the name's end and by how the bytes begin. */
+/** Allowed types of assets: packages of tools, recognized by file extension and first bytes. */
 const KINDS = [
   { end: /\.zip$/i, type: "application/zip", begins: Buffer.from("PK") },
   { end: /\.(?:tar\.gz|tgz)$/i, type: "application/gzip", begins: Buffer.from([0x1f, 0x8b]) },
@@ -14,19 +14,19 @@ const KINDS = [
 const HEAD_BYTES = 2;
 const FILE = /^(?!\.+$)[A-Za-z0-9_.-]{1,128}$/;
 
-/** A file that was received whole and is nobody's yet: it goes when this is disposed, unless it was moved. */
+/** A completely received file that is not stored yet: disposing of it deletes it, unless it was moved. */
 export interface Upload extends AsyncDisposable {
-  /** Where it is for now. */
+  /** Temporary location. */
   readonly path: string;
-  /** Its own name, as the client gave it. */
+  /** File name given by the client. */
   readonly file: string;
   readonly type: string;
   readonly bytes: number;
-  /** In hexadecimal. */
+  /** SHA-256 of the bytes, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** Writes what a client sends into a folder, byte by byte as it comes. Rejects with an `AssetError`, and leaves nothing. */
+/** Streams an upload into a folder. Rejects with an `AssetError`, and then leaves no file. */
 export async function receive(source: Readable, file: string, folder: string, maxBytes: number): Promise<Upload> {
   const kind = KINDS.find(({ end }) => end.test(file));
   if (!FILE.test(file) || kind === undefined) {
@@ -38,7 +38,7 @@ export async function receive(source: Readable, file: string, folder: string, ma
   const path = join(folder, randomUUID());
   const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
   const remove = async (): Promise<void> => {
-    // A file that is still being opened would be there after it was removed.
+    // Removing a file that is still being opened would leave it behind.
     if (!target.closed) await new Promise((resolve) => target.once("close", resolve));
     await rm(path, { force: true });
   };

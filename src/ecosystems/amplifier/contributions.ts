@@ -1,10 +1,10 @@
-/** The channel in which modules say which events they have. */
+/** Channel in which modules declare their events. */
 const EVENTS = "observability.events";
 const EVENTS_MAX = 1_000;
 
 /**
- * The events that a module contributes, from what its isolate says of it. A contributor that threw, or gave no list of
- * texts, has none, and is in nobody's way.
+ * Events that a module contributes, from its isolate's description. A contributor that threw, or gave no list of
+ * strings, contributes none and blocks no other.
  */
 export function eventsIn(described: unknown): readonly string[] {
   const contributors: unknown =

@@ -3,7 +3,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { CallEvent, PreEvent } from "../../engine/telemetry/events.ts";
 import type { ToolResult } from "../../base/result.ts";
 
-/** The events of a call, and those that tell more and are only made where debugging is on. */
+/** Events of a call, and more detailed ones that exist only with debugging on. */
 export type HookEvent =
   | AmplifierEvent
   | {
@@ -13,26 +13,26 @@ export type HookEvent =
         readonly tool_call_id: string;
         readonly input: Readonly<Record<string, unknown>>;
         readonly tenant: string;
-        /** The call on whose behalf it is made, or nothing. */
+        /** Id of the calling call, or `null`. */
         readonly parent_call_id: string | null;
       };
     }
   | {
       readonly event: "tool:post:debug";
-      /** The whole result as the engine gives it: times, logs and all. */
+      /** Complete result of the engine, with times and logs. */
       readonly data: { readonly tool_name: string; readonly tool_call_id: string; readonly result: ToolResult };
     };
 
 export type HookEventName = HookEvent["event"];
 type DataOf<Name extends HookEventName> = Extract<HookEvent, { event: Name }>["data"];
 
-/** What a hook says: nothing, or `continue`, lets the call go on; `deny` at `tool:pre` refuses it. */
+/** Decision of a hook: nothing, or `continue`, lets the call proceed; `deny` at `tool:pre` refuses it. */
 export interface HookResult {
   readonly action: "continue" | "deny";
   readonly reason?: string;
 }
 
-/** Called while the call waits: it answers at once. */
+/** Called synchronously: the call waits for it. */
 export type Hook<Name extends HookEventName = HookEventName> = (
   event: Name,
   data: DataOf<Name>,
@@ -40,8 +40,8 @@ export type Hook<Name extends HookEventName = HookEventName> = (
 
 export interface HookOptions {
   /**
-   * A hook that only looks on: what it answers or throws changes nothing. Without it, a hook that throws at `tool:pre`
-   * refuses the call, as it may be a guard; so does one that answers with a promise, whose answer would come too late.
+   * An observer: its return values and exceptions are ignored. Without `observe`, a hook that throws at `tool:pre`
+   * refuses the call, as it may be a guard; so does one that returns a promise, whose value would come too late.
    */
   readonly observe?: boolean;
 }
@@ -52,17 +52,17 @@ interface Registered {
   readonly observe: boolean;
 }
 
-/** Hooks of Amplifier's, on the events of an engine: `hooks.attach(engine)`. Tools have no part in it. */
+/** Amplifier's hooks on the events of an engine: `hooks.attach(engine)`. They run in the host, never in tools. */
 export class Hooks {
   readonly #debug: boolean;
-  /** Replaced and never changed, so that it can be walked while hooks come and go. */
+  /** Replaced, never changed, so that it can be iterated while hooks are added and removed. */
   #hooks: readonly Registered[] = [];
 
   constructor({ debug = false }: { readonly debug?: boolean } = {}) {
     this.#debug = debug;
   }
 
-  /** Registers a hook; it is called after those that were registered before. Answers what takes it away again. */
+  /** Registers a hook, called after those registered before. Returns a function that removes it. */
   register<Name extends HookEventName>(
     event: Name,
     hook: Hook<Name>,
@@ -75,7 +75,7 @@ export class Hooks {
     };
   }
 
-  /** Listens to an engine until what is answered is disposed of. */
+  /** Subscribes to an engine until the returned object is disposed of. */
   attach(engine: Pick<Engine, "on" | "off">): Disposable {
     const onPre = (event: PreEvent): void => this.#pre(event);
     const onPost = (event: CallEvent): void => this.#end("tool:post", event);
@@ -111,7 +111,7 @@ export class Hooks {
     if (event !== null) this.#tell(event);
   }
 
-  /** Calls the hooks of an event, one of which may fail without the others; answers why they refuse it. */
+  /** Calls the hooks of an event, isolated from each other's failures; returns the reasons of refusals. */
   #tell({ event, data }: HookEvent): readonly string[] {
     const reasons: string[] = [];
     for (const { event: wanted, hook, observe } of this.#hooks) {
@@ -123,7 +123,7 @@ export class Hooks {
   }
 }
 
-/** Why a hook refuses, where it does. */
+/** Reason of a hook's refusal, or `null`. */
 function ask(hook: Registered["hook"], event: string, data: unknown): string | null {
   try {
     const answer = hook(event, data);

@@ -7,26 +7,29 @@ import type { MountPlanEntry } from "./mount-plan.ts";
 export interface GitSource {
   /** `https://github.com/org/my-tool` */
   readonly url: string;
-  /** `main`; empty where the source names none. */
+  /** `main`; empty if the source names none. */
   readonly ref: string;
-  /** `packages/one`; empty where the source names none. */
+  /** `packages/one`; empty if the source names none. */
   readonly subdirectory: string;
 }
 
-/** Where modules may come from. */
+/** Allowed sources of modules. */
 export interface SourceOptions {
-  /** Where relative paths start from, and whose `package.json` and `node_modules` are looked into for modules. */
+  /** Base of relative paths. Its `package.json` and `node_modules` are searched for modules. */
   readonly folder: string;
-  /** Folders in which sources may lie. Default: `folder` alone. */
+  /** Folders that sources must lie in. Default: `folder` alone. */
   readonly roots?: readonly string[];
-  /** Answers a folder with what is at a git source. Without it, such sources are refused: nobody here fetches code. */
+  /**
+   * Returns a folder with the content of a git source. Without it such sources are refused: this package fetches no
+   * code.
+   */
   readonly git?: (source: GitSource) => Promise<string>;
 }
 
-/** A module that is not to be had: where it is said to be, why not, and what would help. */
+/** A module that cannot be used: with its source, the reason and a remedy. */
 export class ModuleSourceError extends Error {
   override readonly name = "ModuleSourceError";
-  /** `refused` where it is not allowed, `not_found` where it is not there, `invalid` where it makes no sense. */
+  /** `refused`: not allowed. `not_found`: does not exist. `invalid`: malformed. */
   readonly reason: "refused" | "not_found" | "invalid";
   readonly remedy: string;
 
@@ -42,10 +45,12 @@ const SCHEME = /^[a-z][a-z\d+.-]*:/i;
 const PACKAGE = /^(?:@[a-z\d~-][a-z\d._~-]*\/)?[a-z\d~-][a-z\d._~-]*$/i;
 const MANIFEST_MAX = 1024 * 1024;
 const PACKAGES_MAX = 5_000;
-/** Which export of a module is mounted. */
+/** Name of the export that is mounted. */
 const MOUNT = "mount";
 
-/** The path at which a plan's module is: a file, or a folder with an `index` file. Rejects with a `ModuleSourceError`. */
+/**
+ * Resolves the path of a plan's module: a file, or a folder with an `index` file. Rejects with a `ModuleSourceError`.
+ */
 export async function findModule(entry: MountPlanEntry, options: SourceOptions): Promise<string> {
   const { module, source } = entry;
   if (source === undefined) return findByName(module, options);
@@ -89,7 +94,7 @@ async function fromGit(module: string, source: GitSource, { git }: SourceOptions
   return at(module, path.resolve(folder, source.subdirectory), { folder, roots: [folder] });
 }
 
-/** What lies at a path: a file; a folder whose manifest names the module; or a folder that is the module. */
+/** Resolves a path: a file, a folder whose manifest names the module, or a folder that is the module. */
 async function at(module: string, target: string, options: SourceOptions): Promise<string> {
   const real = await realpath(target).catch(() => undefined);
   if (real === undefined) throw notFound(module, "has a source that does not exist");
@@ -110,7 +115,7 @@ async function requireAllowed(
   throw refused(module, "lies outside of the folders in which sources may be", "add its folder to roots");
 }
 
-/** A module without a source: named by the manifest of the folder, or by that of a package that is installed there. */
+/** Finds a module without a source in the manifest of the folder, or of a package installed there. */
 async function findByName(module: string, options: SourceOptions): Promise<string> {
   const { folder } = options;
   const installed = path.join(path.resolve(folder), "node_modules");
@@ -139,7 +144,7 @@ async function packagesIn(installed: string): Promise<readonly string[]> {
   return found;
 }
 
-/** The modules that a folder's `package.json` names, each with its file and its export: none where it names none. */
+/** Modules named in a folder's `package.json`, each with its file and its export. */
 export async function modulesIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const file = path.join(folder, "package.json");
   const found = await stat(file).catch(() => undefined);

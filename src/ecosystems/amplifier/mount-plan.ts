@@ -2,27 +2,27 @@ import { isDeepStrictEqual } from "node:util";
 import { describeExcess, isObject, type JsonValue, pointerSegment } from "../../base/json.ts";
 import { readYaml, YamlError } from "../../base/yaml-text.ts";
 
-/** A module of a plan: `config` reaches its `mount` as it stands there. */
+/** A module of a plan. `config` is passed to its `mount` unchanged. */
 export interface MountPlanEntry {
   readonly module: string;
-  /** Where the module is; where nothing is said, it is looked for by its name. */
+  /** Source of the module; without it the module is found by its name. */
   readonly source?: string;
   readonly config: Readonly<Record<string, JsonValue>>;
 }
 
-/** What is to be mounted. A plan's other sections are not about tools, and not for us. */
+/** The tools of a mount plan. Other sections of a plan do not concern tools and are ignored. */
 export interface MountPlan {
   readonly tools: readonly MountPlanEntry[];
 }
 
-/** What is wrong with a plan, or with what hinders nobody (`warning`), and where: a JSON pointer. */
+/** A problem of a plan, with a JSON pointer. A `warning` does not prevent mounting. */
 export interface PlanProblem {
   readonly level: "error" | "warning";
   readonly pointer: string;
   readonly message: string;
 }
 
-/** A plan that cannot be used. `problems` lists all that is wrong with it. */
+/** Thrown for an invalid plan. `problems` lists all errors. */
 export class MountPlanError extends Error {
   override readonly name = "MountPlanError";
   readonly problems: readonly PlanProblem[];
@@ -41,15 +41,15 @@ const TOOLS_MAX = 1_000;
 const MODULE_MAX = 200;
 const SOURCE_MAX = 2_048;
 const CONFIG_MAX = 256 * 1024;
-/** Amplifier's sections of a plan. */
+/** Sections of a plan that Amplifier defines. */
 const SECTIONS: readonly string[] = ["session", "context", "providers", "tools", "hooks", "agents"];
 
-/** Reads a plan from YAML or JSON. Throws a `MountPlanError`. */
+/** Parses a plan from YAML or JSON. Throws a `MountPlanError`. */
 export function parseMountPlan(text: string): MountPlan {
   return readMountPlan(parse(text));
 }
 
-/** Reads a plan that is parsed already. Throws a `MountPlanError`. */
+/** Validates a parsed plan. Throws a `MountPlanError`. */
 export function readMountPlan(plan: unknown): MountPlan {
   const errors = validateMountPlan(plan).filter(({ level }) => level === "error");
   if (errors.length > 0) throw new MountPlanError(errors);
@@ -65,7 +65,7 @@ function entryOf(
   return { module, ...(typeof source === "string" ? { source } : {}), config: config ?? {} };
 }
 
-/** All that is wrong with a plan: nothing where it is valid. */
+/** All problems of a plan; an empty list if it is valid. */
 export function validateMountPlan(plan: unknown): readonly PlanProblem[] {
   if (!isObject(plan)) return [error("", "must be an object")];
   const unknown = Object.keys(plan).filter((section) => !SECTIONS.includes(section));
@@ -105,7 +105,7 @@ function checkEntry(entry: unknown, pointer: string): PlanProblem[] {
   return problems;
 }
 
-/** A config crosses into an isolate as JSON, and has to be the same on the other side. */
+/** A config enters the isolate as JSON, and must survive that unchanged. */
 function problemWithConfig(config: unknown): string | null {
   if (!isObject(config)) return "must be an object";
   try {

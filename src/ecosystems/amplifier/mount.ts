@@ -7,29 +7,32 @@ import { eventsIn } from "./contributions.ts";
 import { findModule, ModuleSourceError, type SourceOptions } from "./module-source.ts";
 import { type MountPlan, type MountPlanEntry, readMountPlan } from "./mount-plan.ts";
 
-/** How a module of a plan is to be run, besides what the plan says; as for `engine.register`. */
+/** Options for running a plan's modules, as for `engine.register`. */
 export interface MountOptions
   extends SourceOptions, Pick<ToolLocation, "capabilities" | "isolation" | "limits" | "tags"> {
-  /** Whether modules may take the names of tools that the engine has already, as a plan does that is mounted again: default `false`. */
+  /** Whether modules may replace existing tools of the engine, as when a plan is mounted again: default `false`. */
   readonly replace?: boolean;
 }
 
-/** What became of a module of a plan. Others are mounted whatever becomes of one. */
+/** Outcome of one module of a plan. Modules are mounted independently of each other. */
 export interface MountedModule {
   readonly module: string;
-  /** `skipped`: it mounts nothing here, and says so itself. `failed`: see `error`. */
+  /** `skipped`: the module mounts no tool. `failed`: see `error`. */
   readonly state: "mounted" | "skipped" | "failed";
-  /** Under which names its tools are called. */
+  /** Names of its tools. */
   readonly tools: readonly string[];
-  /** The events that it contributes to `observability.events`. */
+  /** Events that it contributes to `observability.events`. */
   readonly events: readonly string[];
-  /** `ModuleSourceError` where it is not to be had, `ContractError` where it is no module, `GloveboxError` where it does not load. */
+  /**
+   * `ModuleSourceError` if it cannot be found or used, `ContractError` if it violates its contract, `GloveboxError` if
+   * it does not load.
+   */
   readonly error: Error | null;
 }
 
 /**
- * Registers the tools of a mount plan with an engine, module by module, in its order. Throws a `MountPlanError` where
- * the plan is not valid, and nothing else: what is wrong with a module is in its place in the answer.
+ * Registers the tools of a mount plan with an engine, module by module, in order. Throws only a `MountPlanError`, for
+ * an invalid plan: problems of a module are reported in its entry of the result.
  */
 export async function mountPlan(
   engine: Engine,
@@ -47,7 +50,7 @@ export async function mountPlan(
   return mounted;
 }
 
-/** `owners`: the modules that have mounted a tool of a name already. */
+/** `owners`: modules that have mounted a tool, by the tool's name. */
 async function mountModule(
   engine: Engine,
   entry: MountPlanEntry,
@@ -72,7 +75,7 @@ async function mountModule(
       if (owner === undefined && (replace || engine.get(tool) === undefined)) continue;
       throw new ContractError("amplifier", "", `module "${module}" mounts "${tool}", ${others}`);
     }
-    // It is loaded once more, and may say something else then.
+    // The module is evaluated again and may then declare other tools: `names` rejects them.
     await engine.register({ ...location, path, config, names: tools });
     return { module, state: "mounted", tools, events, error: null };
   } catch (error) {
@@ -80,7 +83,7 @@ async function mountModule(
   }
 }
 
-/** Whatever else is thrown is a mistake of ours, or of the option `git`, and not something to be told of a module. */
+/** Other errors are bugs of this package or of the option `git`, not results of a module. */
 function requireKnown(error: unknown): Error {
   const isKnown = [ModuleSourceError, ContractError, GloveboxError].some((known) => error instanceof known);
   if (error instanceof Error && isKnown) return error;

@@ -5,7 +5,7 @@ import {
   toolResult,
 } from "../../tool/contracts/amplifier.ts";
 
-/** A result as Amplifier's own class is: with defaults for what is left out, and with its text for a model. */
+/** Amplifier's result class: with defaults for omitted fields, and its text for a model. */
 export class ToolResult implements AmplifierResult {
   readonly success: boolean;
   readonly output: unknown;
@@ -20,7 +20,7 @@ export class ToolResult implements AmplifierResult {
     this.metadata = metadata;
   }
 
-  /** The output as text: strings as they are, other values as JSON, errors as `Error: …`. */
+  /** Output as text: strings unchanged, other values as JSON, errors as `Error: …`. */
   get_serialized_output(): string {
     return serializedOutput(this);
   }

@@ -4,10 +4,10 @@ import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { TurnLimitError } from "./errors.ts";
 import type { ModelAnswer, ModelCall, ModelMessage, ModelProvider } from "./model.ts";
 
-/** What an agent works with. */
+/** Tools of an agent. */
 export interface AgentTools {
   readonly descriptions: readonly ToolDescription[];
-  /** Never rejects: a tool that fails, or that may not be called, is told to the model. */
+  /** Never rejects: the result tells the model that a tool failed or may not be called. */
   call(call: ModelCall, signal: AbortSignal | undefined): Promise<ToolResult>;
 }
 
@@ -15,26 +15,26 @@ export interface AgentOptions {
   readonly provider: ModelProvider;
   readonly model: string;
   readonly tools: AgentTools;
-  /** How often the model may be asked. */
+  /** Maximum number of requests to the model. */
   readonly maxTurns: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How an agent came to its answer. */
+/** Final text of an agent, with the turns and calls that led to it. */
 export interface AgentAnswer {
   readonly text: string;
   readonly turns: number;
   readonly calls: readonly { readonly name: string; readonly success: boolean }[];
 }
 
-/** Calls that a model may ask for in one turn. */
+/** Maximum number of calls per turn. */
 const CALLS_MAX = 32;
-/** What tools may answer in one step, as UTF-16 units of JSON: all of it is sent to the model again in each turn. */
+/** Maximum size of tool outputs in one step, in UTF-16 units of JSON: all of it is sent to the model in each turn. */
 const ANSWERS_MAX = 16 * 1024 * 1024;
 
 /**
- * Asks a model, makes the calls that it asks for side by side, tells it how each ended, and asks again, until it asks
- * for none. Rejects with a `TurnLimitError` where that takes too many turns or too much text, and as the provider does.
+ * Requests turns from a model and runs its calls in parallel, until it makes no more calls. Rejects with a
+ * `TurnLimitError` if that takes too many turns or too much text, and with the provider's errors.
  */
 export async function askAgent(prompt: string, input: string, options: AgentOptions): Promise<AgentAnswer> {
   const { provider, model, tools, maxTurns, signal } = options;
@@ -46,7 +46,7 @@ export async function askAgent(prompt: string, input: string, options: AgentOpti
   const made: { name: string; success: boolean }[] = [];
   for (let turns = 1; turns <= maxTurns; turns++) {
     const answer: ModelAnswer = await provider.generate(messages, { tools: tools.descriptions, model, signal });
-    // A provider may have answered all the same.
+    // A provider may ignore the signal.
     signal?.throwIfAborted();
     if (answer.calls.length === 0) return { text: answer.text, turns, calls: made };
     messages.push({ role: "assistant", ...answer });

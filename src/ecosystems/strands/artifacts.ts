@@ -3,7 +3,7 @@ import { link, lstat, mkdir, realpath, rename, rm, stat, writeFile } from "node:
 import path from "node:path";
 import { ArtifactError } from "./errors.ts";
 
-/** Where artifacts go, and whether they may replace what is there. */
+/** Target folder of artifacts, and whether they may replace existing files. */
 export interface ArtifactPlace {
   readonly folder: string;
   readonly force: boolean;
@@ -11,7 +11,7 @@ export interface ArtifactPlace {
 
 const CONTENT_MAX = 16 * 1024 * 1024;
 
-/** Refuses a path before anything has been run for it: one out of the folder, or a file that is there already. */
+/** Refuses, before the workflow runs, a path outside of the folder or one that exists already. */
 export async function requireWritable(given: string, { folder, force }: ArtifactPlace): Promise<void> {
   const target = path.join(await rootOf(folder), insidePath(given));
   await requireInside(await nearest(path.dirname(target)), folder, given);
@@ -20,8 +20,8 @@ export async function requireWritable(given: string, { folder, force }: Artifact
 }
 
 /**
- * Writes a file at a path within the folder, all of it or nothing. Rejects with an `ArtifactError` where the path leads
- * out, where the file is there already and `force` is not set, and where it cannot be written.
+ * Atomically writes a file in the folder. Rejects with an `ArtifactError` if the path leads out of the folder, if the
+ * file exists and `force` is not set, or if it cannot be written.
  */
 export async function writeArtifact(given: string, content: string, place: ArtifactPlace): Promise<void> {
   await requireWritable(given, place);
@@ -32,7 +32,7 @@ export async function writeArtifact(given: string, content: string, place: Artif
   try {
     await mkdir(parent, { recursive: true });
     await writeFile(draft, content, { flag: "wx" });
-    // A link fails where there is a file, whoever made it in the meantime; a rename replaces it.
+    // `link` fails if a file exists, also one created in the meantime; `rename` replaces it.
     await (place.force ? rename(draft, target) : link(draft, target));
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
@@ -56,7 +56,7 @@ function insidePath(given: string): string {
   return normal;
 }
 
-/** A folder that is linked to may be anywhere. */
+/** Symbolic links may lead out of the root. */
 async function requireInside(folder: string, root: string, given: string): Promise<void> {
   const found = await stat(folder).catch(() => null);
   if (found?.isDirectory() !== true) throw refusal(given, "a folder on its path is not a folder");
@@ -71,7 +71,7 @@ async function rootOf(folder: string): Promise<string> {
   });
 }
 
-/** The nearest folder above that exists. */
+/** Nearest existing ancestor, or the folder itself. */
 async function nearest(folder: string): Promise<string> {
   const found = await lstat(folder).catch(() => null);
   const above = path.dirname(folder);

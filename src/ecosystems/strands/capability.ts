@@ -4,7 +4,7 @@ import { PROVIDERS } from "./providers.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";
 
-/** One thing that a workflow asks for and that cannot be run. */
+/** A feature of a workflow that is not supported. */
 export interface CapabilityIssue {
   /** JSON pointer into the workflow. */
   readonly pointer: string;
@@ -12,7 +12,7 @@ export interface CapabilityIssue {
   readonly remediation: string;
 }
 
-/** What will be run of a workflow: each tool once, by its id. */
+/** The runnable form of a workflow: each tool once, by its id. */
 export interface NormalizedWorkflow extends Omit<Workflow, "tools"> {
   readonly tools: readonly string[];
 }
@@ -20,16 +20,16 @@ export interface NormalizedWorkflow extends Omit<Workflow, "tools"> {
 export interface CapabilityReport {
   readonly supported: boolean;
   readonly issues: readonly CapabilityIssue[];
-  /** `null` where something is not supported. */
+  /** `null` if the workflow is not supported. */
   readonly normalized: NormalizedWorkflow | null;
-  /** SHA-256 of the workflow's JSON with its keys in order: the same for files that say the same. */
+  /** SHA-256 of the workflow's JSON with sorted keys: equal for equivalent files. */
   readonly spec_fingerprint: string;
 }
 
-/** The patterns that can be run. */
+/** Supported patterns. */
 export const PATTERNS: readonly string[] = ["chain"];
 
-/** All that workflows may ask for. */
+/** Supported features of workflows. */
 export const SUPPORTED: { readonly [feature: string]: readonly string[] } = {
   version: ["0"],
   "runtime.provider": PROVIDERS,
@@ -41,8 +41,8 @@ export const SUPPORTED: { readonly [feature: string]: readonly string[] } = {
 const LANGUAGES: { readonly [kind: string]: string } = { python: "Python", javascript: "JavaScript" };
 
 /**
- * Says whether a workflow can be run, before any of it is: every tool is in the registry's allowlist, the pattern and the
- * provider are there. Without a registry it asks the process's.
+ * Checks, before running anything, that a workflow is supported: its pattern, its provider, and every tool in the
+ * registry's allowlist. Default: the process's registry.
  */
 export async function check_capability(spec: Workflow, registry?: ToolRegistry): Promise<CapabilityReport> {
   const known = registry ?? (await getRegistry());
@@ -96,7 +96,7 @@ function normalize(spec: Workflow, registry: ToolRegistry): NormalizedWorkflow {
   return { ...spec, tools: [...new Set(ids)] };
 }
 
-/** JSON in which the order of keys does not count. */
+/** JSON with sorted keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;

@@ -10,39 +10,39 @@ import { loadTools } from "./tool-adapter.ts";
 import type { Workflow } from "./workflow.ts";
 
 export interface ChainOptions {
-  /** Whose tools the agents may have. Default: the process's. */
+  /** Registry of the agents' tools. Default: the process's. */
   readonly registry?: ToolRegistry;
-  /** Who answers for the model. Default: the one that the workflow's `runtime` names. */
+  /** Provider of the model. Default: the one that the workflow's `runtime` names. */
   readonly provider?: ModelProvider;
-  /** Whether artifacts may replace files. Default: no. */
+  /** Whether artifacts may replace existing files. Default: no. */
   readonly force?: boolean;
-  /** Where artifacts are written. Default: the working directory. */
+  /** Folder for artifacts. Default: the working directory. */
   readonly folder?: string;
-  /** How often an agent may ask its model in one step. Default: 20. */
+  /** Maximum number of an agent's model requests per step. Default: 20. */
   readonly maxTurns?: number;
   readonly signal?: AbortSignal;
 }
 
-/** A step that was run. */
+/** A completed step. */
 export interface ChainStep extends Omit<AgentAnswer, "text"> {
   readonly agent: string;
   readonly response: string;
 }
 
 export interface ChainResult {
-  /** What the last step's agent answered. */
+  /** Response of the last step's agent. */
   readonly last_response: string;
   readonly steps: readonly ChainStep[];
-  /** The paths of the artifacts that were written, as the workflow names them. */
+  /** Paths of the written artifacts, as the workflow names them. */
   readonly artifacts: readonly string[];
 }
 
 const MAX_TURNS = 20;
 
 /**
- * Runs a workflow's steps one after the other and writes its artifacts. Templates see the variables, `last_response`, and
- * `steps`, whose items have `agent` and `response`.
- * Rejects with a `WorkflowError` of some class; then no artifact has been written, unless it is an `ArtifactError`.
+ * Runs a workflow's steps in order, then writes its artifacts. Templates see the variables, `last_response`, and
+ * `steps`, whose items have `agent` and `response`. Rejects with a subclass of `WorkflowError`; no artifact has been
+ * written then, except in the case of an `ArtifactError`.
  */
 export async function run_chain(
   spec: Workflow,
@@ -57,7 +57,7 @@ export async function run_chain(
   const tools = loadTools(spec, options.registry ?? (await getRegistry()));
   const provider = options.provider ?? createProvider(spec.runtime);
   const place = { folder: options.folder ?? process.cwd(), force: options.force === true };
-  // What cannot be written need not be paid for.
+  // Fail before paying for model requests if an artifact cannot be written.
   for (const { path } of spec.outputs.artifacts) await requireWritable(path, place);
   const steps: ChainStep[] = [];
   const values = (): { readonly [name: string]: unknown } => {

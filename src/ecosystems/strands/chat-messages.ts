@@ -7,7 +7,7 @@ import type { GenerateOptions, ModelAnswer, ModelCall, ModelMessage } from "./mo
 const CALLS_MAX = 128;
 const ID_MAX = 256;
 
-/** What is sent to `chat/completions`. */
+/** Body of a request to `chat/completions`. */
 export function writeRequest(messages: readonly ModelMessage[], { tools, model }: GenerateOptions): string {
   return JSON.stringify({
     model,
@@ -26,7 +26,7 @@ function writeMessage(message: ModelMessage): unknown {
       return {
         role: "assistant",
         content: message.text,
-        // An empty list is refused.
+        // Servers refuse an empty list.
         ...(message.calls.length === 0 ? {} : { tool_calls: message.calls.map((call) => openaiChat.writeCall(call)) }),
       };
     case "tool":
@@ -34,7 +34,7 @@ function writeMessage(message: ModelMessage): unknown {
   }
 }
 
-/** What `chat/completions` answered: hostile input. Throws a `ProviderError` where it is no answer. */
+/** Parses a response of `chat/completions`, which is untrusted input. Throws a `ProviderError` if it is invalid. */
 export function readResponse(body: unknown, options: GenerateOptions): ModelAnswer {
   const choices = field(body, "choices");
   const message = field(Array.isArray(choices) ? choices[0] : undefined, "message");
@@ -54,7 +54,7 @@ function readCall(call: unknown, index: number, { tools }: GenerateOptions): Mod
   const written = field(called, "name");
   if (typeof written !== "string" || written === "")
     throw new ProviderError("the model asks for a call without a name");
-  // A name that is too long for the protocol was cut, and only the list of tools knows what it was.
+  // A name too long for the protocol was truncated; only the list of tools has the full one.
   const name = tools.find((tool) => writeName(tool.name) === written)?.name ?? readName(written);
   const given = field(call, "id");
   const id = typeof given === "string" && given !== "" && given.length <= ID_MAX ? given : `call_${index + 1}`;

@@ -5,15 +5,15 @@ import { ProviderError } from "./errors.ts";
 import type { ModelProvider } from "./model.ts";
 
 export interface ChatOptions {
-  /** The server's address: `http://127.0.0.1:11434`. `/v1` is added where it has no path of its own. */
+  /** URL of the server: `http://127.0.0.1:11434`. `/v1` is appended if it has no path. */
   readonly host: string;
-  /** Sent as a bearer token, and shown to nobody else. */
+  /** Sent as a bearer token to this server only. */
   readonly apiKey?: string;
-  /** Longest wait for one answer, in milliseconds. Default: 120,000. */
+  /** Timeout of one response, in milliseconds. Default: 120,000. */
   readonly timeoutMs?: number;
-  /** Largest answer. Default: 8 MiB. */
+  /** Maximum size of a response, in bytes. Default: 8 MiB. */
   readonly maxBytes?: number;
-  /** How often a request that may succeed later is sent again. Default: 2. */
+  /** Maximum number of retries of a temporarily failed request. Default: 2. */
   readonly retries?: number;
 }
 
@@ -24,17 +24,17 @@ const FIRST_PAUSE_MS = 250;
 const PAUSE_MAX_MS = 10_000;
 const MESSAGE_MAX = 500;
 
-/** An answer as it came. */
+/** A raw response. */
 interface Answer {
   readonly status: number;
   readonly text: string;
-  /** What the server says of when to come again, in milliseconds. */
+  /** Value of the `retry-after` header, in milliseconds. */
   readonly retryAfterMs: number;
 }
 
 /**
- * A model behind an endpoint that speaks OpenAI's chat completions, as ollama, vLLM and many others do. Throws a
- * `ProviderError` where `host` is no address of one.
+ * Model behind an endpoint that implements OpenAI's chat completions, such as ollama or vLLM. Throws a `ProviderError`
+ * if `host` is no valid URL.
  */
 export function chatProvider(options: ChatOptions): ModelProvider {
   const url = endpoint(options.host);
@@ -57,7 +57,7 @@ function endpoint(host: string): URL {
   return new URL(`${base}/chat/completions`, url);
 }
 
-/** Sends a request again where it may succeed later, with longer and longer pauses. */
+/** Retries temporary failures with exponentially growing pauses. */
 async function persist(url: URL, body: string, options: ChatOptions, signal: AbortSignal | undefined): Promise<Answer> {
   const { retries = RETRIES } = options;
   for (let attempt = 0; ; attempt++) {
@@ -72,7 +72,7 @@ async function persist(url: URL, body: string, options: ChatOptions, signal: Abo
   }
 }
 
-/** One request. An error that may be gone the next time is answered; the others are thrown. */
+/** Sends one request. Returns temporary errors; throws the others. */
 async function send(
   url: URL,
   body: string,
@@ -89,7 +89,7 @@ async function send(
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       body,
-      // A key must not be carried on to wherever a server points.
+      // A redirect must not carry the key to another server.
       redirect: "error",
       signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });
@@ -125,7 +125,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What the server says of it, in one line, and never with the key: some show it to whom they do not know. */
+/** The server's error message in one line, with the key redacted: some servers echo it. */
 function reasonIn(body: unknown, apiKey: string | undefined): string {
   const error = field(body, "error");
   const message = typeof error === "string" ? error : field(error, "message");

@@ -1,12 +1,12 @@
-/** What kind of trouble ends a workflow: each has an exit code of its own on the command line. */
+/** Category of a workflow's failure: each has an exit code of its own on the command line. */
 export type WorkflowTrouble = "schema" | "runtime" | "io" | "unsupported";
 
-/** Thrown where a workflow cannot be read, run or finished. Match on `trouble`, or on the class. */
+/** Thrown if a workflow cannot be read, run or finished. Match on `trouble`, or on the class. */
 export abstract class WorkflowError extends Error {
   abstract readonly trouble: WorkflowTrouble;
 }
 
-/** A place in a workflow, and what is wrong there. */
+/** A problem at one place in a workflow. */
 export interface SpecProblem {
   /** JSON pointer. */
   readonly pointer: string;
@@ -15,7 +15,7 @@ export interface SpecProblem {
 
 const SHOWN_MAX = 5;
 
-/** A workflow's file that cannot be used: all that is wrong with it is in `problems`. */
+/** An invalid workflow file: `problems` lists all errors. */
 export class SpecError extends WorkflowError {
   override readonly name = "SpecError";
   readonly trouble = "schema";
@@ -29,37 +29,37 @@ export class SpecError extends WorkflowError {
   }
 }
 
-/** A template that cannot be filled in; the message names its place. */
+/** A template that cannot be rendered; the message names its place. */
 export class TemplateError extends WorkflowError {
   override readonly name = "TemplateError";
   readonly trouble = "runtime";
 }
 
-/** A tool that a workflow may not have, or that is not there. */
+/** A tool that a workflow may not use, or that does not exist. */
 export class ToolError extends WorkflowError {
   override readonly name = "ToolError";
   readonly trouble = "runtime";
 }
 
-/** A model that does not answer, or not in a way that can be used. */
+/** A model that does not respond, or responds with invalid data. */
 export class ProviderError extends WorkflowError {
   override readonly name = "ProviderError";
   readonly trouble = "runtime";
 }
 
-/** An agent that goes on and on. */
+/** An agent that exceeded its turns or its text. */
 export class TurnLimitError extends WorkflowError {
   override readonly name = "TurnLimitError";
   readonly trouble = "runtime";
 }
 
-/** An artifact that cannot, or must not, be written. */
+/** An artifact that cannot be written, or must not be. */
 export class ArtifactError extends WorkflowError {
   override readonly name = "ArtifactError";
   readonly trouble = "io";
 }
 
-/** Something that workflows may say, and that cannot be run here. */
+/** A feature of workflows that is not supported here. */
 export class UnsupportedError extends WorkflowError {
   override readonly name = "UnsupportedError";
   readonly trouble = "unsupported";

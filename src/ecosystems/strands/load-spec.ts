@@ -16,7 +16,7 @@ import {
 
 const FILE_MAX_BYTES = 256 * 1024;
 
-/** A workflow that fits the schema, as it stands in its file. */
+/** A workflow file that matches the schema. */
 interface Written {
   readonly name: string;
   readonly description?: string;
@@ -28,13 +28,13 @@ interface Written {
 }
 
 /**
- * Reads a workflow's YAML file. Rejects with a `SpecError` that names the file and every place where it is wrong:
- * values that violate the schema, steps of unknown agents, unreadable templates.
+ * Reads a workflow's YAML file. Rejects with a `SpecError` that names the file and lists all errors: schema violations,
+ * steps of unknown agents, unreadable templates.
  */
 export async function load_spec(file: string): Promise<Workflow> {
   const shown = path.basename(file);
   const value = await parse(file, shown);
-  // That a chain's schema was to be asked is no problem of its own.
+  // The violation of `if` only repeats those of the chain's schema.
   const violations = compileSchema(WORKFLOW, "inputSchema")
     .check(value)
     .filter(({ keyword }) => keyword !== "if");
@@ -73,7 +73,7 @@ function normalize({ name, description = "", runtime, agents, pattern, tools = {
   };
 }
 
-/** Names become entries. What other kinds of tools list is of no use to anybody. */
+/** Converts names to entries. Entries of other kinds of tools are never run. */
 function entries(list: unknown): readonly ToolEntry[] {
   if (!Array.isArray(list)) return [];
   return list.map((entry: unknown): ToolEntry => {
@@ -83,7 +83,7 @@ function entries(list: unknown): readonly ToolEntry[] {
   });
 }
 
-/** Ids are the author's, and may be names that every object has. */
+/** Ids come from the author and may be names of `Object.prototype`. */
 function withoutPrototype<Value>(record: { readonly [key: string]: Value }): { readonly [key: string]: Value } {
   return Object.assign(Object.create(null) as Record<string, Value>, record);
 }

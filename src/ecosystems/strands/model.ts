@@ -2,20 +2,20 @@ import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 import { ProviderError } from "./errors.ts";
 
-/** One message of a conversation, in our own words. */
+/** One message of a conversation, in a provider-neutral form. */
 export type ModelMessage =
   | { readonly role: "system" | "user"; readonly text: string }
   | { readonly role: "assistant"; readonly text: string; readonly calls: readonly ModelCall[] }
   | { readonly role: "tool"; readonly call: ModelCall; readonly result: ToolResult };
 
-/** A call that a model asks for. */
+/** A call requested by a model. */
 export interface ModelCall extends ToolCall {
   readonly id: string;
-  /** Why it cannot be made, where its arguments could not be read: it is answered with this instead. */
+  /** Problem of unreadable arguments: the call is not made, and the model gets this text. */
   readonly problem?: string;
 }
 
-/** What a model answers: it is done where it asks for no calls. */
+/** Response of a model: final if it contains no calls. */
 export interface ModelAnswer {
   readonly text: string;
   readonly calls: readonly ModelCall[];
@@ -27,24 +27,24 @@ export interface GenerateOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Who answers for a model. Rejects with a `ProviderError` where it cannot. */
+/** Access to a model. Rejects with a `ProviderError` if the model cannot respond. */
 export interface ModelProvider {
   generate(messages: readonly ModelMessage[], options: GenerateOptions): Promise<ModelAnswer>;
 }
 
-/** What a scripted model answers: a text, calls, or what it makes of the conversation so far. */
+/** Response of a scripted model: a text, calls, or a function of the conversation so far. */
 export type ScriptedTurn =
   | string
   | { readonly text?: string; readonly calls: readonly ToolCall[] }
   | ((messages: readonly ModelMessage[]) => ScriptedTurn);
 
-/** A model for tests: no network, and the same every time. */
+/** Model for tests: deterministic and without a network. */
 export interface ScriptedProvider extends ModelProvider {
-  /** What it was asked, in order. */
+  /** Requests received, in order. */
   readonly requests: readonly { readonly messages: readonly ModelMessage[]; readonly options: GenerateOptions }[];
 }
 
-/** Answers with one turn after the other; asked for more than there are, it rejects with a `ProviderError`. */
+/** Responds with the given turns in order; a request beyond the last rejects with a `ProviderError`. */
 export function scriptedProvider(turns: readonly ScriptedTurn[]): ScriptedProvider {
   const requests: { messages: readonly ModelMessage[]; options: GenerateOptions }[] = [];
   let calls = 0;

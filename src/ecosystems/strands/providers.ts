@@ -3,7 +3,7 @@ import { ProviderError } from "./errors.ts";
 import type { ModelProvider } from "./model.ts";
 import type { Runtime } from "./workflow.ts";
 
-/** The providers that a workflow may name. Both speak OpenAI's chat completions. */
+/** Providers that a workflow may name. Both implement OpenAI's chat completions. */
 export const PROVIDERS: readonly string[] = ["ollama", "openai"];
 
 const HOSTS: { readonly [provider: string]: string } = {
@@ -12,9 +12,9 @@ const HOSTS: { readonly [provider: string]: string } = {
 };
 
 /**
- * The model that a workflow's `runtime` names. A key is `OPENAI_API_KEY` of the environment, and goes to OpenAI or to
- * where `OPENAI_BASE_URL` says: a workflow may name any host, and must not be able to send it there.
- * Throws a `ProviderError` where there is no such provider, or where it wants a key and has none.
+ * Model that a workflow's `runtime` names. The key in `OPENAI_API_KEY` goes only to OpenAI or to the origin of
+ * `OPENAI_BASE_URL`: a workflow may name any host, and must not be able to send the key there. Throws a `ProviderError`
+ * for an unknown provider, and for a missing key.
  */
 export function createProvider(
   { provider, host }: Runtime,

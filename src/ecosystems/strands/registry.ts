@@ -4,19 +4,19 @@ import type { Logger } from "../../engine/telemetry/log.ts";
 import { referenceTool } from "../reference-tools.ts";
 import { findModules, showPlace, type ToolModule, type ToolPlace } from "./tool-modules.ts";
 
-/** What the registry knows of a tool. */
+/** A registered tool. */
 export interface ToolInfo {
-  /** The name in its `TOOL_SPEC`. */
+  /** Name in its `TOOL_SPEC`. */
   readonly id: string;
-  /** Its full path: `strands_cli.tools.echo`. */
+  /** Full path: `strands_cli.tools.echo`. */
   readonly module_path: string;
-  /** `""` where its `TOOL_SPEC` has none. */
+  /** `""` if its `TOOL_SPEC` has none. */
   readonly description: string;
-  /** The same as `module_path`: what it is loaded by. */
+  /** Import path, equal to `module_path`. */
   readonly import_path: string;
 }
 
-/** A module that is not among the tools, or took another one's place, and why. */
+/** A module that was skipped, or that replaced another one's tool, with the reason. */
 export interface RegistryWarning {
   readonly message: string;
   readonly module_name: string;
@@ -24,21 +24,23 @@ export interface RegistryWarning {
 }
 
 export interface RegistryOptions {
-  /** Where tools are run; they are registered in it. Default: an engine of the registry's own, which it closes. */
+  /**
+   * Engine that runs the tools; they are registered in it. Default: an engine of the registry's own, which it closes.
+   */
   readonly engine?: Engine;
   /**
-   * The folder of tools, or several folders and modules; of tools with the same name the last one stays. Default: the
-   * engine's own `calculator`, `echo`, `js_exec`, and `python_exec` where Pyodide is installed.
+   * Folder of tools, or several folders and modules; of tools with the same name the last one wins. Default: the
+   * built-in `calculator`, `echo`, `js_exec`, and `python_exec` if Pyodide is installed.
    */
   readonly tools?: ToolPlace | readonly ToolPlace[];
-  /** What full paths begin with. Default: `strands_cli.tools`, as in the documents. */
+  /** Prefix of full paths. Default: `strands_cli.tools`, as in Strands' documents. */
   readonly package?: string;
-  /** Gets every warning. Default: none; they are in `warnings` as well. */
+  /** Receives every warning, which `warnings` also lists. Default: no logger. */
   readonly logger?: Pick<Logger, "warn">;
 }
 
 const PACKAGE = "strands_cli.tools";
-/** Texts of the documents. */
+/** Texts of Strands' documents. */
 const NO_SPEC = "Tool module missing TOOL_SPEC, skipping";
 const BAD_SPEC = "Tool module has invalid TOOL_SPEC (missing 'name'), skipping";
 const SKIPPED: readonly ErrorCode[] = ["load_error", "missing_package"];
@@ -47,16 +49,16 @@ const DUPLICATE = "Duplicate tool name, the module discovered last wins";
 
 const TAKEN = "Tool name is that of another tool of the engine, skipping";
 
-/** `python_exec` is left out, with a warning, where Pyodide is not installed. */
+/** `python_exec` is skipped with a warning if Pyodide is not installed. */
 const OWN_TOOLS = ["calculator", "echo", "js_exec", "python_exec"] as const;
 const ELSEWHERE = "a tools folder of your own";
 
-/** Of a process: the first call makes it. */
+/** The process's registry, created by the first call. */
 let instance: Promise<ToolRegistry> | null = null;
 
 /**
- * The process's registry. The first call makes it, discovers its tools, and may say where they are; every later one
- * answers the same object, whatever it says. Closing the registry makes room for another one.
+ * The process's registry. The first call creates it with its options and discovers its tools; later calls return the
+ * same object and ignore their options. After the registry is closed, the next call creates a new one.
  */
 export function getRegistry(options: RegistryOptions = {}): Promise<ToolRegistry> {
   if (instance !== null) return instance;
@@ -70,10 +72,10 @@ export function getRegistry(options: RegistryOptions = {}): Promise<ToolRegistry
   return made;
 }
 
-/** The tools of a folder, each read in an isolate and ready to be called. */
+/** Tools of a folder, each read in an isolate and ready for calls. */
 export class ToolRegistry implements AsyncDisposable {
   readonly engine: Engine;
-  /** The folders and modules of its tools, as they may be shown. */
+  /** Folders and modules of its tools, in a form that may be shown. */
   readonly place: string;
   readonly #options: RegistryOptions;
   readonly #onClose: () => void;
@@ -87,7 +89,7 @@ export class ToolRegistry implements AsyncDisposable {
     this.#onClose = onClose;
   }
 
-  /** A registry of its own, beside the process's. Rejects where a folder does not exist. */
+  /** Creates a registry besides the process's. Rejects if a folder does not exist. */
   static async discover(options: RegistryOptions, onClose: () => void = () => undefined): Promise<ToolRegistry> {
     const registry = new ToolRegistry(options, options.engine ?? (await createEngine({ workers: 1 })), onClose);
     try {
@@ -99,7 +101,7 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
-  /** Looks through the folder again: tools that were added are there then, those that were removed are not. */
+  /** Rescans the folders, adds new tools and removes missing ones. */
   async reload(): Promise<void> {
     const modules = (await Promise.all(this.#places().map(findModules))).flat();
     const found = new Map<string, ToolInfo>();
@@ -110,7 +112,7 @@ export class ToolRegistry implements AsyncDisposable {
     };
     for (const module of modules) {
       const { name } = module;
-      // One after the other: of two tools with the same name the later one replaces the other in the engine as well.
+      // Sequential: of two tools with the same name the later one must replace the other in the engine as well.
       const read = await this.#read(module);
       if ("message" in read) {
         warn(read.message, { module_name: name, ...(read.error === undefined ? {} : { error: read.error }) });
@@ -125,7 +127,7 @@ export class ToolRegistry implements AsyncDisposable {
     this.#warnings = warnings;
   }
 
-  /** What was wrong with modules of the last discovery. */
+  /** Problems of modules in the last discovery. */
   get warnings(): readonly RegistryWarning[] {
     return this.#warnings;
   }
@@ -134,7 +136,7 @@ export class ToolRegistry implements AsyncDisposable {
     return [...this.#tools.values()];
   }
 
-  /** The entry with this id, or `null`. */
+  /** Entry with this id, or `null`. */
   get(id: string): ToolInfo | null {
     return this.#tools.get(id) ?? null;
   }
@@ -144,17 +146,17 @@ export class ToolRegistry implements AsyncDisposable {
     return this.get(input)?.import_path ?? null;
   }
 
-  /** Every way to name a tool: its id, and its full path. */
+  /** All names of tools: ids and full paths. */
   get_allowlist(): Set<string> {
     return new Set(this.list_all().flatMap(({ id, import_path }) => [id, import_path]));
   }
 
-  /** The tool that a workflow means, by its id or its full path. */
+  /** Finds a tool by its id or its full path. */
   find(callable: string): ToolInfo | null {
     return this.get(callable) ?? this.list_all().find(({ import_path }) => import_path === callable) ?? null;
   }
 
-  /** Closes the engine where it is the registry's own, and makes room for another process's registry. */
+  /** Closes the engine if it is the registry's own, and lets `getRegistry` create a new registry. */
   async close(): Promise<void> {
     this.#onClose();
     if (this.#options.engine === undefined) await this.engine.close();
@@ -172,10 +174,10 @@ export class ToolRegistry implements AsyncDisposable {
     try {
       const found = await this.#nameBeside(location);
       if (found !== undefined && this.#isOthers(found)) return { message: TAKEN, error: found };
-      // It is loaded once more, and may say something else then.
+      // The module is evaluated again and may then declare another name: `names` rejects that.
       const names = found === undefined ? {} : { names: [found] };
       const info = await this.engine.register({ ...location, contract: "strands", ...names });
-      // The engine gives a tool without a description its name.
+      // The engine uses the name of a tool without a description as its description.
       const description = info.description === info.name ? "" : info.description;
       const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
       return { id: info.name, module_path, description, import_path: module_path };
@@ -188,7 +190,10 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
-  /** The name of a module's tool, where the engine has tools of somebody else: who drops a module in may take none over. */
+  /**
+   * Name of a module's tool, read before its registration if the engine has tools of other contracts: a dropped-in
+   * module must not replace one of those.
+   */
   async #nameBeside(location: ToolModule["location"]): Promise<string | undefined> {
     if (this.engine.list().every(({ contract }) => contract === "strands")) return undefined;
     const [report] = await this.engine.describe({ ...location, contract: "strands" });

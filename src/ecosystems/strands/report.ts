@@ -1,6 +1,6 @@
 import type { CapabilityReport } from "./capability.ts";
 
-/** What to change in a workflow so that it can be run, as Markdown. */
+/** Markdown report of the changes that make a workflow runnable. */
 export function remediationReport(name: string, { issues, spec_fingerprint }: CapabilityReport): string {
   const sections = issues.map(
     ({ pointer, reason, remediation }, index) =>
@@ -13,7 +13,7 @@ export function remediationReport(name: string, { issues, spec_fingerprint }: Ca
   );
 }
 
-/** What a workflow says is text, not Markdown. */
+/** Escapes Markdown in a workflow's text. */
 function plain(text: string): string {
   return text.replaceAll(/\s+/g, " ").replaceAll(/[\\`*{}[\]<>#|]|\b_|_\b/g, String.raw`\$&`);
 }

@@ -4,11 +4,11 @@ import { TemplateError } from "./errors.ts";
 
 const TEXT_MAX = 1_000_000;
 const RENDER_MS = 1_000;
-/** Of what filters and loops make, in characters and items. */
+/** Limit on the work of filters and loops, in characters and items. */
 const WORK_MAX = 20_000_000;
 const MESSAGE_MAX = 300;
 
-/** Templates see what they are given: no files, no inherited properties, no names that are not there. */
+/** Templates see only the given values: no files, inherited properties or undefined names. */
 const OPTIONS = {
   templates: {},
   strictVariables: true,
@@ -19,7 +19,7 @@ const OPTIONS = {
   memoryLimit: WORK_MAX,
 } as const;
 
-/** The templates of workflows, in Liquid. */
+/** Templates of workflows, in Liquid. */
 export class Templates {
   readonly #liquid: Liquid;
 
@@ -27,14 +27,14 @@ export class Templates {
     this.#liquid = liquid;
   }
 
-  /** Rejects with a `GloveboxError`, `missing_package`, where LiquidJS is not installed. */
+  /** Rejects with a `GloveboxError`, `missing_package`, if LiquidJS is not installed. */
   static async load(): Promise<Templates> {
     const load = () => import("liquidjs");
     const { Liquid } = await importOptional("a Strands workflow", ["liquidjs"], load);
     return new Templates(new Liquid(OPTIONS));
   }
 
-  /** What is wrong with a template's text; `null` where nothing is. */
+  /** Describes the problem of a template; `null` if it is valid. */
   describe(text: string): string | null {
     try {
       this.#liquid.parse(text);
@@ -44,7 +44,7 @@ export class Templates {
     }
   }
 
-  /** Fills in a template. Throws a `TemplateError` that names `place`. */
+  /** Renders a template. Throws a `TemplateError` that names `place`. */
   render(text: string, values: { readonly [name: string]: unknown }, place: string): string {
     try {
       return String(this.#liquid.parseAndRenderSync(text, values));
@@ -54,7 +54,7 @@ export class Templates {
   }
 }
 
-/** The first line: the others show the template. */
+/** First line of the message: the others quote the template. */
 function problemOf(error: unknown): string {
   const message = error instanceof Error ? error.message : "it cannot be read";
   return (message.split("\n")[0] ?? "").slice(0, MESSAGE_MAX);

@@ -6,8 +6,8 @@ import type { ToolRegistry } from "./registry.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";
 
 /**
- * The tools of a workflow, ready for its agents; each once, however often and in whatever form it is listed. Throws a
- * `ToolError` where one is not in the registry's allowlist, whether or not anybody has checked the workflow before.
+ * Tools of a workflow for its agents, each once even if listed repeatedly. Throws a `ToolError` if one is not in the
+ * registry's allowlist, whether or not the workflow was checked before.
  */
 export function loadTools(spec: Workflow, registry: ToolRegistry): AgentTools {
   const names = new Set<string>();

@@ -2,7 +2,7 @@ import type { ToolRunner } from "../../tool/contracts/runner.ts";
 import { type StrandsResult, strands } from "../../tool/contracts/strands.ts";
 import type { ContentBlock } from "../../tool/contracts/strands-content.ts";
 
-/** A block as tools written in the contract see it: with an image's bytes. */
+/** A content block as Strands tools see it: with an image's bytes. */
 export type NativeBlock = Exclude<ContentBlock, { readonly image: unknown }> | { readonly image: Uint8Array };
 
 export interface NativeResult extends Omit<StrandsResult, "content"> {
@@ -10,8 +10,8 @@ export interface NativeResult extends Omit<StrandsResult, "content"> {
 }
 
 /**
- * A tool of an engine as a function of Strands' contract: `{ toolUseId, input }` in, a result in content blocks out, with
- * the id that came in. Never rejects because of the tool: however it ends is in the result.
+ * Wraps an engine's tool as a function of Strands' contract: takes `{ toolUseId, input }`, returns a result in content
+ * blocks with the same id. Failures of the tool are results; they never reject.
  */
 export function toolFunction(runner: ToolRunner, name: string) {
   return async (tool: { readonly toolUseId?: string; readonly input?: object }): Promise<NativeResult> => {

@@ -3,10 +3,10 @@ import path from "node:path";
 import { GloveboxError } from "../../base/errors.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 
-/** A folder or a module, or one with what its modules do not say of themselves. */
+/** A folder or a module, optionally with settings that its modules do not declare. */
 export type ToolPlace = string | ToolLocation;
 
-/** A module that is found, and the name in its full path. */
+/** A found module, and the name in its full path. */
 export interface ToolModule {
   readonly location: ToolLocation;
   readonly name: string;
@@ -16,16 +16,16 @@ const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py"];
 const PYTHON_INDEX = "__init__.py";
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js", PYTHON_INDEX];
 const MODULES_MAX = 1_000;
-/** What may lie beside tools: private modules, the registry, tests, types. */
+/** Entries beside tools that are skipped: private modules, the registry, tests, types. */
 const NO_TOOL =
   /^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$|^node_modules$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
 
-/** A place as it may be shown: without the folders above it. */
+/** Last part of a place's path, which may be shown. */
 export function showPlace(place: ToolPlace): string {
   return path.basename(path.resolve(locationOf(place).path));
 }
 
-/** The modules at a place, by name. What a folder links to is not the folder's. */
+/** Modules at a place, by name. Linked entries of a folder are skipped. */
 export async function findModules(place: ToolPlace): Promise<readonly ToolModule[]> {
   const location = locationOf(place);
   const module = (file: string, name = nameOf(file)): ToolModule => ({ location: { ...location, path: file }, name });
@@ -52,7 +52,7 @@ export async function findModules(place: ToolPlace): Promise<readonly ToolModule
   return modules;
 }
 
-/** As the module is called where it is imported. */
+/** Name under which the module is imported. */
 function nameOf(file: string): string {
   const base = path.basename(file);
   return base === PYTHON_INDEX ? path.basename(path.dirname(file)) : path.basename(base, path.extname(base));

@@ -1,23 +1,23 @@
 import type { JsonSchema } from "../../base/json.ts";
 
-/** A workflow as `load_spec` answers it: everything is there, and every tool has the form `{ callable }`. */
+/** A normalized workflow from `load_spec`: all fields exist, and every tool has the form `{ callable }`. */
 export interface Workflow {
   readonly version: 0;
   readonly name: string;
   readonly description: string;
   readonly runtime: Runtime;
-  /** By their ids, without a prototype. */
+  /** By id, without a prototype. */
   readonly agents: { readonly [id: string]: Agent };
   readonly pattern: { readonly type: string; readonly config: { readonly steps: readonly Step[] } };
   readonly tools: { readonly [kind: string]: readonly ToolEntry[] };
   readonly outputs: { readonly artifacts: readonly Artifact[] };
 }
 
-/** Which model answers, and where it is. */
+/** Model and its server. */
 export interface Runtime {
   readonly provider: string;
   readonly model_id: string;
-  /** Its address; each provider has a default. */
+  /** URL of the server; each provider has a default. */
   readonly host?: string;
 }
 
@@ -25,7 +25,7 @@ export interface Agent {
   readonly prompt: string;
 }
 
-/** What an agent is asked; `input` is a template. */
+/** A step of a chain; `input` is a template. */
 export interface Step {
   readonly agent: string;
   readonly input: string;
@@ -42,7 +42,7 @@ export interface Artifact {
   readonly from: string;
 }
 
-/** The kinds of tools that can be run. The first is the documents' name; both mean the same tools. */
+/** Supported kinds of tools. `python` is the name in Strands' documents; both mean the same tools. */
 export const TOOL_KINDS: readonly string[] = ["python", "javascript"];
 
 const PARTS_MAX = 100;
@@ -69,7 +69,7 @@ const STEPS = {
   additionalProperties: false,
 };
 
-/** Callables; what other kinds of tools say of themselves is not looked at, because none of it is run. */
+/** Schema of callables. Tools of other kinds are not validated, because they are never run. */
 const TOOLS = {
   type: "object",
   maxProperties: PARTS_MAX,
@@ -92,7 +92,7 @@ const TOOLS = {
   ),
 };
 
-/** What a workflow's file may say. What else a pattern's `config` holds is its own, unless it is a chain. */
+/** Schema of a workflow file. The `config` of a pattern other than a chain is not validated. */
 export const WORKFLOW: JsonSchema = {
   type: "object",
   properties: {
@@ -123,7 +123,7 @@ export const WORKFLOW: JsonSchema = {
       required: ["type", "config"],
       additionalProperties: false,
       if: { properties: { type: { const: "chain" } }, required: ["type"] },
-      // A keyword of JSON Schema; nobody awaits it.
+      // A keyword of JSON Schema; the object is never awaited.
       // oxlint-disable-next-line unicorn/no-thenable
       then: { properties: { config: STEPS } },
     },

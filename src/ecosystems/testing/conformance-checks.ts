@@ -8,13 +8,13 @@ import type { ToolInfo } from "../../tool/definition.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { wrongInput } from "./sample-input.ts";
 
-/** What the checks know of a tool. */
+/** Subject of the checks. */
 export interface Conduct {
   readonly engine: Engine;
   readonly info: ToolInfo;
-  /** Arguments that are right; none where nobody gave any and none could be made. */
+  /** Valid arguments; empty if none were given and none could be generated. */
   readonly inputs: readonly Readonly<Record<string, unknown>>[];
-  /** Whether the author gave them. */
+  /** Whether the author gave the arguments. */
   readonly isGiven: boolean;
   readonly isDeterministic: boolean;
 }
@@ -26,11 +26,11 @@ interface Verdict {
 
 type Check = (conduct: Conduct) => Verdict | Promise<Verdict>;
 
-/** Calls at the same time. */
+/** Number of concurrent calls. */
 const AT_ONCE = 16;
 const NO_INPUTS = fail("no arguments could be made from the schema; give some as `inputs`");
 
-/** The checks, in their order: what a later one takes for granted, an earlier one has checked. */
+/** Checks in order: each may rely on those before it. */
 export const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ["definition", checkDefinition],
   ["schema", checkSchema],
@@ -50,7 +50,7 @@ function checkDefinition({ info }: Conduct): Verdict {
   return { ok, message: lines.length === 0 ? "nothing to say of it" : lines.join("\n") };
 }
 
-/** Registering has compiled it; models and other contracts want an object besides. */
+/** Registration has compiled the schema; models and other contracts also require an object. */
 function checkSchema({ info: { inputSchema } }: Conduct): Verdict {
   if (typeof inputSchema === "object" && inputSchema["type"] === "object") return pass("it describes an object");
   return fail('the inputSchema must have the type "object": arguments are one');
@@ -65,7 +65,7 @@ async function checkValid(conduct: Conduct): Promise<Verdict> {
   return fail(`${describe(failed)}${advice}`);
 }
 
-/** Once more, the other way round: where calls know of each other, a result depends on those before it. */
+/** Repeats the calls in reverse order: if state leaks between calls, a result depends on those before it. */
 async function checkAgain(conduct: Conduct): Promise<Verdict> {
   if (!conduct.isDeterministic) return pass("not looked at: the tool does not promise it");
   if (conduct.inputs.length === 0) return NO_INPUTS;
@@ -96,7 +96,7 @@ async function checkOutput(conduct: Conduct): Promise<Verdict> {
   return pass(`at most ${bytes} of ${conduct.info.limits.outputBytes} bytes of JSON`);
 }
 
-/** A quick tool may end first. Cancelled or not, the next call has to be as if nothing had been. */
+/** A quick tool may end before its cancellation. Either way the next call must be unaffected. */
 async function checkCancel(conduct: Conduct): Promise<Verdict> {
   const { engine, info, inputs } = conduct;
   const [input] = inputs;
@@ -142,7 +142,7 @@ async function checkContracts(conduct: Conduct): Promise<Verdict> {
   return pass(`its definition, a call and a result survive ${contracts.map(({ name }) => name).join(", ")}`);
 }
 
-/** What does not come back as it was, though the contract does not say that it is lost. */
+/** Fields that a contract changes in a round trip without declaring the loss. */
 function problemsIn(
   contract: Contract,
   info: ToolInfo,
@@ -173,7 +173,7 @@ function problemsIn(
   }
 }
 
-/** Every input, one after the other. */
+/** Runs every input, one at a time. */
 async function runAll(conduct: Conduct): Promise<readonly ToolResult[]> {
   const results: ToolResult[] = [];
   for (const input of conduct.inputs) results.push(await run(conduct, input));
@@ -184,7 +184,7 @@ function run({ engine, info }: Conduct, input: Readonly<Record<string, unknown>>
   return engine.execute({ name: info.name, arguments: { ...input } });
 }
 
-/** Times and logs are each call's own. */
+/** Compares results without times and logs, which differ per call. */
 function isSame(one: ToolResult, other: ToolResult | undefined): boolean {
   return isDeepStrictEqual(
     [one.success, one.output, one.error?.code, one.error?.message],

@@ -6,15 +6,15 @@ import { sampleInput } from "./sample-input.ts";
 type Inputs = readonly Readonly<Record<string, unknown>>[];
 
 export interface ConformanceOptions {
-  /** Where it runs: give one where the tool needs capabilities, or other tools. Default: one of its own. */
+  /** Engine to use, for a tool that needs capabilities or other tools. Default: a new one. */
   readonly engine?: Engine;
-  /** Arguments that are right: for the tool, or by the name of each where there are several. Default: made of the schema. */
+  /** Valid arguments for the tool, or by name for several tools. Default: generated from the schema. */
   readonly inputs?: Inputs | { readonly [tool: string]: Inputs };
-  /** The same arguments give the same output. Default: true; a tool that tells the time, or rolls dice, says false. */
+  /** Whether equal arguments give equal output. Default: true; false for a tool that depends on time or randomness. */
   readonly isDeterministic?: boolean;
 }
 
-/** What came of one check. */
+/** Result of one check. */
 export interface CheckResult {
   readonly tool: string;
   readonly check: string;
@@ -25,11 +25,10 @@ export interface CheckResult {
 const INPUTS_MAX = 100;
 
 /**
- * Checks a tool of an author's own, in whatever contract it is written: that it can be registered, what its definition
- * says, that it works and works again, what it says to wrong arguments, that its output is JSON and not too large, that
- * it can be cancelled and called at the same time, and that other contracts can describe it. It runs in an engine, in the
- * sandbox, as it will later. The answer has a line for each check of each tool; the first that fails is the one to mend.
- * Rejects only where an engine cannot be started.
+ * Checks a tool of any contract in an engine's sandbox: registration, definition, results and their repeatability,
+ * invalid arguments, output as JSON within its limit, cancellation, concurrency, and translation to other contracts.
+ * The result has a line for each check of each tool; fix the first failure first. Rejects only if an engine cannot be
+ * started.
  */
 export async function conformance(
   tool: ToolDefinition | ToolLocation | string,
@@ -86,7 +85,7 @@ function isList(inputs: NonNullable<ConformanceOptions["inputs"]>): inputs is In
   return Array.isArray(inputs);
 }
 
-/** What somebody who registers it calls it: the last part of a path. */
+/** Display name of an unregistered tool: its name, or the last part of its path. */
 function nameOf(tool: ToolDefinition | ToolLocation | string): string {
   if (typeof tool !== "string" && "name" in tool) return String(tool.name).slice(0, 128);
   const path = typeof tool === "string" ? tool : tool.path;

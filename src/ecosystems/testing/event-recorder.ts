@@ -1,20 +1,20 @@
-/** Something that was told, and what of it. */
+/** A recorded event with its data. */
 export interface RecordedEvent {
   readonly event: string;
   readonly data: unknown;
 }
 
-/** Remembers events: those it is told of as a hook (`record`), and those that a test makes itself (`emit`). */
+/** Records events: those it gets as a hook (`record`), and those a test emits itself (`emit`). */
 export class EventRecorder {
   #events: RecordedEvent[] = [];
 
-  /** Fits wherever a hook does, and lets every call go on. */
+  /** A hook for every event; lets every call proceed. */
   readonly record = (event: string, data: unknown): { readonly action: "continue" } => {
     this.#events.push({ event, data });
     return { action: "continue" };
   };
 
-  /** As hooks' own `emit`: for code under test that wants to tell somebody. */
+  /** Same as `emit` of Amplifier's hooks, for code under test that emits events. */
   readonly emit = async (event: string, data: unknown = {}): Promise<{ readonly action: "continue" }> => {
     return this.record(event, data);
   };
@@ -23,7 +23,7 @@ export class EventRecorder {
     this.#events = [];
   }
 
-  /** What was recorded, in its order: all, or the events of one name. */
+  /** Recorded events in order: all, or those of one name. */
   get_events(type?: string): readonly RecordedEvent[] {
     return this.#events.filter(({ event }) => type === undefined || event === type);
   }

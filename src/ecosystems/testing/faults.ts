@@ -9,7 +9,7 @@ import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
 
-/** What faults can be put around: an engine is one. */
+/** Target of faults, such as an engine. */
 export interface FaultTarget extends ToolRunner {
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   on?<Name extends EventName>(event: Name, listener: Listener<Name>): unknown;
@@ -17,18 +17,18 @@ export interface FaultTarget extends ToolRunner {
 }
 
 export interface FaultOptions {
-  /** How many of the next calls it is about. Default: all, until `clear`. */
+  /** Number of next calls that fail. Default: all, until `clear`. */
   readonly times?: number;
 }
 
 export interface QueueFullOptions extends FaultOptions {
-  /** What the results advise, in milliseconds. Default 100. */
+  /** Advised delay in the results, in milliseconds. Default 100. */
   readonly retryAfterMs?: number;
-  /** Calls that wait, as the results tell. Default 10,000. */
+  /** Number of waiting calls in the results' messages. Default 10,000. */
   readonly waiting?: number;
 }
 
-/** How a call ends that has a fault. */
+/** End of a call with a fault. */
 interface Ending {
   readonly error: ToolError;
   readonly metadata: ResultMetadata;
@@ -42,10 +42,10 @@ interface Fault {
 }
 
 /**
- * An engine whose calls fail when they are told to, for tests of what depends on it. A forced failure is the engine's own
- * in every field, comes at once, and is told to listeners of this runner; the engine, its metrics and its own listeners
- * know nothing of it. Calls that would not have come as far (unknown tools, wrong arguments, an aborted signal) end as
- * they would.
+ * Wraps an engine and makes chosen calls fail, for tests of code that depends on it. A forced failure has all fields of
+ * the engine's own, comes at once, and is emitted only to listeners of this runner, not to the engine, its metrics or
+ * its listeners. Calls that the engine would refuse earlier (unknown tools, invalid arguments, an aborted signal) end
+ * as usual.
  */
 export class FaultyRunner implements ToolRunner {
   readonly #target: FaultTarget;
@@ -56,7 +56,7 @@ export class FaultyRunner implements ToolRunner {
     this.#target = target;
   }
 
-  /** Calls of the tool take longer than their `wallMs`: `wall_limit`. */
+  /** Ends the tool's calls with `wall_limit`, as if they had exceeded their `wallMs`. */
   forceTimeout(tool: string, options: FaultOptions = {}): this {
     return this.#add(tool, options, (callId, { name, limits }, given) => {
       const wallMs = given.limits?.wallMs ?? limits?.wallMs ?? DEFAULT_LIMITS.wallMs;
@@ -65,7 +65,7 @@ export class FaultyRunner implements ToolRunner {
     });
   }
 
-  /** Calls of the tool end the process that runs them: `executor_crashed`. There is no quarantine. */
+  /** Ends the tool's calls with `executor_crashed`, as if they had ended their process. The tool is not quarantined. */
   forceCrash(tool: string, options: FaultOptions = {}): this {
     const message = "the call ended the process that ran it (SIGABRT)";
     return this.#add(tool, options, (callId, { name }) => ({
@@ -74,7 +74,7 @@ export class FaultyRunner implements ToolRunner {
     }));
   }
 
-  /** No call of any tool finds room: `queue_full`, with `details.retryAfterMs`. */
+  /** Ends all calls of all tools with `queue_full`, with `details.retryAfterMs`. */
   queueFull({ retryAfterMs = 100, waiting = 10_000, ...options }: QueueFullOptions = {}): this {
     return this.#add(null, options, (callId, { name }) => ({
       error: toolError("queue_full", `the queue is full: ${waiting} calls are waiting`, { retryAfterMs }),
@@ -82,7 +82,7 @@ export class FaultyRunner implements ToolRunner {
     }));
   }
 
-  /** Takes back what was forced: for one tool, or all of it. */
+  /** Removes the faults of one tool, or all faults. */
   clear(tool?: string): this {
     this.#faults = tool === undefined ? [] : this.#faults.filter((fault) => fault.tool !== tool);
     return this;
@@ -108,7 +108,7 @@ export class FaultyRunner implements ToolRunner {
     return Promise.resolve(this.#end(fault, call, tool, options));
   }
 
-  /** Hears of forced failures, and of everything that the engine tells. */
+  /** Subscribes to events of forced failures and of the engine. */
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
     this.#events.on(event, listener);
     this.#target.on?.(event, listener);
@@ -145,7 +145,7 @@ export class FaultyRunner implements ToolRunner {
   }
 }
 
-/** Puts faults around an engine. */
+/** Wraps an engine to inject faults. */
 export function faults(target: FaultTarget): FaultyRunner {
   return new FaultyRunner(target);
 }

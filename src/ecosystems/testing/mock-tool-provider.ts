@@ -1,12 +1,12 @@
 import type { XaiboResult, XaiboTool } from "../../tool/contracts/xaibo.ts";
 import type { ToolProviderProtocol } from "../xaibo/protocol.ts";
 
-/** A provider that answers what it was told to, and remembers what it was asked. */
+/** Provider that returns configured results and records its calls. */
 export class MockToolProvider implements ToolProviderProtocol {
   readonly tools: readonly XaiboTool[];
-  /** By the tool's name; an `Error` is a failure. */
+  /** Results by tool name; an `Error` is a failure. */
   readonly results: { readonly [tool_name: string]: unknown };
-  /** Every call, also those that failed, in their order. */
+  /** All calls in order, including failed ones. */
   readonly call_history: (readonly [tool_name: string, parameters: { readonly [name: string]: unknown }])[] = [];
 
   constructor(tools: readonly XaiboTool[], results: { readonly [tool_name: string]: unknown }) {

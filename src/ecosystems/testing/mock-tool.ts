@@ -5,18 +5,18 @@ export interface MockToolOptions {
   readonly name?: string;
   readonly description?: string;
   readonly input_schema?: Readonly<Record<string, unknown>>;
-  /** What every execution has as its output. */
+  /** Output of every execution. */
   readonly return_value?: unknown;
 }
 
-/** A tool that answers what it was told to answer, and remembers what it was asked. */
+/** Tool that returns a configured output and records its input. */
 export class MockTool implements AmplifierTool<AmplifierResult> {
   readonly name: string;
   readonly description: string;
   readonly input_schema: Readonly<Record<string, unknown>>;
-  /** How often it was executed. */
+  /** Number of executions. */
   call_count = 0;
-  /** What it was executed with last; nothing before the first time. */
+  /** Input of the last execution; `null` before the first. */
   last_input: Readonly<Record<string, unknown>> | null = null;
   readonly #output: unknown;
 

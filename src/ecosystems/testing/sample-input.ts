@@ -5,16 +5,18 @@ import { isObject, type JsonSchema } from "../../base/json.ts";
 type Fields = { readonly [key: string]: unknown };
 type Input = Readonly<Record<string, unknown>>;
 
-/** Parts of a schema that are looked into, one inside the other. */
+/** Maximum nesting depth of a schema that is followed. */
 const DEPTH_MAX = 8;
 
-/** Arguments that fit a schema, as far as its types, defaults, examples and least sizes tell; `null` where they do not. */
+/**
+ * Generates valid arguments from a schema's types, defaults, examples and minimum sizes; `null` if they do not fit it.
+ */
 export function sampleInput(schema: JsonSchema): Input | null {
   const sample = sampleOf(schema, 0);
   return isObject(sample) && isFitting(schema, sample) ? sample : null;
 }
 
-/** Arguments that do not fit a schema, or `null` where anything fits. */
+/** Generates arguments that violate a schema, or `null` if anything fits. */
 export function wrongInput(schema: JsonSchema): Input | null {
   const sample = sampleInput(schema) ?? {};
   const names = Object.keys(fieldsOf(fieldsOf(schema)["properties"]));

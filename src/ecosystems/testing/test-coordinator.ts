@@ -1,4 +1,4 @@
-/** What was mounted, or unmounted, and as what. */
+/** A mount or an unmount, with its name. */
 export interface MountRecord {
   readonly mount_point: string;
   readonly name: string;
@@ -8,13 +8,13 @@ export interface MountRecord {
 export type NameOption = string | { readonly name?: string } | undefined;
 
 /**
- * Amplifier's coordinator for the tests of a module: it is given to `mount(coordinator, config)` in the author's own
- * process, and remembers what the module did with it.
+ * Amplifier's coordinator for tests of a module: pass it to `mount(coordinator, config)` in the author's own process;
+ * it records the module's actions.
  */
 export class TestCoordinator implements AsyncDisposable {
   readonly config: Readonly<Record<string, unknown>>;
   readonly session_id = "test";
-  /** All mounts in their order, also of what was unmounted since. */
+  /** All mounts in order, including those unmounted since. */
   readonly mount_history: MountRecord[] = [];
   readonly unmount_history: MountRecord[] = [];
   readonly #mounted = new Map<string, Map<string, unknown>>();
@@ -27,7 +27,7 @@ export class TestCoordinator implements AsyncDisposable {
     this.config = config;
   }
 
-  /** Mounts something under a name; its own, where none is given. What had that name before is replaced. */
+  /** Mounts something under a name, by default its own. Replaces the previous mount of that name. */
   async mount(point: string, module: unknown, option?: NameOption): Promise<void> {
     const name = nameIn(option) ?? ownName(module);
     if (name === undefined) throw new TypeError(`what is mounted at "${point}" has no name, and is given none`);
@@ -36,7 +36,7 @@ export class TestCoordinator implements AsyncDisposable {
     this.#mounted.set(point, there.set(name, module));
   }
 
-  /** Takes what has that name away; all that is mounted there, where no name is given. */
+  /** Unmounts a name; without a name, everything at the mount point. */
   async unmount(point: string, option?: NameOption): Promise<void> {
     const there = this.#mounted.get(point) ?? new Map<string, unknown>();
     const name = nameIn(option);
@@ -45,7 +45,7 @@ export class TestCoordinator implements AsyncDisposable {
     }
   }
 
-  /** What is mounted under a name, or `null`; all that is mounted there by name, where none is given. */
+  /** The mount with a name, or `null`; without a name, all mounts of the point by name. */
   get(point: string): ReadonlyMap<string, unknown>;
   get(point: string, name: string): unknown;
   get(point: string, name?: string): unknown {
@@ -53,12 +53,12 @@ export class TestCoordinator implements AsyncDisposable {
     return name === undefined ? new Map(there) : (there.get(name) ?? null);
   }
 
-  /** `contribute` is asked when somebody collects what the channel has. */
+  /** `contribute` is called by `collect_contributions`. */
   register_contributor(channel: string, name: string, contribute: () => unknown): void {
     this.#contributors.push({ channel, name, contribute });
   }
 
-  /** What the contributors of a channel have: lists in one. One that throws has nothing, and is in nobody's way. */
+  /** Contributions to a channel in one flat list. A contributor that throws contributes nothing and blocks no other. */
   collect_contributions(channel: string): unknown[] {
     return this.#contributors
       .filter((one) => one.channel === channel)
@@ -79,18 +79,18 @@ export class TestCoordinator implements AsyncDisposable {
     return this.#capabilities.get(name) ?? null;
   }
 
-  /** `mount` may return such a function as well: whoever called it hands it on. */
+  /** If `mount` returns a cleanup function, its caller must register it here. */
   register_cleanup(cleanup: () => unknown): void {
     this.#cleanups.push(cleanup);
   }
 
-  /** Runs each cleanup once, the last first. One that throws keeps none from running. */
+  /** Runs each cleanup once, the last first. A cleanup that throws does not stop the others. */
   async cleanup(): Promise<void> {
     for (const cleanup of this.#cleanups.splice(0).toReversed()) {
       try {
         await cleanup();
       } catch {
-        // The end comes all the same.
+        // Continue with the remaining cleanups.
       }
     }
   }

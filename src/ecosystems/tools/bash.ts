@@ -11,15 +11,15 @@ import {
 import type { Context } from "./parts/host.ts";
 
 /**
- * Commands of a shell, each in a sandbox of its own; a policy must allow `exec`, and says which folders commands see.
- * Config: `timeout` (seconds, default 30), `blocked_commands` (default `["rm -rf /"]`), `max_output` (characters, default
- * 50,000). Blocked commands are found by their text, which any author of commands can write differently: they are there for
- * mistakes, and the sandbox for everything else.
+ * Shell commands, each in a sandbox of its own; a policy must allow `exec`, and determines which folders commands see.
+ * Config: `timeout` (seconds, default 30), `blocked_commands` (default `["rm -rf /"]`), `max_output` (characters,
+ * default 50,000). Blocked commands are matched as text, which is easy to evade: they only stop mistakes; the sandbox
+ * stops everything else.
  */
 export const spec = {
   tags: ["commands"],
   capabilities: { exec: true },
-  // The command's own timeout is what ends it.
+  // The command's own timeout ends it first.
   limits: { wallMs: 600_000, outputBytes: 16 * 1024 * 1024, capabilityBytes: 32 * 1024 * 1024, cpuMs: 5_000 },
 };
 
@@ -79,7 +79,7 @@ function timedOut(seconds: number): ToolResult {
   return failed("TimeoutError", `Command timed out after ${seconds}s`);
 }
 
-/** What a command had written before it was ended. */
+/** Output of a command before it was ended. */
 function partial(stdout: string): { readonly output?: string } {
   return stdout === "" ? {} : { output: stdout };
 }

@@ -13,13 +13,13 @@ import type { Context } from "./parts/host.ts";
 import { decode } from "./parts/text-encoding.ts";
 
 /**
- * Tools for files, which are those of the mounts that they are given: `capabilities: { fs: { data: { mode: "rw" } } }`
- * of their place, and a policy that says which folder `/data` is. Config: `allowed_paths` (default: no restriction),
- * `max_size` (bytes of a file, default 1 MiB), `max_output` (characters of an output, default 50,000).
+ * File tools for the mounts that they are granted: `capabilities: { fs: { data: { mode: "rw" } } }` of their location,
+ * and a policy that maps `/data` to a folder. Config: `allowed_paths` (default: no restriction), `max_size` (bytes of a
+ * file, default 1 MiB), `max_output` (characters of an output, default 50,000).
  */
 export const spec = {
   tags: ["files"],
-  // A file as long as `max_size` usually allows has room in an answer, however its characters are written.
+  // A file of the usual `max_size` fits into a response, however its characters are escaped.
   limits: { outputBytes: 16 * 1024 * 1024, capabilityBytes: 32 * 1024 * 1024, cpuMs: 5_000 },
 };
 
@@ -47,7 +47,7 @@ interface Options {
   readonly maxOutput: number;
 }
 
-/** What the tools for files have in common. */
+/** Base class of the file tools. */
 class FileTool {
   readonly max_output_chars: number;
   protected readonly options: Options;
@@ -57,13 +57,13 @@ class FileTool {
     this.max_output_chars = options.maxOutput;
   }
 
-  /** The file's bytes, or the reason for a refusal. Rejects with the system's own errors. */
+  /** Bytes of the file, or the refusal. Rejects with errors of the system. */
   protected async read(path: string, { host }: Context): Promise<Uint8Array | ToolResult> {
     const { allowed, maxSize } = this.options;
     const real = await allowed.resolve(host.fs, path);
     if (real === null) return notAllowed();
     if ((await host.fs.stat(real)).size > maxSize) return tooLarge("File", maxSize);
-    // A file may have grown since, and some do not know their size.
+    // The file may have grown since, and special files report no size.
     const bytes = await host.fs.readFile(real, { length: maxSize + 1 });
     return bytes.length > maxSize ? tooLarge("File", maxSize) : bytes;
   }
@@ -204,14 +204,14 @@ function tooLarge(what: string, maxSize: number): ToolResult {
   return failed("FileTooLarge", `${what} exceeds max size (${maxSize} bytes)`);
 }
 
-/** In characters, of which one may be two units of JavaScript's. */
+/** Length in Unicode code points; JavaScript's `length` counts UTF-16 units. */
 function lengthOf(text: string): number {
   let length = 0;
   for (const _ of text) length++;
   return length;
 }
 
-/** In UTF-8. */
+/** Length in UTF-8 bytes. */
 function bytesOf(text: string): number {
   let bytes = 0;
   for (const character of text) {

@@ -32,7 +32,7 @@ export const TOOL_SPEC = {
   },
 };
 
-/** An isolate for each call, which the code may spoil as it likes: it is thrown away afterwards. */
+/** One isolate per call, discarded afterwards, because the code may change anything in it. */
 export const spec = {
   tags: ["code"],
   isolation: "isolate",
@@ -51,7 +51,7 @@ export async function js_exec(tool: ToolUse<Input>): Promise<ToolResult> {
   const lines: string[] = [];
   const print = (...parts: readonly unknown[]): void => {
     const line = parts.map(repr).join(" ");
-    // Also to the log, which is kept where the code is ended from outside.
+    // Also logged: logs survive if the code is ended from outside.
     console.log(line);
     lines.push(`${line}\n`);
   };
@@ -64,7 +64,7 @@ export async function js_exec(tool: ToolUse<Input>): Promise<ToolResult> {
   }
 }
 
-/** What the code may use by name; the language itself has no names. */
+/** Names that the code may use, besides the language itself. */
 function scopeOf(print: (...parts: readonly unknown[]) => void): ReadonlyMap<string, unknown> {
   return new Map<string, unknown>([
     ...Object.entries({ Array, BigInt, Boolean, Date, Map, Number, Object, Promise, RegExp, Set, String, Symbol }),
@@ -80,11 +80,11 @@ const functionKinds: readonly object[] = [function () {}, function* () {}, async
 );
 const compile = functionKinds.map((kind) => Reflect.get(kind, "constructor") as FunctionConstructor);
 
-/** Runs the code as the body of an async function that sees nothing but its scope. */
+/** Runs the code as the body of an async function that sees only its scope. */
 async function run(code: string, print: (...parts: readonly unknown[]) => void): Promise<void> {
   const [makeFunction, , makeAsync] = compile;
   if (makeFunction === undefined || makeAsync === undefined) throw new TypeError("functions cannot be made");
-  // By itself it must be a whole body, so that it cannot end the one that it is put into.
+  // The code must be a complete body by itself, so that it cannot close the enclosing function.
   makeAsync(`"use strict";\n${code}`);
   const scope = scopeOf(print);
   const hidden = globalNames().filter((name) => !scope.has(name));
@@ -95,7 +95,7 @@ async function run(code: string, print: (...parts: readonly unknown[]) => void):
   if (typeof script === "function") await Reflect.apply(script, undefined, []);
 }
 
-/** The names of all globals that code could say. */
+/** Names of all globals that code could write. */
 function globalNames(): string[] {
   const names = new Set<string>();
   for (let at: unknown = globalThis; typeof at === "object" && at !== null; at = Object.getPrototypeOf(at)) {
@@ -105,8 +105,8 @@ function globalNames(): string[] {
 }
 
 /**
- * Takes away what makes code of texts, and what shows the functions that called it: both lead out of the scope, as would
- * built-in functions that the code has put its own in the place of.
+ * Removes function constructors and stack APIs, which lead out of the scope, and freezes built-in functions, which the
+ * code could otherwise replace.
  */
 function lockDown(scope: readonly unknown[]): void {
   for (const kind of functionKinds) Object.defineProperty(kind, "constructor", { value: undefined });
@@ -120,7 +120,7 @@ class TimeoutError extends Error {
   override readonly name = "TimeoutError";
 }
 
-/** Rejects when the time is over: code that waits. Code that does not is ended by the limit on its processor time. */
+/** Rejects after the timeout. This ends only waiting code; busy code is ended by its CPU limit. */
 async function within(seconds: number, work: Promise<void>): Promise<void> {
   let timer = 0;
   const over = new Promise<never>((_resolve, reject) => {
@@ -133,7 +133,7 @@ async function within(seconds: number, work: Promise<void>): Promise<void> {
   }
 }
 
-/** `TypeError: message`; what is no error, as what it is. */
+/** `TypeError: message`; other values with their type. */
 function wordsOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : `${type(error)}: ${repr(error)}`;
 }

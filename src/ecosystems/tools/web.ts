@@ -9,8 +9,8 @@ import {
 } from "./parts/amplifier.ts";
 
 /**
- * Pages and other texts of the web; a policy says of which origins. Config: `timeout` (seconds, default 30), `max_size`
- * (bytes that are read, default 1 MiB; what is beyond is left out), `max_output` (characters, default 50,000).
+ * Fetches pages and other texts; a policy allows origins. Config: `timeout` (seconds, default 30), `max_size` (bytes
+ * read, default 1 MiB; the rest is dropped), `max_output` (characters, default 50,000).
  */
 export const spec = {
   tags: ["web"],
@@ -67,7 +67,7 @@ class WebFetchTool {
     }
   }
 
-  /** The beginning of the body: no more than `max_size`. */
+  /** Reads at most the first `max_size` bytes of the body. */
   async #read({ body }: ToolResponse): Promise<{ readonly bytes: Uint8Array; readonly isCut: boolean }> {
     const reader = body?.getReader();
     const chunks: Uint8Array[] = [];
@@ -89,7 +89,7 @@ class WebFetchTool {
   }
 }
 
-/** By the charset that the server names; what is unknown, or none, is taken for UTF-8. */
+/** Decoder for the charset in the content type; UTF-8 if it is missing or unknown. */
 function decoderOf(contentType: string): TextDecoder {
   const [, charset = "utf-8"] = /charset="?([\w.:-]+)/i.exec(contentType) ?? [];
   try {

@@ -7,15 +7,15 @@ import { checkStrandsAnswer } from "./strands.ts";
 
 const LIMITS = { wallMs: 5_000 };
 const MESSAGE_MAX = 300;
-/** How a tool of Amplifier's returns a failure and writes a log, by its language. */
+/** Advice on failures and logs of an Amplifier tool, by language. */
 const ADVICE = {
   javascript: { failure: "{ success: false, error: { message, type } }", log: "console.info or console.debug" },
   python: { failure: 'ToolResult(success=False, error={"message": …, "type": …})', log: "print or logging" },
 } as const;
 
 /**
- * Calls a tool with input that fits its schema and with none at all, in an isolate and without any capability, and says
- * how it behaves. Where its contract has failures returned and not thrown, a tool that throws is in error.
+ * Calls a tool in an isolate, without capabilities, with valid and with empty input, and reports its behaviour.
+ * Throwing is an error if the contract requires returned failures.
  */
 export async function checkBehaviour(
   engine: Engine,
@@ -54,7 +54,7 @@ function judge({ success, error: failure }: ToolResult, written: Written, given:
   }
 }
 
-/** Some contracts have failures returned: in one a tool must not throw, in another it should not. */
+/** Contracts differ: Amplifier tools must not throw, Strands tools should not. */
 function judgeThrown({ contract, runtime }: Written, about: string, thrown: string): Check {
   switch (contract) {
     case "amplifier":
@@ -66,7 +66,7 @@ function judgeThrown({ contract, runtime }: Written, about: string, thrown: stri
   }
 }
 
-/** What is thrown has a stack; what is returned has what the tool says. */
+/** Thrown errors have a stack in their details; returned failures have the tool's own. */
 function isThrown(details: unknown): boolean {
   return typeof details === "object" && details !== null && Object.hasOwn(details, "stack");
 }

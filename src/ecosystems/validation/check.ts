@@ -1,9 +1,9 @@
 import type { Runtime } from "../../base/protocol/script.ts";
 
-/** What was looked at and found. Only an `error` makes a module invalid. */
+/** Result of one check. Only an `error` makes a module invalid. */
 export interface Check {
   readonly level: "pass" | "info" | "warning" | "error";
-  /** What it was about, in a word: `name`, `mount`, `execute`. */
+  /** Subject in one word: `name`, `mount`, `execute`. */
   readonly about: string;
   readonly message: string;
 }
@@ -24,7 +24,7 @@ export function error(about: string, message: string): Check {
   return { level: "error", about, message };
 }
 
-/** The language in which advice is written. */
+/** Language of a tool's code, for advice with examples. */
 export function languageOf(runtime: Runtime): "javascript" | "python" {
   return runtime === "python" ? "python" : "javascript";
 }

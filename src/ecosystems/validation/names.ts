@@ -4,11 +4,14 @@ import { type Check, pass, warning } from "./check.ts";
 
 const NAME_SHORT = 64;
 const SNAKE_CASE = /^[a-z][a-z\d]*(?:_[a-z\d]+)*$/;
-/** Fewer say nothing. */
+/** Minimum number of words in a useful description. */
 const WORDS_MIN = 3;
 const SHOWN_MAX = 5;
 
-/** What models make of a tool by its name, its description and its schema. None of it keeps the tool from running. */
+/**
+ * Checks how well a model understands a tool by its name, description and schema. Findings never prevent the tool from
+ * running.
+ */
 export function lintTool({ name, description, inputSchema }: ToolDescription): readonly Check[] {
   return [...lintName(name), ...lintDescription(name, description), ...lintSchema(description, inputSchema)];
 }

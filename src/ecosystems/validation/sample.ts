@@ -3,9 +3,9 @@ import { propertiesOf, requiredOf } from "./names.ts";
 
 const DEPTH_MAX = 8;
 const LENGTH_MAX = 1_000;
-/** Values of a sample: a schema may ask for lists of lists of lists. */
+/** Maximum number of values in a sample: a schema may nest lists in lists. */
 const VALUES_MAX = 1_000;
-/** Something of each format that is likely to be met. */
+/** Examples of common formats. */
 const FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["date", "2026-01-02"],
   ["date-time", "2026-01-02T03:04:05Z"],
@@ -16,7 +16,7 @@ const FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["uuid", "00000000-0000-4000-8000-000000000000"],
 ]);
 
-/** Arguments that are likely to fit a schema: what it requires, and nothing else. Whether they fit, its check tells. */
+/** Generates arguments that probably fit a schema: only required properties. The caller validates them. */
 export function sampleArguments(schema: JsonSchema): Record<string, unknown> {
   return new Sampler().object(schema, 0);
 }
@@ -74,7 +74,7 @@ class Sampler {
   }
 }
 
-/** The first of these that is a number, within reason. */
+/** First numeric value among these keys, clamped to ±1,000. */
 function numberIn(schema: ReadonlyMap<string, unknown>, keys: readonly string[], otherwise: number): number {
   const found = keys.map((key) => schema.get(key)).find((value) => typeof value === "number");
   return typeof found === "number" ? Math.max(-LENGTH_MAX, Math.min(LENGTH_MAX, found)) : otherwise;

@@ -4,7 +4,7 @@ import { type Check, error, info, pass, warning } from "./check.ts";
 
 const TYPES: readonly unknown[] = ["string", "number", "integer", "boolean", "array", "object"];
 
-/** A specification as Strands asks for it: a tool is found with less, but nobody can call it well then. */
+/** Checks a tool's specification. Strands loads a tool with less, but models then call it badly. */
 export function checkStrands(described: unknown): readonly Check[] {
   const spec = field(described, "TOOL_SPEC");
   if (!isObject(spec)) return [error("TOOL_SPEC", "is not an object with name, description and inputSchema")];
@@ -38,7 +38,7 @@ function checkSchema(inputSchema: unknown): readonly Check[] {
   return found.length > 0 ? found : [pass("inputSchema", "has a type, properties and what is required")];
 }
 
-/** The guidelines for what a tool of Strands answers, from its answer to input that fits. */
+/** Checks a Strands tool's result for valid input against the guidelines. */
 export function checkStrandsAnswer({ success, output }: ToolResult): readonly Check[] {
   if (!success) return [];
   return typeof output === "string"

@@ -4,7 +4,7 @@ import type { ModuleReport } from "../../tool/registrar.ts";
 import { eventsIn } from "../amplifier/contributions.ts";
 import { type Check, error, info, languageOf, pass, warning } from "./check.ts";
 
-/** What a module of Amplifier's says of itself when it is mounted, as far as it is checked here. */
+/** Description of a mounted Amplifier module, as far as it is checked here. */
 interface Described {
   readonly mounts?: unknown;
   readonly returned?: unknown;
@@ -17,7 +17,7 @@ const MOUNT = {
   python: "async def mount(coordinator, config=None)",
 } as const;
 
-/** Amplifier's checklist, as far as it can be told from how a module mounts itself. */
+/** Amplifier's checklist, as far as a module's mount shows it. */
 export function checkAmplifier({ described, name, runtime }: ModuleReport): readonly Check[] {
   const { parameters, is_async, returned, mounts } = (described ?? {}) as Described;
   const count = typeof parameters === "number" ? parameters : 0;
@@ -60,7 +60,7 @@ function checkMounted(described: unknown, name: string, hasMounts: boolean): rea
   return [info("tool", `mounts ${why} with an empty config: it may need one, or something that is not here`)];
 }
 
-/** The events that a module should register, so that others know of them. */
+/** Checks that a module registers its events, so that others can find them. */
 function checkEvents(described: unknown): Check {
   const events = eventsIn(described);
   return events.length > 0

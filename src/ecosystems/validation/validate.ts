@@ -13,20 +13,20 @@ import { lintTool } from "./names.ts";
 import { checkStrands } from "./strands.ts";
 import { checkAmplifier } from "./structure.ts";
 
-/** A module, and all that was looked at in it. It is valid where no check is an `error`. */
+/** A module with its checks. It is valid if no check is an `error`. */
 export interface Validation {
   readonly module: string;
-  /** The contract in which it is written; `null` where it does not even load. */
+  /** Contract of the module; `null` if it does not load. */
   readonly contract: ToolInfo["contract"] | null;
   readonly checks: readonly ToolCheck[];
 }
 
 export interface ToolCheck extends Check {
-  /** The tool that it is about; nothing where it is about the module. */
+  /** Tool of the check; absent for a check of the module. */
   readonly tool?: string;
 }
 
-/** A module that is to be looked at, and what is known before it is. */
+/** A module to check, with problems found while locating it. */
 interface Candidate {
   readonly module: string;
   readonly path: string;
@@ -38,9 +38,9 @@ const NO_CONTRACT =
   "AgentSpaceV1Tool, or a provider with list_tools and execute_tool";
 
 /**
- * Checks the modules at a path against their contracts. They are loaded, mounted and called in isolates of `engine`, which
- * should be one that grants nothing; their tools stay registered with it. Rejects with a `GloveboxError` where there is
- * no module at all.
+ * Checks the modules at a path against their contracts. They are loaded, mounted and called in isolates of `engine`,
+ * which should grant nothing; their tools stay registered with it. Rejects with a `GloveboxError` if there is no
+ * module.
  */
 export async function validateModules(engine: Engine, given: string): Promise<readonly Validation[]> {
   const owners = new Map<string, string>();
@@ -49,7 +49,7 @@ export async function validateModules(engine: Engine, given: string): Promise<re
   return validations;
 }
 
-/** A folder's `package.json` says which modules it has; where it says nothing, what is in it does. */
+/** Modules named in the folder's `package.json`; without any, the modules in the folder. */
 async function candidatesAt(given: string): Promise<readonly Candidate[]> {
   const isFolder = (await stat(given).catch(() => undefined))?.isDirectory() === true;
   const named = isFolder ? [...(await modulesIn(given)).keys()] : [];
@@ -72,7 +72,7 @@ async function entryPoint(module: string, folder: string): Promise<Candidate> {
   }
 }
 
-/** `owners`: which module a tool of a name is from. */
+/** `owners`: module of each tool, by the tool's name. */
 async function validate(
   engine: Engine,
   { module, path: file, checks }: Candidate,
@@ -98,7 +98,10 @@ async function checkStructure(report: ModuleReport, file: string): Promise<reado
   return [await checkEntryPoint(file, report.runtime), ...checkAmplifier(report)];
 }
 
-/** Others find a module by the name in a `package.json`. One in Python may be named by a `pyproject.toml` instead. */
+/**
+ * Checks that `package.json` names the module, so that others find it. A Python module may be named in `pyproject.toml`
+ * instead.
+ */
 async function checkEntryPoint(given: string, runtime: ToolInfo["runtime"]): Promise<Check> {
   const [source] = await findSources(given);
   const file = await realpath(source?.path ?? given);
@@ -136,7 +139,7 @@ async function checkTools(
   return checks;
 }
 
-/** What the engine refuses to load is what a module is checked for. */
+/** Returns a `load_error` as a value, because it is a finding about the module. */
 async function loading<Value>(work: Promise<Value>): Promise<Value | GloveboxError> {
   try {
     return await work;

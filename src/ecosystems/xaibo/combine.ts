@@ -3,7 +3,7 @@ import { notFound, ToolError } from "./errors.ts";
 import { awaited } from "./patience.ts";
 import type { ToolProviderProtocol } from "./protocol.ts";
 
-/** Two providers have a tool of the same name, so that a call would not say whose. */
+/** Thrown if two providers list a tool of the same name, which makes calls to it ambiguous. */
 export class ToolNameClashError extends ToolError {
   override readonly name = "ToolNameClashError";
 }
@@ -11,8 +11,8 @@ export class ToolNameClashError extends ToolError {
 const LIST_MS = 10_000;
 
 /**
- * Several providers as one: calls go to the one that lists the tool. `list_tools`, and the first call, reject with a
- * `ToolNameClashError` where two list the same name; an unknown tool is the answer of a provider that finds none.
+ * Combines several providers: calls go to the one that lists the tool. `list_tools`, and the first call, reject with a
+ * `ToolNameClashError` if a name is listed twice. An unknown tool gives a failed result.
  */
 export function combineProviders(providers: readonly ToolProviderProtocol[]): ToolProviderProtocol {
   let owners: ReadonlyMap<string, ToolProviderProtocol> = new Map();
@@ -29,7 +29,7 @@ export function combineProviders(providers: readonly ToolProviderProtocol[]): To
   return {
     list_tools: list,
     execute_tool: async (name, parameters, context) => {
-      // A tool may have come since the last list.
+      // The tool may be newer than the last list.
       if (!owners.has(name)) await list();
       const owner = owners.get(name);
       if (owner !== undefined) return owner.execute_tool(name, parameters, context);

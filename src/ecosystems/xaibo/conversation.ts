@@ -9,36 +9,39 @@ import type { ToolProviderProtocol } from "./protocol.ts";
 export interface ConversationOptions {
   readonly llm: LLM;
   readonly provider: ToolProviderProtocol;
-  /** What was said so far; it is not changed. */
+  /** Messages so far; the list is not changed. */
   readonly messages: readonly LLMMessage[];
-  /** For each question to the model. `functions` are the provider's tools where nothing else is said. */
+  /** Options of each model request. Default of `functions`: the provider's tools. */
   readonly options?: LLMOptions;
-  /** Answers of the model, at most. Default 10. */
+  /** Maximum number of model responses. Default 10. */
   readonly maxTurns?: number;
-  /** Longest time for one answer of the model, in milliseconds. Default 120,000. */
+  /** Timeout of one model response, in milliseconds. Default 120,000. */
   readonly llmMs?: number;
-  /** Longest time for one call, besides the limits that an engine has for it, in milliseconds. Default 120,000. */
+  /** Timeout of one call, in addition to an engine's limits, in milliseconds. Default 120,000. */
   readonly callMs?: number;
-  /** Characters of one result that the model gets at most; what is longer is an error that says so. Default 100,000. */
+  /** Maximum size of one result for the model, in characters; a longer one becomes an error. Default 100,000. */
   readonly resultChars?: number;
   readonly signal?: AbortSignal;
 }
 
-/** How a conversation ended: the model answered without calling, had no more turns, or nobody waited any more. */
+/**
+ * Result of a conversation. `answer`: the model made no more calls. `turns`: `maxTurns` was reached. `cancelled`: the
+ * signal was aborted.
+ */
 export interface Conversation {
   readonly ended: "answer" | "turns" | "cancelled";
-  /** All messages. Every call in them has its result. */
+  /** All messages. Every call has its result. */
   readonly messages: readonly LLMMessage[];
-  /** The model's last text. */
+  /** Last text of the model. */
   readonly content: string | null;
-  /** Answers of the model. */
+  /** Number of model responses. */
   readonly turns: number;
 }
 
-/** The model failed. */
+/** Thrown if the model fails. */
 export class ConversationError extends Error {
   override readonly name = "ConversationError";
-  /** What was said until then. Every call in them has its result. */
+  /** Messages before the failure. Every call has its result. */
   readonly messages: readonly LLMMessage[];
 
   constructor(message: string, messages: readonly LLMMessage[], cause: unknown) {
@@ -47,17 +50,17 @@ export class ConversationError extends Error {
   }
 }
 
-/** Calls of one answer that are made; those beyond get an error as their result. */
+/** Maximum number of calls per response; further ones get an error as their result. */
 const CALLS_MAX = 64;
 const MAX_TURNS_DEFAULT = 10;
 const WAIT_DEFAULT_MS = 120_000;
 const RESULT_CHARS_DEFAULT = 100_000;
 
 /**
- * Lets a model call tools until it answers without: asks it, makes the calls of its answer side by side, tells it the
- * results in the order of the calls, and asks again. A call that fails, that is malformed, or that names no tool is told
- * to the model, so that it can do better.
- * Rejects with a `ConversationError` where the model fails or does not answer in time, and with what `list_tools` throws.
+ * Lets a model call tools until it responds without calls. Calls of one response run in parallel; their results are
+ * sent in the order of the calls. A failed or malformed call, or a call of an unknown tool, is reported to the model,
+ * so that it can correct it. Rejects with a `ConversationError` if the model fails or times out, and with errors of
+ * `list_tools`.
  */
 export async function runConversation(given: ConversationOptions): Promise<Conversation> {
   const { llm, provider, maxTurns = MAX_TURNS_DEFAULT, llmMs = WAIT_DEFAULT_MS, signal } = given;
@@ -96,13 +99,13 @@ function isCancelled({ signal }: ConversationOptions): boolean {
   return signal?.aborted === true;
 }
 
-/** A call, and what is wrong with it. */
+/** A requested call, and its problem if it is malformed. */
 interface AskedCall {
   readonly call: LLMFunctionCall;
   readonly problem: string | null;
 }
 
-/** What a model asks for is hostile input: each call gets an id, and a name, by which it can be answered. */
+/** Parses requested calls, which are untrusted input: each gets an id and a name for its result. */
 function callsOf(response: LLMResponse, turn: number): readonly AskedCall[] {
   const asked: unknown = response?.tool_calls ?? [];
   if (!Array.isArray(asked)) return [];
@@ -120,7 +123,7 @@ function callsOf(response: LLMResponse, turn: number): readonly AskedCall[] {
   });
 }
 
-/** Makes a call and writes down what came of it. Never rejects. */
+/** Runs a call and returns its result as a message. Never rejects. */
 async function resultOf({ call, problem }: AskedCall, at: number, given: ConversationOptions): Promise<LLMMessage> {
   const { provider, callMs = WAIT_DEFAULT_MS, resultChars = RESULT_CHARS_DEFAULT, signal } = given;
   const { id, name } = call;
@@ -139,7 +142,7 @@ async function resultOf({ call, problem }: AskedCall, at: number, given: Convers
   }
 }
 
-/** What the model reads: text as it is, anything else as JSON. */
+/** Result as text for the model: strings unchanged, other values as JSON. */
 function textOf({ success, result = null, error }: XaiboResult): string {
   if (success !== true) return `Error: ${error ?? "the tool failed, and gave no error"}`;
   if (typeof result === "string") return result;

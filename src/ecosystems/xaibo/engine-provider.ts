@@ -7,24 +7,27 @@ import { notFound, ToolError, ToolExecutionError, ToolNotFoundError, ToolParamet
 import type { CallContext, ToolProviderProtocol } from "./protocol.ts";
 
 export interface EngineProviderOptions {
-  /** Failures are thrown, as `ToolError`s. Default: they are results. */
+  /** Whether failures are thrown as `ToolError`s. Default: they are results. */
   readonly throwOnError?: boolean;
-  /** Whose calls these are. */
+  /** Tenant of the calls. */
   readonly tenant?: string;
-  /** The tools it shows and executes. Default: all that are registered. */
+  /** Names of the tools that it lists and executes. Default: all registered tools. */
   readonly tools?: readonly string[];
   /**
-   * How often a call is made again whose failure may pass. Only where that is safe: its tool says that it is idempotent
-   * or only reads, or the call has an idempotency key. Default 0, at most 5.
+   * Maximum number of retries of a retryable failure. Only if that is safe: the tool is idempotent or read-only, or the
+   * call has an idempotency key. Default 0, at most 5.
    */
   readonly retries?: number;
 }
 
 const RETRIES_MAX = 5;
-/** Waits before a retry, in milliseconds: the first where the failure says nothing, and the longest. */
+/**
+ * Delays before a retry, in milliseconds: the first, which doubles each time, and the maximum. A failure may give its
+ * own.
+ */
 const [WAIT_MS, WAIT_MAX_MS] = [50, 5_000];
 
-/** An engine, or anything that runs tools, as a provider. Every tool is in it, whatever contract it is written in. */
+/** Makes a provider of an engine, or of anything that runs tools. It has the tools of every contract. */
 export function toolProvider(runner: ToolRunner, options: EngineProviderOptions = {}): ToolProviderProtocol {
   const { throwOnError = false, tenant, tools } = options;
   const retries = Math.min(Math.max(0, options.retries ?? 0), RETRIES_MAX);
@@ -70,7 +73,7 @@ export function toolProvider(runner: ToolRunner, options: EngineProviderOptions 
   }
 }
 
-/** The class that the document has for a failure of the engine's. */
+/** Xaibo's error class for an engine's failure. */
 function thrownFor(error: ToolErrorData | null): ToolError {
   if (error === null) return new ToolExecutionError("the call failed");
   const { code, message, retryable, details } = error;
@@ -86,7 +89,7 @@ function thrownFor(error: ToolErrorData | null): ToolError {
   }
 }
 
-/** Waits as long as the failure says, or longer each time; a signal ends the wait. */
+/** Waits for the failure's `retryAfterMs`, or with exponential backoff; a signal ends the wait. */
 async function pause({ details }: ToolErrorData, tried: number, signal: AbortSignal | undefined): Promise<void> {
   const said: unknown =
     typeof details === "object" && details !== null && "retryAfterMs" in details ? details.retryAfterMs : undefined;

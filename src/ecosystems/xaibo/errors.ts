@@ -1,16 +1,16 @@
 import type { ErrorCode } from "../../base/errors.ts";
 
-/** What the engine knows of a failure, besides its words. */
+/** An engine's details of a failure. */
 export interface ToolErrorOptions extends ErrorOptions {
   readonly code?: ErrorCode;
   readonly retryable?: boolean;
   readonly details?: unknown;
 }
 
-/** What providers throw: one of the classes below, or itself. */
+/** Base class of errors that providers throw. */
 export class ToolError extends Error {
   override readonly name: string = "ToolError";
-  /** The engine's code, where an engine ran the call. */
+  /** The engine's error code, if an engine ran the call. */
   readonly code: ErrorCode | undefined;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
@@ -24,24 +24,24 @@ export class ToolError extends Error {
   }
 }
 
-/** There is no such tool. */
+/** The tool does not exist. */
 export class ToolNotFoundError extends ToolError {
   override readonly name = "ToolNotFoundError";
 }
 
-/** The tool ran, or was to run, and failed. */
+/** The tool failed, or could not be run. */
 export class ToolExecutionError extends ToolError {
   override readonly name = "ToolExecutionError";
 }
 
-/** The parameters do not fit: the tool did not run. */
+/** The parameters are invalid; the tool did not run. */
 export class ToolParameterError extends ToolError {
   override readonly name = "ToolParameterError";
 }
 
 const NAMES_MAX = 100;
 
-/** Says which tools there are instead, in the document's words. */
+/** Error for an unknown tool, in the wording of Xaibo's document, with the available tools. */
 export function notFound(name: unknown, available: readonly string[]): ToolNotFoundError {
   const names = available.slice(0, NAMES_MAX).map((one) => `'${one}'`);
   if (available.length > NAMES_MAX) names.push(`… ${available.length - NAMES_MAX} more`);
@@ -50,7 +50,7 @@ export function notFound(name: unknown, available: readonly string[]): ToolNotFo
   return new ToolNotFoundError(message, { code: "tool_not_found" });
 }
 
-/** The words of whatever was thrown. */
+/** Message of a thrown value, at most 2,000 characters. */
 export function wordsOf(thrown: unknown): string {
   return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 2_000);
 }

@@ -5,25 +5,25 @@ import { parameterCheck } from "./parameter-check.ts";
 import { awaited } from "./patience.ts";
 import type { CallContext, ToolProviderProtocol } from "./protocol.ts";
 
-/** What a provider is made of. */
+/** Tools and functions of a provider. */
 export interface ProviderParts {
   readonly tools: readonly XaiboTool[];
-  /** Does the work: gets parameters that fit, with defaults in them. What it throws is a failure of the tool. */
+  /** Executes a tool with validated parameters, defaults included. An exception is a failure of the tool. */
   readonly execute: (
     tool_name: string,
     parameters: { readonly [name: string]: unknown },
     context: CallContext,
   ) => unknown;
-  /** Failures are thrown, as `ToolError`s. Default: they are results. */
+  /** Whether failures are thrown as `ToolError`s. Default: they are results. */
   readonly throwOnError?: boolean;
-  /** Longest time for one call, in milliseconds. Default 60,000. */
+  /** Timeout of one call, in milliseconds. Default 60,000. */
   readonly callMs?: number;
 }
 
 /**
- * A provider of the embedder's own functions, with the document's handling of errors around them: the tool has to exist,
- * its parameters have to fit, then it is executed, and what it makes becomes a result. The functions run in this process:
- * they are trusted. Throws a `ContractError` where a tool is not defined correctly.
+ * Provider of the embedder's own functions, with the error handling of Xaibo's document: the tool must exist, its
+ * parameters are validated, then it is executed and its value becomes a result. The functions run in this process and
+ * are trusted. Throws a `ContractError` if a tool's definition is invalid.
  */
 export function guardedProvider({
   tools,

@@ -3,7 +3,7 @@ import { NESTING_MAX, pointerSegment, VALUES_MAX } from "../../base/json.ts";
 interface Part {
   readonly value: unknown;
   readonly pointer: string;
-  /** What it stands in, from the inside out. */
+  /** Enclosing values, innermost first. */
   readonly above: Above | null;
   readonly depth: number;
 }
@@ -13,7 +13,7 @@ interface Above {
   readonly above: Above | null;
 }
 
-/** Why a value cannot be written as JSON without losing something, or `null`. */
+/** Describes why JSON cannot represent a value without loss; `null` if it can. */
 export function describeUnwritable(value: unknown): string | null {
   const open: Part[] = [{ value, pointer: "", above: null, depth: 0 }];
   for (let parts = 1; open.length > 0; parts++) {

@@ -2,9 +2,9 @@ import { ContractError } from "../../tool/contracts/contract.ts";
 import { xaibo } from "../../tool/contracts/xaibo.ts";
 import { isObject, pointerSegment } from "../../base/json.ts";
 
-/** Something about a provider's tools that is wrong, or that a model will stumble over. */
+/** A problem of a provider's tools. */
 export interface LintFinding {
-  /** With an error the tool cannot be used as it is meant. */
+  /** `error`: the tool cannot be used as intended. */
   readonly severity: "error" | "warning";
   /** JSON pointer into the list of tools. */
   readonly pointer: string;
@@ -15,7 +15,7 @@ type Fields = { readonly [key: string]: unknown };
 
 const DESCRIPTION_LENGTH_LEAST = 10;
 
-/** What tools do. Names begin with one of these, so that a model knows at once what calling them means. */
+/** Verbs with which names of tools begin, so that a model recognizes the action. */
 const VERBS = new Set(
   (
     "add analyze append apply approve archive ask assign book build calculate call cancel capture check clear close " +
@@ -32,14 +32,14 @@ const VERBS = new Set(
   ).split(" "),
 );
 
-/** Descriptions that list what may be given: `one of a, b`, `"a" or "b"`, `a | b | c`. */
+/** Matches descriptions that list choices: `one of a, b`, `"a" or "b"`, `a | b | c`. */
 const CHOICES = /\b(?:one of|either)\b|["'`][^"'`]+["'`]\s*(?:,|or|\|)\s*(?:or\s+)?["'`]|\w+\s*\|\s*\w+/i;
 
 /**
- * What is wrong with the tools that a provider lists, and what the document advises against. Errors: what is no
- * definition, two tools of the same name, a default that nobody could give. Warnings: a name that says no action or is
- * not in snake_case, a description that says too little, a parameter without description, one that does not say whether
- * it is required, a text whose few choices are told in words and not as an enum.
+ * Finds invalid tools of a provider, and violations of the document's advice. Errors: invalid definitions, duplicate
+ * names, defaults that do not fit. Warnings: a name without a verb or not in snake_case, a description that says too
+ * little, a parameter without a description or without `required`, choices listed in the description instead of an
+ * enum.
  */
 export function lintTools(tools: unknown): readonly LintFinding[] {
   if (!Array.isArray(tools)) return [{ severity: "error", pointer: "", message: "must be a list of tools" }];

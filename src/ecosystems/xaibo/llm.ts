@@ -1,6 +1,6 @@
 import type { XaiboCall, XaiboTool } from "../../tool/contracts/xaibo.ts";
 
-/** A call that a model asks for: with an id, by which it knows the result. */
+/** A call requested by a model, with the id by which it recognizes the result. */
 export type LLMFunctionCall = XaiboCall & { readonly id: string };
 
 export type LLMMessage =
@@ -17,13 +17,13 @@ export type LLMMessage =
       readonly content: string;
     };
 
-/** Makes messages. */
+/** Constructors of messages. */
 export const LLMMessage = {
   system: (content: string): LLMMessage => ({ role: "system", content }),
   user: (content: string): LLMMessage => ({ role: "user", content }),
   assistant: (content: string | null, tool_calls: readonly LLMFunctionCall[] = []): LLMMessage =>
     tool_calls.length === 0 ? { role: "assistant", content } : { role: "assistant", content, tool_calls },
-  /** What came of a call; `text` is the result as the model shall read it. */
+  /** Result of a call; `text` is what the model reads. */
   function_result: (id: string, name: string, text: string): LLMMessage => ({
     role: "function",
     id,
@@ -32,20 +32,20 @@ export const LLMMessage = {
   }),
 } as const;
 
-/** What a model is asked for, besides the messages. */
+/** Options of a model request. */
 export interface LLMOptions {
   readonly temperature?: number;
   readonly max_tokens?: number;
-  /** Tools that it may call. */
+  /** Tools that the model may call. */
   readonly functions?: readonly XaiboTool[];
-  /** Nobody waits any more. */
+  /** Aborted when the response is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
-/** A model's answer: text, calls, or both. */
+/** Response of a model: text, calls, or both. */
 export interface LLMResponse {
   readonly content?: string | null;
-  /** `problem`: why a call cannot be made, where its arguments could not be read. The model is told. */
+  /** `problem`: why a call with unreadable arguments is not made. The model gets this text. */
   readonly tool_calls?: readonly (XaiboCall & { readonly problem?: string })[] | null;
 }
 

@@ -4,8 +4,8 @@ import type { ModelCall, ModelMessage, ModelProvider } from "../strands/model.ts
 import type { LLM, LLMFunctionCall, LLMMessage } from "./llm.ts";
 
 /**
- * A model provider of the Strands ecosystem as an LLM: `chatProvider` for what speaks chat completions, `scriptedProvider`
- * for tests. It has no place for `temperature` and `max_tokens`: those are the server's.
+ * Adapts a model provider of the Strands ecosystem to an LLM: `chatProvider` for servers with chat completions,
+ * `scriptedProvider` for tests. Ignores `temperature` and `max_tokens`: the server sets them.
  */
 export function modelLLM(provider: ModelProvider, model: string): LLM {
   return {
@@ -27,7 +27,7 @@ function toModel(message: LLMMessage): ModelMessage {
     case "function": {
       const { id, name, content } = message;
       const metadata = emptyMetadata(id, name, 0);
-      // Whether it is an error, its text says.
+      // The text itself shows whether it is an error.
       const result = { success: true, output: content, error: null, metadata };
       return { role: "tool", call: { id, name, arguments: {} }, result };
     }

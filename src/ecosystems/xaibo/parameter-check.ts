@@ -7,7 +7,7 @@ import { describeUnwritable } from "./json-value.ts";
 type Parameters = { readonly [name: string]: unknown };
 
 /**
- * Checks parameters against a schema. Answers a copy with the schema's defaults in it, or throws a `ToolParameterError`
+ * Validates parameters against a schema. Returns a copy with the schema's defaults, or throws a `ToolParameterError`
  * that lists every violation. Throws a `GloveboxError` at once if the schema is invalid.
  */
 export function parameterCheck(schema: JsonSchema): (given: unknown) => Parameters {
@@ -20,7 +20,7 @@ export function parameterCheck(schema: JsonSchema): (given: unknown) => Paramete
   };
 }
 
-/** The tool may change what it gets, and defaults are written into it: so it is no longer the caller's. */
+/** Copies parameters, because defaults are written into them and the tool may change them. */
 function copyOf(parameters: unknown): Parameters {
   try {
     const wrong = describeUnwritable(parameters);

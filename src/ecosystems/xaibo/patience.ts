@@ -1,19 +1,19 @@
-/** How long somebody waits, and for what. */
+/** Limits of a wait. */
 export interface Patience {
   readonly ms: number;
-  /** In words: `the model's answer`. */
+  /** Subject of the error message: `the model's answer`. */
   readonly what: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Waited too long, or was told to wait no more. */
+/** A wait timed out or was cancelled. */
 export class ImpatientError extends Error {
   override readonly name = "ImpatientError";
 }
 
 /**
- * What a promise gives, within a time and until a signal. Rejects with an `ImpatientError` then, and as the promise does;
- * what comes of the promise later is nobody's.
+ * Awaits a value until a timeout or an aborted signal. Rejects with an `ImpatientError` then, or with the promise's own
+ * error; a later outcome of the promise is ignored.
  */
 export async function awaited<Value>(
   work: () => Value | Promise<Value>,

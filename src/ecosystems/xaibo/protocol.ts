@@ -1,18 +1,18 @@
 import type { XaiboResult, XaiboTool } from "../../tool/contracts/xaibo.ts";
 
-/** What a caller may say of a call besides its parameters. The document's own providers know nothing of it. */
+/** Optional context of a call. Providers written to Xaibo's document ignore it. */
 export interface CallContext {
   /** The model's id for the call. */
   readonly id?: string;
   readonly signal?: AbortSignal;
-  /** The same key, tool and parameters give the same result, however often it is called. */
+  /** Idempotency key: repeated calls with the same key, tool and parameters give the same result. */
   readonly idempotencyKey?: string;
 }
 
-/** What lists tools and executes them. The names are the document's. */
+/** Lists tools and executes them. The names are those of Xaibo's document. */
 export interface ToolProviderProtocol {
   list_tools(): Promise<readonly XaiboTool[]>;
-  /** A provider either answers failures as results, or throws a `ToolError`: callers have to expect both. */
+  /** Failures are results or thrown `ToolError`s, depending on the provider: callers must handle both. */
   execute_tool(
     tool_name: string,
     parameters: { readonly [name: string]: unknown },
@@ -20,7 +20,7 @@ export interface ToolProviderProtocol {
   ): Promise<XaiboResult>;
 }
 
-/** Whether something has the methods of a provider. Nothing is called. */
+/** Whether a value has the methods of a provider. Calls none of them. */
 export function isToolProvider(value: unknown): value is ToolProviderProtocol {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
   return (

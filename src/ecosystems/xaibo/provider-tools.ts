@@ -9,32 +9,34 @@ import { awaited } from "./patience.ts";
 import type { ToolProviderProtocol } from "./protocol.ts";
 
 export interface ProviderToolsOptions {
-  /** What the capability is called through which the tools reach the provider: a letter, then letters, digits, `_`. Default `provider`. */
+  /**
+   * Name of the capability through which the tools reach the provider: a letter, then letters, digits, `_`. Default
+   * `provider`.
+   */
   readonly name?: string;
-  /** What each tool's name begins with, where two providers have the same ones. Default: nothing. */
+  /** Prefix of the tools' names, to separate two providers with the same ones. Default: none. */
   readonly prefix?: string;
   readonly tags?: readonly string[];
   readonly limits?: Partial<Limits>;
-  /** Longest time to list the tools, in milliseconds. Default 10,000. */
+  /** Timeout of listing the tools, in milliseconds. Default 10,000. */
   readonly listMs?: number;
 }
 
-/** A provider's tools, and what an engine needs to run them. */
+/** Tools of a provider, and the engine options that they need. */
 export interface ProvidedTools {
   /** For `register`, or `createEngine({ tools })`. */
   readonly tools: readonly ToolDefinition[];
   /** For `createEngine({ capabilities })`. */
   readonly capability: CustomCapability;
-  /** For `createEngine({ policy: { rules } })`: gives these tools the capability, and nobody else. */
+  /** For `createEngine({ policy: { rules } })`: grants the capability to these tools only. */
   readonly rule: PolicyRule;
 }
 
 /**
- * The tools of a provider that runs in this process, for an engine to call: with its queue, schemas, limits, events and
- * audit around each call. The provider is trusted code of the embedder's; untrusted ones are written as modules, and
- * registered as such.
- * Rejects with a `ContractError` where a tool is not defined correctly or has the name of another, with what `list_tools`
- * throws, and where that takes too long.
+ * Tools of a provider in this process, for an engine to call with its queue, schemas, limits, events and audit. The
+ * provider is trusted code of the embedder; untrusted providers are modules, to be registered as such. Rejects with a
+ * `ContractError` if a tool's definition is invalid or its name is taken, with errors of `list_tools`, and if that
+ * times out.
  */
 export async function providerTools(
   provider: ToolProviderProtocol,
@@ -73,7 +75,7 @@ interface Asked {
   readonly parameters: { readonly [name: string]: unknown };
 }
 
-/** The answer that crosses to the tool: what was thrown becomes a result with the name of its class. */
+/** Response to the tool: an exception becomes a result with the name of its class. */
 interface Answered extends XaiboResult {
   readonly type?: string;
 }
@@ -90,7 +92,7 @@ async function answer(execute: () => Promise<XaiboResult>): Promise<Answered> {
   }
 }
 
-/** The module of one tool: it asks the provider, and fails as that says. */
+/** Source of one tool's module: it calls the provider, and throws its failures. */
 function sourceOf(capability: string, tool: string): string {
   return `export default async (parameters, { host }) => {
   const answer = await host.${capability}.execute_tool({ tool_name: ${JSON.stringify(tool)}, parameters });

@@ -24,7 +24,9 @@ export class Admission {
     this.#executor = executor;
   }
 
-  /** Returns a call that may be queued, or the result of one that may not. `parent` is the call on whose behalf it is made. */
+  /**
+   * Returns a call that may be queued, or the result of a refused one. `parent` is the call on whose behalf it is made.
+   */
   admit(
     call: ToolCall,
     options: ExecuteOptions,
@@ -87,10 +89,10 @@ export class Admission {
 
 /** Time beyond the timeout argument in which a tool can report its own timeout, in milliseconds. */
 const LAST_WORDS_MS = 250;
-/** Start of a Python interpreter, which the tool does not pay for, in milliseconds. */
+/** Start time of a Python interpreter, not charged to the tool, in milliseconds. */
 const INTERPRETER_MS = 2_000;
 
-/** Limits, within the seconds that an argument of the call gives it. */
+/** Narrows limits to the seconds in the tool's timeout argument, if the call has one. */
 function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool, args: string): Limits {
   if (timeoutArgument === null) return limits;
   const seconds = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
@@ -104,7 +106,7 @@ function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool
   };
 }
 
-/** A tool's limits, within what the call on whose behalf it runs has left, and within what that one was narrowed to. */
+/** A tool's limits, within the parent's remaining time and the limits to which the parent was narrowed. */
 function limitsWithin(parent: EngineCall, limits: Limits): Limits {
   const narrowed = { ...limits };
   for (const name of NAMES) {

@@ -6,12 +6,12 @@ import type { ToolCall } from "../../base/result.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
-/** Longest id a caller may give a call. */
+/** Maximum length of a call's id. */
 export const CALL_ID_MAX = 256;
 const COMMAND_MAX = 256;
 const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 
-/** What is wrong with a call's form or its options, before its tool's schema is asked. */
+/** Describes what is wrong with a call's form or options, before schema validation; `null` if they are valid. */
 export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
   const { signal, tenant, onLog, onProgress }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) return "the call's signal must be an AbortSignal";
@@ -37,8 +37,8 @@ export function describeMalformed(call: ToolCall, callId: unknown, options: Exec
 }
 
 /**
- * The arguments as JSON, with the schema's defaults in them; or what is wrong with them. The caller's object stays.
- * `isFree`: they are not those that the schema speaks of.
+ * Arguments as JSON with the schema's defaults applied, or an error. Does not change the caller's object. `isFree`:
+ * arguments of a command, which the schema does not describe.
  */
 export function writeArguments(
   tool: RegisteredTool,
@@ -67,7 +67,7 @@ export function writeArguments(
   return checkInput.hasDefaults ? JSON.stringify(value) : text;
 }
 
-/** What a caller passes may be anything, and a call is answered all the same. */
+/** Tenant of a call's options. Options that admission refused may hold any value. */
 export function tenantOf(options: { readonly tenant?: unknown } | null): string {
   return typeof options?.tenant === "string" ? options.tenant : "";
 }

@@ -20,7 +20,7 @@ import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
 import { type CallStages, EngineCall, notify } from "./engine-call.ts";
 import type { Idempotency } from "./idempotency.ts";
 
-/** The objects that a call passes. */
+/** Objects that the stages of a call use. */
 export interface PipelineParts {
   readonly registry: ToolRegistry;
   readonly tools: InstalledTools;
@@ -31,16 +31,13 @@ export interface PipelineParts {
   readonly scheduler: Scheduler;
   readonly broker: Broker;
   readonly executor: Executor;
-  /** Makes the number of an attempt. */
+  /** Returns the number of a new attempt. */
   readonly nextRun: () => number;
-  /** The secret from which the randomness of calls is derived. */
+  /** Secret from which the randomness of calls is derived. */
   readonly entropyKey: string;
 }
 
-/**
- * The way of a call: admit → announce → schedule → run → conclude. Whatever happens on the way, the call ends once, with a
- * result.
- */
+/** Stages of a call: admit → announce → schedule → run → conclude. Every call ends exactly once, with a result. */
 export class CallPipeline implements CallStages {
   readonly #parts: PipelineParts;
   #isDraining = false;
@@ -52,7 +49,7 @@ export class CallPipeline implements CallStages {
   /** Runs a call; calls with the same idempotency key share one run. Never rejects. */
   execute(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
-    // A caller that may not call the tool must not get the result of another one's call either.
+    // A caller that may not call the tool must not get another caller's result either.
     if (!isKeyed || !isAmong(options.tools, call?.name)) return this.run(call, options, null);
     const { idempotency } = this.#parts;
     return idempotency.run(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
@@ -67,7 +64,7 @@ export class CallPipeline implements CallStages {
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { admission, tracing, scheduler, nextRun } = this.#parts;
-      // A call that was accepted may still make child calls while the engine drains.
+      // An accepted call may still make child calls while the engine drains.
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent);
       if ("success" in admitted) {
@@ -82,14 +79,14 @@ export class CallPipeline implements CallStages {
       tool.usage.calls++;
       const blocked = this.#announce(accepted, call);
       if (blocked !== null) return this.#end(accepted, failure(toolError("blocked", blocked), metadataOf(accepted, 0)));
-      // The parent holds a slot already; a child that waited for another one could wait forever.
+      // The parent holds a slot already. A child that waited for another one could deadlock.
       if (parent !== null) return this.start(accepted, scheduler.lend(), 0);
       const { signal, priority = 0 } = options;
       scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
     });
   }
 
-  /** Gives a call that has a slot to the executor. */
+  /** Passes a call that holds a slot to the executor. */
   start(call: EngineCall, slot: Slot, queueMs: number): void {
     const { broker, executor } = this.#parts;
     call.slot = slot;
@@ -115,7 +112,7 @@ export class CallPipeline implements CallStages {
     this.#end(call, failure(error, metadataOf(call, queueMs)));
   }
 
-  /** Takes the executor's reply: starts the call once more if it may be retried, else concludes it. */
+  /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
     const { executor, nextRun, entropyKey } = this.#parts;
     const { options } = call;
@@ -128,7 +125,7 @@ export class CallPipeline implements CallStages {
       return executor.run(call);
     }
     if (call.onAbort !== null) options.signal?.removeEventListener("abort", call.onAbort);
-    // The slot is free before the caller gets the result, so that its next call finds it.
+    // Free the slot before the caller gets the result, so that the caller's next call finds it free.
     call.slot?.release();
     const result = concludeCall(reply, call, executor);
     this.#end(call, options.record === true ? recordCall(call, result, entropyKey) : result);
@@ -146,7 +143,7 @@ export class CallPipeline implements CallStages {
     await idempotency.close();
   }
 
-  /** Emits `tool:pre`; returns the reason of a listener that blocks the call. */
+  /** Emits `tool:pre`; returns the reason of the first listener that blocks the call. */
   #announce({ callId, tool, tenant, parent }: EngineCall, call: ToolCall): string | null {
     const { events } = this.#parts;
     if (!events.has("tool:pre")) return null;
@@ -162,7 +159,7 @@ export class CallPipeline implements CallStages {
   #concludeRejected(result: ToolResult, tenant: string, parent: EngineCall | null): void {
     const { registry, tracing } = this.#parts;
     const { callId, tool } = result.metadata;
-    // A span is not named by a tool name that the caller made up.
+    // A tool name made up by the caller must not become a span name.
     const name = registry.get(tool) === undefined ? "" : tool;
     this.#emitEnd(tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
   }

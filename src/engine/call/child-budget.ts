@@ -1,15 +1,15 @@
-/** Calls that may be alive at once on behalf of one that somebody made, and on theirs. */
+/** Maximum number of live descendants of one top-level call. */
 export const ALIVE_MAX = 64;
-/** Calls side by side reserve at least this part of what is left each, as few need all that they may have. */
+/** Minimum share of the remaining time that each concurrent child reserves, as few use all that they reserve. */
 const LEAST_PART = 1 / 8;
 
-/** What a call has for calls on its behalf: of these places, and of its processor time. Made when it first makes one. */
+/** Processor time and places for the child calls of one call. Created at its first child call. */
 export class ChildBudget {
   readonly #cpuMs: number;
   readonly #parent: ChildBudget | null;
   #usedMs = 0;
   #reservedMs = 0;
-  /** Of all that are below, at the top of the line. */
+  /** Number of live descendants; counted only at the root of the chain. */
   #alive = 0;
 
   constructor(cpuMs: number, parent: ChildBudget | null) {
@@ -17,19 +17,19 @@ export class ChildBudget {
     this.#parent = parent;
   }
 
-  /** What of the processor time one more call may use. The call's own use is known only when it has ended. */
+  /** Processor time available to one more child call, in milliseconds. The call's own use is unknown until it ends. */
   get leftMs(): number {
     const unused = this.#cpuMs - this.#usedMs;
     const free = Math.max(unused - this.#reservedMs, unused * LEAST_PART);
     return Math.floor(Math.min(free, this.#parent?.unusedMs ?? Number.POSITIVE_INFINITY));
   }
 
-  /** What neither this call's descendants nor those of the calls above it have used. */
+  /** Processor time that neither the descendants of this call nor those of its ancestors have used, in milliseconds. */
   get unusedMs(): number {
     return Math.min(this.#cpuMs - this.#usedMs, this.#parent?.unusedMs ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Takes a place for a call, and answers whether there was one. Who enters, leaves. */
+  /** Takes a place for a child call; returns whether one was free. Each `enter` needs one `leave`. */
   enter(): boolean {
     if (this.#parent !== null) return this.#parent.enter();
     if (this.#alive >= ALIVE_MAX) return false;
@@ -41,7 +41,7 @@ export class ChildBudget {
     this.#reservedMs += cpuMs;
   }
 
-  /** Gives back what was taken for a call, but for what it used. */
+  /** Releases a child call's place and reservation, and charges the time that it used. */
   leave(cpuMs: number, usedMs: number): void {
     this.#reservedMs -= cpuMs;
     this.#use(usedMs);

@@ -4,20 +4,20 @@ import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 
-/** Calls that may stand above a call, one the child of the other. */
+/** Maximum nesting depth of child calls. */
 export const DEPTH_MAX = 8;
-/** Less than this is no time to run anything in, in milliseconds. */
+/** Minimum remaining time to start a child call, in milliseconds. */
 const LEAST_MS = 1;
 
-/** Runs a call on behalf of another. */
+/** Runs a child call. */
 export interface ChildRunner {
   run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
 }
 
 /**
- * Runs a tool on a call's behalf: as the same tenant, with no more capabilities than the call, within its remaining time,
- * cancelled with it. Throws a `CapabilityRefusal` if the tool is an ancestor of the call, if calls are nested too deeply, and
- * if the call has no time or room left.
+ * Runs a tool on a call's behalf: as the same tenant, with no more capabilities than the call, within its remaining
+ * time, and cancelled with it. Throws a `CapabilityRefusal` if the tool is an ancestor of the call, if calls are nested
+ * too deeply, or if the call has no time or place left.
  */
 export async function callTool(
   parent: EngineCall,
@@ -40,7 +40,7 @@ export async function callTool(
   const { tenant, capabilities, limits, maxLimits, onCpu } = parent.options;
   const options: ExecuteOptions = {
     ...(tenant === undefined ? {} : { tenant }),
-    // What the call was not given, it cannot have others do for it.
+    // A call must not get through a child what it was not granted itself.
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(limits === undefined ? {} : { limits }),
     ...(maxLimits === undefined ? {} : { maxLimits }),
@@ -78,14 +78,14 @@ function refuse(message: string, name: string, remedy: string): never {
   });
 }
 
-/** What events say of a call's parent. Most calls have none, and events of the hot path are as small as they can be. */
+/** The parent's id for events. Calls without a parent share one empty object, to keep hot-path events small. */
 export function parentOf(parent: EngineCall | null): { readonly parentId?: string } {
   return parent === null ? NO_PARENT : { parentId: parent.callId };
 }
 
 const NO_PARENT = Object.freeze({});
 
-/** The call's own tool, and those of the calls above it. */
+/** Names of the tools of the call and its ancestors, the call's own first. */
 function lineOf(call: EngineCall): string[] {
   const names: string[] = [];
   for (let one: EngineCall | null = call; one !== null; one = one.parent) names.push(one.tool.info.name);

@@ -19,25 +19,25 @@ import type { Outcome } from "../../tool/contracts/contract.ts";
 import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "./engine-call.ts";
 
-/** The state of a call that has ended, besides the executor's reply. */
+/** State of an ended call, besides the executor's reply. */
 export interface EndedCall {
   readonly callId: string;
   readonly tool: RegisteredTool;
   readonly tenant: string;
   readonly command: string | undefined;
   readonly limits: Pick<Limits, "outputBytes">;
-  /** Queue time and number of starts before those that the reply counts. */
+  /** Queue time and number of starts before those counted in the reply. */
   readonly queueMs: number;
   readonly attempts: number;
   readonly lastRefusal: LastRefusal | null;
-  /** Number of capability calls that were carried out, in all of its starts. */
+  /** Number of capability calls carried out in all starts. */
   readonly effects: number;
 }
 
-/** Where a quarantined tool's remaining refusal time is known. */
+/** Source of the time for which a quarantined tool's calls are still refused. */
 type Refusals = Pick<Executor, "refusedForMs">;
 
-/** The result of a call that ran: its output by its tool's contract, without possible keys of the tool's config. */
+/** Result of a call that ran: its output, read by its tool's contract, with keys in the tool's config redacted. */
 export function concludeCall(reply: CallReply, call: EndedCall, executor: Refusals): ToolResult {
   const result = readReply(reply, call, executor);
   return call.tool.redactor?.result(result) ?? result;
@@ -59,8 +59,8 @@ function readReply(reply: CallReply, call: EndedCall, executor: Refusals): ToolR
 }
 
 /**
- * The result of a call that ended on a worker machine after its server was lost. `null` if the tool registered here is not
- * the version that ran: only that version knows how its output is read and what must be redacted.
+ * Result of a call that ended on a worker machine after its server was lost. `null` if the tool registered here is not
+ * the version that ran: only that version knows how to read its output and what to redact.
  */
 export function adoptResult(end: string, call: ToolCall, tool: RegisteredTool | undefined): ToolResult | null {
   const orphan = readOrphan(end);
@@ -85,7 +85,9 @@ const FELL_BEHIND = {
   },
 } as const;
 
-/** Closes the call's session. A last start without all the effects of an earlier one is a failure, whatever it returned. */
+/**
+ * Closes the call's session. If the last start lacks effects of an earlier one, the call fails, whatever it returned.
+ */
 export function closeSession(reply: CallReply, session: CallSession | null): CallReply {
   if (session === null) return reply;
   session[Symbol.dispose]();
@@ -95,10 +97,10 @@ export function closeSession(reply: CallReply, session: CallSession | null): Cal
   return session.isBehind(attempts) ? { ...reply, outcome: FELL_BEHIND } : reply;
 }
 
-/** Failures that an immediate retry would meet again. */
+/** Failures that an immediate retry would repeat. */
 const NO_RETRY: ReadonlySet<string> = new Set(["tool_quarantined", "queue_timeout"]);
 
-/** Whether a failed call is started once more. */
+/** Whether to retry a failed call. */
 export function mayRetry(failed: Failure, call: EngineCall, executor: Refusals): boolean {
   const { tool, options } = call;
   const retries = options.retries ?? tool.retries;
@@ -112,7 +114,7 @@ export function mayRetry(failed: Failure, call: EngineCall, executor: Refusals):
 /** Codes of failures after which the progress of a started call is unknown. */
 const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", "queue_timeout", "cancelled"]);
 
-/** Turns a worker's failure into the error of the call's result. */
+/** Converts a worker's failure into the error of the call's result. */
 function describeFailure(failure: Failure, call: EndedCall, executor: Refusals): ToolError {
   const { code, message, type, stack } = failure;
   if (LOST.has(code)) return describeLoss(failure, call, executor);
@@ -122,7 +124,7 @@ function describeFailure(failure: Failure, call: EndedCall, executor: Refusals):
   return toolError(code, message, details, code === "tool_error" ? type : undefined);
 }
 
-/** The journal ends with the call, so only its caller can decide whether its effects may be repeated. */
+/** The journal is lost with the call, so only the caller can decide whether to repeat its effects. */
 function describeLoss({ code, message }: Failure, call: EndedCall, executor: Refusals): ToolError {
   const { effects, tool, tenant } = call;
   const wait = code === "tool_quarantined" ? { retryAfterMs: executor.refusedForMs(tool.info.name, tenant) } : null;
@@ -131,24 +133,24 @@ function describeLoss({ code, message }: Failure, call: EndedCall, executor: Ref
   return { ...toolError(code, text, { effects, ...wait }), retryable: false };
 }
 
-/** The processor time of one attempt. An attempt that ended its process reports none and counts as its whole limit. */
+/** Processor time of one attempt. An attempt that ended its process reports none and counts as its whole limit. */
 export function spentBy({ outcome, cpuMs }: CallReply, limits: Limits): number {
   if (outcome.ok || cpuMs > 0) return cpuMs;
   const { code } = outcome.failure;
   return code === "executor_crashed" || code === "memory_limit" ? limits.cpuMs : cpuMs;
 }
 
-/** The refusal that the call failed with: the request, the grant and the remedy. */
+/** Details of the refusal that the call failed with: request, grant and remedy. */
 function refusalOf(last: LastRefusal | null, message: string): Omit<LastRefusal, "message"> | null {
   if (last === null || last.message !== message) return null;
   const { capability, asked, granted, remedy } = last;
   return { capability, asked, granted, remedy };
 }
 
-/** The parts of a tool that its output is read with. */
+/** Parts of a tool needed to read its output. */
 type OutputTool = Pick<RegisteredTool, "readResult" | "outputChars" | "checkOutput">;
 
-/** The result of a call whose tool returned this JSON. Throws if the text is not JSON. */
+/** Result of a call whose tool returned this JSON. Throws if the text is not JSON. */
 function readOutput(
   json: string,
   tool: OutputTool,
@@ -173,7 +175,7 @@ function readOutput(
   return { success: false, output, error: errorOf(outcome.error), metadata: cut };
 }
 
-/** The metadata of a result: the reply's figures added to those of earlier attempts. Throws if the logs are not JSON. */
+/** Metadata of a result: the reply's figures added to those of earlier attempts. Throws if the logs are not JSON. */
 function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts }: EndedCall): ResultMetadata {
   const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
   const metadata = {
@@ -196,12 +198,12 @@ function readLogs(logs: string): LogLine[] {
 /** Metadata that only the engine may set, although not every call has it. */
 const RESERVED: ReadonlySet<string> = new Set(["truncated", "originalChars", "isRepeated", "recording"]);
 
-/** A tool's own metadata, without the names that are reserved for the engine. */
+/** A tool's own metadata, without names reserved for the engine. */
 function withoutReserved(given: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(Object.entries(given).filter(([name]) => !RESERVED.has(name)));
 }
 
-/** Reads an answer by the tool's contract. Tools are not trusted to keep their contract. */
+/** Reads a tool's answer by its contract. Tools are not trusted to keep their contract. */
 function readAnswer(read: (answer: unknown) => Outcome, answer: unknown): Outcome | ToolError {
   try {
     return read(answer);
@@ -210,7 +212,7 @@ function readAnswer(read: (answer: unknown) => Outcome, answer: unknown): Outcom
   }
 }
 
-/** The failure that the tool itself returned. */
+/** Error of a failure that the tool itself returned. */
 function errorOf({ message, type, details }: Extract<Outcome, { ok: false }>["error"]): ToolError {
   return toolError("tool_error", message, details, type);
 }
@@ -232,7 +234,7 @@ function shorten(
   metadata: ResultMetadata,
 ): { readonly output: unknown; readonly metadata: ResultMetadata } {
   if (outputChars === null || typeof output !== "string" || output.length <= outputChars) return { output, metadata };
-  // Never between the two halves of a surrogate pair.
+  // Do not split a surrogate pair.
   const end = isHighSurrogate(output.charCodeAt(outputChars - 1)) ? outputChars - 1 : outputChars;
   const left = output.length - end;
   return {

@@ -20,7 +20,7 @@ import type { QueueEntry, Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { CallTrace } from "../telemetry/tracing.ts";
 import { ChildBudget } from "./child-budget.ts";
 
-/** The stages that a call's queue entry and its job hand it on to. */
+/** Pipeline stages to which a queue entry and a job pass their call. */
 export interface CallStages {
   start(call: EngineCall, slot: Slot, queueMs: number): void;
   openSession(call: EngineCall): CallSession;
@@ -53,11 +53,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   readonly limits: Limits;
   readonly options: ExecuteOptions;
   readonly parent: EngineCall | null;
-  /** Takes the result, once. */
+  /** Receives the result, once. */
   resolve: (result: ToolResult) => void = () => undefined;
-  /** Its spans; `null` without a tracer. */
+  /** Spans of the call; `null` without a tracer. */
   trace: CallTrace | null = null;
-  /** Makes the claim with which another process may store the result, if the call's key is in a shared ledger. */
+  /** Creates the claim with which another process may store the result, if the call's key is in a shared ledger. */
   claimOf: LedgerClaimOf | null = null;
   session: CallSession | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
@@ -67,13 +67,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** The call's clock at its first start. */
   clockMs = 0;
   queueMs = 0;
-  /** Starts of earlier attempts, and the number of those attempts. */
+  /** Number of starts in earlier attempts, and number of those attempts. */
   attempts = 0;
   retries = 0;
   #startMs: number | null = null;
   #earlierEffects = 0;
   #childBudget: ChildBudget | null = null;
-  /** The highest progress that was reported to the caller. */
+  /** Highest progress reported to the caller. */
   #progress = Number.NEGATIVE_INFINITY;
   readonly #stages: CallStages;
 
@@ -121,7 +121,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.claimOf(fingerprintOf(this.tool)) ?? undefined;
   }
 
-  /** Number of capability calls that were carried out, in all attempts. */
+  /** Number of capability calls carried out, in all attempts. */
   get effects(): number {
     return this.#earlierEffects + (this.session?.effects ?? 0);
   }
@@ -130,12 +130,12 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.session?.lastRefusal ?? null;
   }
 
-  /** The call's budget for calls on its behalf. */
+  /** Budget for child calls. */
   get childBudget(): ChildBudget {
     return (this.#childBudget ??= new ChildBudget(this.limits.cpuMs, this.parent?.childBudget ?? null));
   }
 
-  /** Remaining time for one more call on its behalf. */
+  /** Remaining time for one more child call. */
   left(): Pick<Limits, "wallMs" | "cpuMs"> {
     const passedMs = this.#startMs === null ? 0 : performance.now() - this.#startMs;
     return { wallMs: Math.floor(this.limits.wallMs - passedMs), cpuMs: this.childBudget.leftMs };
@@ -159,13 +159,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     };
   }
 
-  /** Makes the call ready for one more attempt, after the reply of the last one. */
+  /** Prepares the call for one more attempt, after the reply of the last one. */
   beginAttempt(run: number, { attempts, waitedMs }: CallReply): void {
     this.#earlierEffects = this.effects;
     this.attempts += attempts;
     this.retries++;
     this.queueMs += waitedMs;
-    // Failed capability calls are made again: the journal of the last attempt must not answer them.
+    // A retry makes failed capability calls again: the last attempt's journal must not answer them.
     this.session = null;
     this.#childBudget = null;
     this.run = run;
@@ -212,7 +212,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     notify(() => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
   }
 
-  /** Progress never goes back: a call that starts again repeats what it has reported before. */
+  /** Progress never decreases: a restarted call repeats reports that it made before. */
   onProgress({ message, ...progress }: Progress): void {
     if (progress.progress < this.#progress) return;
     this.#progress = progress.progress;
@@ -221,11 +221,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 }
 
-/** Calls a listener of the caller's; its exception does not become the call's. */
+/** Calls a listener of the caller's; an exception in it does not affect the call. */
 export function notify(call: () => void): void {
   try {
     call();
   } catch {
-    // Belongs to the caller's own code.
+    // An error in the caller's own code.
   }
 }

@@ -10,21 +10,21 @@ import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../ba
 import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
-/** When a call that another process runs is worth asking for again. */
+/** Retry advice for a call that another process runs, in milliseconds. */
 const RETRY_AFTER_MS = 1_000;
 
 interface KeyedResult {
   readonly result: ToolResult;
-  /** Whether it is of a call that was made before. */
+  /** Whether the result is that of an earlier call. */
   readonly isRepeated: boolean;
 }
 
 /** A call of this engine that has not ended. */
 interface Running {
-  /** What was asked for: another thing under the same key is a mistake. */
+  /** Tool, arguments and command as JSON: a different request under the same key is an error. */
   readonly asked: string;
   readonly answer: Promise<KeyedResult>;
-  /** Ends the call, once nobody waits for it any more. */
+  /** Cancels the call when its last caller has cancelled. */
   readonly cancel: AbortController;
   waiting: number;
 }
@@ -33,8 +33,8 @@ type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
 type Run = (options: ExecuteOptions, ticketOf?: LedgerClaimOf) => Promise<ToolResult>;
 
 /**
- * Calls with an idempotency key. Of the calls with one key the first runs, and all get its result: while it runs from this
- * object, afterwards from the ledger. The run is cancelled when all its callers have cancelled.
+ * Calls with an idempotency key. The first call with a key runs; all later ones get its result, from this object while
+ * it runs and then from the ledger. The run is cancelled when all its callers have cancelled.
  */
 export class Idempotency {
   readonly #ledger: CallLedger;
@@ -47,17 +47,17 @@ export class Idempotency {
     this.#registry = registry;
   }
 
-  /** Runs a call, or answers with the result of the one that had its key before. */
+  /** Runs a call, or returns the result of the earlier call with its key. */
   async run(call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
     const keyed = this.#isClosed ? null : readKeyed(call, options);
-    // What cannot be read is refused by the engine, in its own words.
+    // The engine refuses unreadable calls with its own error.
     if (keyed === null) return run(options);
     const { place, asked } = keyed;
     const { signal } = options;
     const known = this.#running.get(place);
     if (known !== undefined && known.asked !== asked) return conflict(call);
     if (known?.cancel.signal.aborted === true) {
-      // Whether it is still to be run is known when it has ended.
+      // A cancelled run's end decides whether the key may run again.
       await known.answer;
       return this.run(call, options, run);
     }
@@ -66,7 +66,7 @@ export class Idempotency {
     return isRepeated ? repeated(result) : result;
   }
 
-  /** Ends what waits, and waits for what ends. Calls go to the engine alone from now on. */
+  /** Cancels all runs, waits for them to end, and closes the ledger. Later calls run without a key. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { cancel } of this.#running.values()) cancel.abort();
@@ -88,14 +88,14 @@ export class Idempotency {
 
   async #answer(call: ToolCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<KeyedResult> {
     const known = await this.#recall(call, keyed, options);
-    // What waited for another process when the engine closed is refused as it refuses others.
+    // A call that waited for another process while the engine closed gets the engine's own refusal.
     if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
     const result = await run(options, known === null ? (tool) => this.#ledger.ticketOf(keyed, tool) : undefined);
     if (known === null) await this.#keep(keyed, result);
     return { result, isRepeated: false };
   }
 
-  /** What is known of a call, or why it cannot be run; `null` where it is to be run. */
+  /** Stored result of a call, or the reason not to run it; `null` if the call is to run. */
   async #recall(call: ToolCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<KeyedResult | null> {
     try {
       const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
@@ -116,19 +116,19 @@ export class Idempotency {
       if (isStillToBe(result)) await this.#ledger.release(keyed);
       else await this.#ledger.settle(keyed, write(result));
     } catch {
-      // The caller has the result all the same; whoever asks for it again is told that it is not known.
+      // The caller gets the result all the same; later calls with the key get `outcome_unknown`.
     }
   }
 }
 
-/** A tool without capabilities has no effects; others declare by their annotations that a call may be repeated. */
+/** Whether a call may run twice: a tool without capabilities has no effects, others declare it by annotations. */
 function isRepeatable(tool: RegisteredTool | undefined): boolean {
   if (tool === undefined) return false;
   const { idempotent = false, readOnly = false } = tool.info.annotations;
   return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;
 }
 
-/** A call with a key, in text. */
+/** Text forms of a keyed call. */
 interface Keyed {
   readonly place: string;
   readonly tenant: string;
@@ -143,14 +143,17 @@ function readKeyed(call: ToolCall, options: ExecuteOptions): Keyed | null {
   return asked === null ? null : { place: JSON.stringify([tenant, call.name, key]), tenant, asked };
 }
 
-/** What a caller waits for: the call's answer, unless others wait too, and it is not to be waited for any more. */
+/**
+ * Result of a run for one caller. A caller that cancels stops waiting; the last one cancels the run and gets its
+ * result.
+ */
 function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Running): Promise<KeyedResult> {
   running.waiting++;
   if (signal === undefined) return running.answer;
   return new Promise((resolve) => {
     const leave = (): void => {
       running.waiting--;
-      // The last one hears of the end of the call itself.
+      // The last caller gets the result of the cancelled run itself.
       if (running.waiting === 0) running.cancel.abort();
       else resolve({ result: cancelled(call), isRepeated: false });
     };
@@ -163,11 +166,11 @@ function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Run
   });
 }
 
-/** What did not come to be, and may yet, may be asked for again. */
+/** Whether the call did not run to an end, so that its key may run again. */
 function isStillToBe({ error, metadata }: ToolResult): boolean {
   if (error === null) return false;
   if (error.retryable || metadata.attempts === 0) return true;
-  // A cancelled call says how many effects it had, if any.
+  // Details of a cancelled call count its effects; without details it had none.
   return error.code === "cancelled" && error.details === undefined;
 }
 
@@ -181,7 +184,7 @@ function writeAsked(call: ToolCall): string | null {
   }
 }
 
-/** Objects are the same in whatever order their members come. */
+/** Sorts members, so that objects with the same members in any order are equal. */
 function inOrder(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -191,7 +194,7 @@ function digestOf(text: string): Uint8Array {
   return hash("sha256", text, "buffer");
 }
 
-/** A result as it is kept; `null` where it is nested too deeply to be written. */
+/** Stored form of a result; `null` if it is nested too deeply for JSON. */
 function write(result: ToolResult): string | null {
   try {
     return JSON.stringify(result);

@@ -11,7 +11,7 @@ import type { LogLine, ToolResult } from "../../base/result.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
-/** Everything of which a call was a function, and what came of it: enough to run it again without the world. */
+/** All inputs of a call with its outcome: enough to run it again without the outside world. */
 export interface Recording {
   readonly format: typeof FORMAT;
   readonly tool: Omit<ToolScript, "key"> & {
@@ -28,13 +28,13 @@ export interface Recording {
   readonly limits: Limits;
   /** The call's clock when it started, in milliseconds since the epoch. */
   readonly startMs: number;
-  /** Of which its randomness is made, in hexadecimal. */
+  /** Seed of the call's randomness, in hexadecimal. */
   readonly seed: string;
-  /** What it asked of the world, in this order. */
+  /** Capability calls, in order. */
   readonly asks: readonly RecordedAsk[];
-  /** What it was answered, in this order. */
+  /** Responses, in order of delivery. */
   readonly answers: readonly RecordedAnswer[];
-  /** What it was refused last. */
+  /** The last refused capability call. */
   readonly refusal: LastRefusal | null;
   readonly outcome: RecordedOutcome;
 }
@@ -42,12 +42,12 @@ export interface Recording {
 export interface RecordedAsk {
   readonly capability: string;
   readonly method: string;
-  /** JSON. */
+  /** Arguments as JSON. */
   readonly args: string;
 }
 
 export interface RecordedAnswer {
-  /** Which ask it answers, from 1, and how many had been asked by then. */
+  /** Step of the capability call, from 1, and number of capability calls made by then. */
   readonly step: number;
   readonly asked: number;
   readonly nowMs: number;
@@ -56,7 +56,7 @@ export interface RecordedAnswer {
   readonly payload: string;
 }
 
-/** What is the same again when a call is run again. */
+/** Part of a result that a replay must reproduce. */
 export type RecordedOutcome = Pick<ToolResult, "success" | "output" | "error"> & { readonly logs: readonly LogLine[] };
 
 export const FORMAT = "glovebox-recording/2";
@@ -103,7 +103,7 @@ const RECORDING = record({
   }),
 });
 
-/** Ends that no tool comes to by itself: somebody, the clock or the machine ended the call. */
+/** Error codes of calls ended from outside: by the caller, a clock or the machine. */
 const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
   "cancelled",
   "wall_limit",
@@ -112,7 +112,7 @@ const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
   "executor_lost",
 ]);
 
-/** Reads a recording. Throws a `TypeError` that says what is wrong with it. */
+/** Parses a recording. Throws a `TypeError` that describes an invalid one. */
 export function readRecording(text: string): Recording {
   let value: unknown;
   try {
@@ -128,7 +128,7 @@ export function readRecording(text: string): Recording {
   return recording;
 }
 
-/** What no call can have been answered: a replay would wait for it, or pass on what is no JSON. */
+/** Describes a response that no call can have had: a replay would wait for it, or deliver invalid JSON. */
 function findNonsense({ tool, call, asks, answers }: Recording): string | null {
   if (!isJson(tool.config)) return "tool.config is no JSON";
   if (!isJson(call.arguments)) return "call.arguments is no JSON";
@@ -162,8 +162,8 @@ function isFailure(value: unknown): boolean {
 }
 
 /**
- * Throws a `TypeError` where a call was not a function of what is recorded, so that nobody can run it again: what ended
- * it from outside is not recorded, nor are the calls before it in a shared module.
+ * Throws a `TypeError` if the call was not a function of the recorded data and cannot be replayed: an end from outside
+ * is not recorded, nor are earlier calls in a shared module.
  */
 export function requireReplayable({ tool, outcome }: Recording): void {
   const code = outcome.error?.code ?? "";
@@ -185,12 +185,12 @@ function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer 
   return { step, asked, nowMs, ok: false, payload: JSON.stringify(response.failure) };
 }
 
-/** What a result says that is the same again. */
+/** Part of a result that a replay must reproduce. */
 export function outcomeOf({ success, output, error, metadata: { logs } }: ToolResult): RecordedOutcome {
   return { success, output, error, logs };
 }
 
-/** The recorded answers as a call gets them. */
+/** Recorded responses in the form that a call gets. */
 export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
   return answers.map(({ step, asked, ok, nowMs, payload }) => {
     if (ok) return { step, asked, response: { kind: "value", nowMs, json: payload } };

@@ -12,17 +12,17 @@ import { readerOf, redactorOf, type RegisteredTool } from "../../tool/registered
 import { compileSchema } from "../../base/schema/schema.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
 
-/** What came of running a recorded call again. */
+/** Result of a replay. */
 export interface Replayed {
   readonly result: ToolResult;
-  /** Whether output, error and log lines are what was recorded, to the byte. */
+  /** Whether output, error and log lines equal the recorded ones, byte for byte. */
   readonly isSame: boolean;
 }
 
 /**
- * Runs a recorded call again, in an executor process of its own: on the clock, with the randomness, and with the
- * answers that were recorded. Nothing outside is asked, and the policy of today has no say. Rejects with a `TypeError`
- * where the call was not a function of what is recorded: it was ended from outside, or ran in a shared module.
+ * Replays a recorded call in an executor process of its own, with the recorded clock, randomness and responses. No
+ * capability is invoked, and the current policy does not apply. Rejects with a `TypeError` if the call was not a
+ * function of the recorded data: it was ended from outside, or ran in a shared module.
  */
 export async function replayCall(recording: Recording): Promise<Replayed> {
   requireReplayable(recording);
@@ -78,7 +78,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
   });
 }
 
-/** The tool as it was, without what only its registration needed. */
+/** The recorded tool, without the parts that only registration needs. */
 function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, limits }: Recording): RegisteredTool {
   const { name, version, runtime, isolation, text } = script;
   return {
@@ -109,7 +109,7 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     redactor: redactorOf(script.contract, JSON.parse(script.config) as JsonValue),
     readResult: readerOf(script.contract),
     outputChars,
-    // The limits that the call had are recorded.
+    // The recorded limits already include the timeout argument.
     timeoutArgument: null,
     usage: { calls: 1, retired: false },
     sourceMap,

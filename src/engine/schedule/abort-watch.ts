@@ -1,11 +1,11 @@
 import type { Waiting } from "./flows.ts";
 
 /**
- * Tells when the signal of a waiting call is aborted.
+ * Reports aborted signals of waiting calls.
  *
- * Calls that share a signal share one listener on it: adding a listener takes time in proportion to those that are
- * already there, and a signal may be shared by every call of a server. The listener goes with the last waiting call,
- * so a signal that lives long keeps nothing alive.
+ * Calls that share a signal share one listener: adding a listener takes time proportional to the number of existing
+ * ones, and all calls of a server may share one signal. The listener is removed with the last waiting call, so a
+ * long-lived signal keeps nothing alive.
  */
 export class AbortWatch {
   readonly #listeners = new Map<AbortSignal, SharedListener>();

@@ -3,9 +3,9 @@ import type { Waiting } from "./flows.ts";
 const BUCKETS = 1_024;
 
 /**
- * The deadlines of all waiting calls, in a ring of buckets of one tick each: adding and removing take the same time
- * however many calls wait, and a sweep only looks at the buckets that came due. A call whose deadline is further away
- * than the ring is long is looked at once per turn of the ring.
+ * Deadlines of waiting calls, in a ring of buckets of one tick each: adding and removing take constant time, and a
+ * sweep visits only the buckets that are due. A call whose deadline is beyond the ring's length is visited once per
+ * turn.
  */
 export class DeadlineWheel {
   readonly #buckets: (Waiting | undefined)[] = Array.from({ length: BUCKETS }, () => undefined);
@@ -18,9 +18,9 @@ export class DeadlineWheel {
   }
 
   add(call: Waiting): void {
-    // A bucket is looked at when its tick has begun, so a deadline belongs to the first tick that begins after it.
+    // A bucket is visited when its tick has begun, so a deadline belongs to the first tick that begins after it.
     const tick = Math.max(this.#tick + 1, Math.ceil(call.deadlineMs / this.#tickMs));
-    // A deadline that is infinite has no tick; any bucket does, because only the deadline itself decides.
+    // An infinite deadline has no tick; any bucket will do, because only the deadline itself decides.
     const bucket = Number.isFinite(tick) ? tick % BUCKETS : 0;
     const first = this.#buckets[bucket];
     call.bucket = bucket;
@@ -39,11 +39,11 @@ export class DeadlineWheel {
     call.later = undefined;
   }
 
-  /** Removes the calls whose deadline has passed, and hands them over. */
+  /** Removes and returns the calls whose deadline has passed. */
   expire(nowMs: number): Waiting[] {
     const expired: Waiting[] = [];
     const until = Math.floor(nowMs / this.#tickMs);
-    // After a long pause every bucket is due, but none of them twice.
+    // After a long pause every bucket is due, but only once.
     for (let tick = Math.max(this.#tick + 1, until - BUCKETS + 1); tick <= until; tick++) {
       for (let call = this.#buckets[tick % BUCKETS]; call !== undefined; call = call.later) {
         if (call.deadlineMs <= nowMs) expired.push(call);
@@ -54,7 +54,7 @@ export class DeadlineWheel {
     return expired;
   }
 
-  /** Removes all calls, and hands them over. */
+  /** Removes and returns all calls. */
   clear(): Waiting[] {
     const all: Waiting[] = [];
     for (const first of this.#buckets) {

@@ -1,27 +1,27 @@
-/** How fast older observations lose weight. Calls often end in bursts, so it is longer than most calls run. */
+/** Time constant of the smoothing. Calls often end in bursts, so it is longer than most calls run. */
 const MEMORY_MS = 5_000;
 const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 60_000;
 const UNKNOWN_RETRY_MS = 1_000;
 
-/** Completions per second, smoothed, and the retry advice that follows from them. */
+/** Smoothed number of completions per second, and retry advice derived from it. */
 export class DrainRate {
   #perSecond: number | undefined = undefined;
   #completed = 0;
   #atMs = 0;
 
-  /** Begins a busy time. The time before it counts for nothing, because nobody was waiting then. */
+  /** Begins a busy period. The time before it does not count, because no call was waiting. */
   begin(completed: number, nowMs: number): void {
     this.#completed = completed;
     this.#atMs = nowMs;
   }
 
-  /** Takes note of how many calls have completed in all. */
+  /** Records the total number of completed calls. */
   observe(completed: number, nowMs: number): void {
     const elapsedMs = nowMs - this.#atMs;
     const ended = completed - this.#completed;
     if (elapsedMs <= 0) return;
-    // Until a first call has ended nothing is known, and the time until then belongs to the first observation.
+    // Before the first completion the rate is unknown; the time until then belongs to the first observation.
     if (this.#perSecond === undefined && ended === 0) return;
     const perSecond = (ended / elapsedMs) * 1_000;
     this.#perSecond ??= perSecond;
@@ -30,7 +30,7 @@ export class DrainRate {
     this.#atMs = nowMs;
   }
 
-  /** How long it takes to work off `queued` calls at this rate, within sane bounds. */
+  /** Estimated time to drain `queued` calls at this rate, between `MIN_RETRY_MS` and `MAX_RETRY_MS`. */
   retryAfterMs(queued: number): number {
     if (this.#perSecond === undefined) return UNKNOWN_RETRY_MS;
     const drainMs = queued === 0 ? 0 : Math.ceil((queued / this.#perSecond) * 1_000);

@@ -8,16 +8,17 @@ interface FairQueueOptions {
 }
 
 /**
- * The order in which waiting calls get slots, and the one count of what runs.
+ * Order in which waiting calls get slots, and the count of running calls.
  *
- * Of the calls that may start now (a slot is free, and neither their tool nor their tenant is at its cap) the next is
- * that of the highest priority; within a priority tenants take turns, and within a tenant the oldest comes first.
- * Every second that a tenant went without a turn counts as one level of priority, so that nothing waits forever.
+ * A call may start when a slot is free and neither its tool nor its tenant is at its cap. Of these calls the highest
+ * priority starts first; within a priority tenants take turns, and within a tenant the oldest call starts first. Each
+ * second that a tenant waits without a turn counts as one priority level, so no call waits forever.
  *
- * Gates that are open and have lanes are in one heap, ranked by their best lane; the lanes of a gate are in a heap of
- * the gate. A gate at its cap leaves the heap with all that wait for it in one step. A lane whose tenant is at its cap
- * is set aside when it comes to the head, and returned when the tenant has room. So nothing ever walks over calls. A
- * start costs O(log n), and a step for each capped tool at which the same tenant has the next call in line.
+ * Concurrency caps that have room and waiting calls are in one heap, ranked by their best flow queue; the flow queues
+ * of a cap are in that cap's own heap. A cap without room leaves the heap, with all calls waiting for it, in one step.
+ * A flow queue whose tenant is at its cap is parked when it reaches the head, and returned when the tenant has room. So
+ * nothing iterates over calls: a start costs O(log n), plus one step for each capped tool whose next call is of the
+ * same capped tenant.
  */
 export class FairQueue {
   readonly #concurrency: number;
@@ -26,13 +27,13 @@ export class FairQueue {
   readonly #open = new NodeHeap<ConcurrencyCap>();
   readonly #gates = new Map<string, ConcurrencyCap>();
   readonly #tenants = new Map<string, Tenant>();
-  /** The gate of all tools without a cap: it counts, and never closes. */
+  /** Shared cap of all tools without a cap: it counts, and is never reached. */
   readonly #uncapped = new ConcurrencyCap("", Infinity);
   #running = 0;
   #waiting = 0;
   #seq = 0;
   #stamp = 0;
-  /** The flow that had turns while it waited alone, and the time of the last. */
+  /** The flow that took turns while it waited alone, and the time of its last turn. */
   #lastTurn: Flow | undefined = undefined;
   #lastTurnMs = 0;
 
@@ -50,7 +51,7 @@ export class FairQueue {
     return this.#running;
   }
 
-  /** The gate of a tool. A cap that differs from the last one given for the tool takes its place. */
+  /** Concurrency cap of a tool. A new value replaces the last one given for the tool. */
   gate(tool: string, cap: number): ConcurrencyCap {
     if (cap === Infinity) return this.#uncapped;
     let gate = this.#gates.get(tool);
@@ -74,8 +75,8 @@ export class FairQueue {
   }
 
   /**
-   * Takes a slot for a call that has not waited. Says no unless the call may start now and no waiting call may.
-   * The tenant is only needed where tenants are capped.
+   * Takes a slot for a call that has not waited. Returns false unless the call may start now and no waiting call may.
+   * The tenant is needed only where tenants are capped.
    */
   claim(gate: ConcurrencyCap, tenant: Tenant | undefined): boolean {
     if (this.#running >= this.#concurrency || gate.running >= gate.cap) return false;
@@ -85,7 +86,7 @@ export class FairQueue {
     return true;
   }
 
-  /** Gives back the slot of a call that has ended. */
+  /** Releases the slot of an ended call. */
   release(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#running--;
     gate.running--;
@@ -98,7 +99,7 @@ export class FairQueue {
     this.forget(gate, tenant);
   }
 
-  /** Forgets a tool and a tenant of which nothing runs and nothing waits, because both may be many over time. */
+  /** Drops a tool and a tenant without running or waiting calls, so that memory does not grow with their number. */
   forget(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
     if (gate.running === 0 && gate.waiting === 0 && gate !== this.#uncapped) this.#gates.delete(gate.tool);
     if (tenant?.running === 0 && tenant.waiting === 0) this.#tenants.delete(tenant.name);
@@ -120,7 +121,7 @@ export class FairQueue {
     this.#show(lane);
   }
 
-  /** The next call to start, with the slot it takes; `undefined` where none may start now. */
+  /** Takes the next call to start, with its slot; `undefined` if none may start now. */
   take(): Waiting | undefined {
     if (this.#waiting === 0) return undefined;
     const lane = this.#next();
@@ -141,7 +142,7 @@ export class FairQueue {
     return call;
   }
 
-  /** Takes a call out that shall not start any more. */
+  /** Removes a call that is not to start any more. */
   withdraw(call: Waiting): void {
     const { flow, gate } = call;
     const lane = flow.lane(gate);
@@ -151,7 +152,7 @@ export class FairQueue {
     this.forget(gate, flow.tenant);
   }
 
-  /** The lane whose first call is the next to start, or undefined when none may start now. */
+  /** Flow queue whose first call starts next, or undefined if none may start now. */
   #next(): FlowQueue | undefined {
     if (this.#running >= this.#concurrency) return undefined;
     for (;;) {
@@ -172,8 +173,8 @@ export class FairQueue {
   }
 
   /**
-   * Ranks the flow that had the last turn behind all others. That makes every lane of the flow stale, so it is put off
-   * while no other flow waits: a single tenant with many capped tools would pay for it at every start, for nothing.
+   * Ranks the flow that had the last turn behind all others. This makes all its queues stale, so it is deferred while
+   * no other flow waits: a single tenant with many capped tools would pay for it at every start, needlessly.
    */
   #settleTurns(): void {
     const flow = this.#lastTurn;
@@ -197,7 +198,7 @@ export class FairQueue {
     call.flow.tenant.waiting += change;
   }
 
-  /** Puts a lane with calls into the heap of its gate. */
+  /** Adds a flow queue that has calls to the heap of its cap. */
   #show(lane: FlowQueue): void {
     lane.refresh();
     lane.gate.lanes.push(lane);
@@ -210,7 +211,7 @@ export class FairQueue {
     this.#rank(lane.gate);
   }
 
-  /** Takes an empty lane out of wherever it is. */
+  /** Removes an empty flow queue from its heap or from the parked ones. */
   #discard(lane: FlowQueue): void {
     const { flow, gate } = lane;
     if (lane.slot < 0) {
@@ -222,7 +223,7 @@ export class FairQueue {
     flow.drop(lane);
   }
 
-  /** Gives a gate the place among the open ones that its best lane deserves, or none. */
+  /** Ranks a cap among the open ones by its best flow queue; removes it if it has no queue or no room. */
   #rank(gate: ConcurrencyCap): void {
     const best = gate.lanes.first;
     if (best === undefined || gate.running >= gate.cap) {

@@ -1,11 +1,11 @@
 /**
- * What the fair queue is made of.
+ * Parts of the fair queue.
  *
- * - A `Gate` limits how many calls of one capped tool run at once. All tools without a cap share one gate.
- * - A `Tenant` has one `Flow` per priority. The flow is what takes turns with the flows of other tenants.
- * - A `Lane` is the calls of one flow at one gate, first in, first out. Within a lane all calls are alike, so the
- *   queue never looks at more than the first call of a lane.
- * - A `Waiting` is a call in a lane.
+ * - A `ConcurrencyCap` (`gate`) limits the running calls of one capped tool. All tools without a cap share one.
+ * - A `Tenant` has one `Flow` per priority. A flow takes turns with the flows of other tenants.
+ * - A `FlowQueue` (`lane`) holds the calls of one flow at one cap, first in, first out. All its calls rank alike, so the
+ *   fair queue never looks at more than its first call.
+ * - A `Waiting` is a call in a flow queue.
  */
 import { NodeHeap, type HeapNode } from "./heap.ts";
 import type { QueueEntry } from "./queue-entry.ts";
@@ -13,16 +13,16 @@ import type { QueueEntry } from "./queue-entry.ts";
 const MIN_PRIORITY = -10;
 const MAX_PRIORITY = 10;
 
-/** How long a call waits until it counts one priority level more. */
+/** Waiting time that counts as one priority level, in milliseconds. */
 const AGEING_MS = 1_000;
 
 /**
- * How long the turns that a tenant takes elsewhere count against its calls at one gate. Without this bound a tenant
- * that is always served by other tools would never get a turn at a contended one.
+ * Maximum time for which a tenant's turns at other tools count against its calls at one cap, in milliseconds. Without
+ * it, a tenant constantly served by other tools would never get a turn at a contended one.
  */
 const PATIENCE_MS = 5_000;
 
-/** Cuts a priority to a whole number between -10 and 10. What is not a number counts as 0. */
+/** Rounds a priority to a whole number between -10 and 10. `NaN` counts as 0. */
 export function clampPriority(priority: number): number {
   if (Number.isNaN(priority)) return 0;
   return Math.min(MAX_PRIORITY, Math.max(MIN_PRIORITY, Math.round(priority)));
@@ -36,9 +36,9 @@ export class ConcurrencyCap implements HeapNode {
   readonly tool: string;
   cap: number;
   running = 0;
-  /** Calls of all lanes of this gate, also of those that their tenants hold back. */
+  /** Calls in all flow queues of this cap, including parked ones. */
   waiting = 0;
-  /** The lanes that hold calls and are not known to be held back by their tenant's cap. */
+  /** Flow queues that hold calls and are not parked. */
   readonly lanes = new NodeHeap<FlowQueue>();
 
   constructor(tool: string, cap: number) {
@@ -49,10 +49,10 @@ export class ConcurrencyCap implements HeapNode {
 
 export class Tenant {
   readonly name: string;
-  /** Calls that took their slot with this tenant named: where tenants are not capped, only calls that had waited. */
+  /** Running calls that named this tenant: if tenants are not capped, only calls that had waited. */
   running = 0;
   waiting = 0;
-  /** Lanes that were found at the head of their gate while the tenant was at its cap. */
+  /** Flow queues that reached the head of their cap's heap while the tenant was at its own cap. */
   readonly parked = new Set<FlowQueue>();
   readonly #flows: (Flow | undefined)[] = [];
 
@@ -70,9 +70,9 @@ export class Flow {
   readonly tenant: Tenant;
   readonly priority: number;
   waiting = 0;
-  /** When the flow had its last turn, or when it began to wait. */
+  /** Time of the flow's last turn, or of the start of its wait. */
   since = 0;
-  /** The place of the flow in the round: whoever had a turn, or is new, gets the next number. */
+  /** Place of the flow in the round: a flow that had a turn, or is new, gets the next number. */
   stamp = 0;
   readonly #lanes = new Map<ConcurrencyCap, FlowQueue>();
 
@@ -90,7 +90,7 @@ export class Flow {
     return lane;
   }
 
-  /** Forgets an empty lane, because gates and tools come and go. */
+  /** Drops an empty flow queue, so that memory does not grow with the number of tools. */
   drop(lane: FlowQueue): void {
     this.#lanes.delete(lane.gate);
   }
@@ -103,7 +103,7 @@ export class FlowQueue implements HeapNode {
   seq = 0;
   readonly flow: Flow;
   readonly gate: ConcurrencyCap;
-  /** When a call of this lane last started, or when the lane began to wait. */
+  /** Time at which a call of this queue last started, or at which the queue began to wait. */
   since = 0;
   first: Waiting | undefined = undefined;
   #last: Waiting | undefined = undefined;
@@ -129,17 +129,17 @@ export class FlowQueue implements HeapNode {
     call.after = undefined;
   }
 
-  /** Whether the flow had a turn, or the lane lost its first call, since `refresh` was last called. */
+  /** Whether the flow had a turn, or the queue lost its first call, since the last `refresh`. */
   get isStale(): boolean {
     return this.stamp !== this.flow.stamp || this.seq !== this.first?.seq;
   }
 
   /**
-   * Copies the lane's rank from its flow. Between two calls of this method a rank only ever gets worse, so a lane
-   * whose copy is too good is found and put right when it comes to the head of its heap, and not before.
+   * Copies the queue's rank from its flow. Between two calls a rank only gets worse, so a queue with an outdated,
+   * better rank is corrected when it reaches the head of its heap, not before.
    *
-   * A call waiting at priority p for w milliseconds ranks as high as p + w / AGEING_MS. The difference between two
-   * such ranks does not change with time, so the key needs no clock.
+   * A call that has waited at priority p for w milliseconds ranks as high as p + w / AGEING_MS. The difference between
+   * two such ranks is constant over time, so the key needs no clock.
    */
   refresh(): void {
     this.key = Math.min(this.flow.since, this.since + PATIENCE_MS) - AGEING_MS * this.flow.priority;
@@ -160,7 +160,7 @@ export class Waiting {
   seq = 0;
   before: Waiting | undefined = undefined;
   after: Waiting | undefined = undefined;
-  /** The neighbours in the bucket of the deadline wheel, and the bucket; -1 while it is in none. */
+  /** Neighbours in the bucket of the deadline wheel, and the bucket's index; -1 outside the wheel. */
   bucket = -1;
   earlier: Waiting | undefined = undefined;
   later: Waiting | undefined = undefined;

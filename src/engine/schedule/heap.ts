@@ -1,13 +1,13 @@
-/** What a heap orders: smallest `key` first, then smallest `stamp`, then smallest `seq`. */
+/** Element of a heap, ordered by smallest `key`, then smallest `stamp`, then smallest `seq`. */
 export interface HeapNode {
-  /** Where the node is in its heap; -1 while it is in none. A node is in at most one heap at a time. */
+  /** Index of the node in its heap; -1 outside. A node is in at most one heap at a time. */
   slot: number;
   key: number;
   stamp: number;
   seq: number;
 }
 
-/** A binary heap whose nodes know their places, so that any of them can be moved or removed in O(log n). */
+/** Binary heap whose nodes store their index, so that any of them can be moved or removed in O(log n). */
 export class NodeHeap<T extends HeapNode> {
   readonly #nodes: T[] = [];
 
@@ -34,7 +34,7 @@ export class NodeHeap<T extends HeapNode> {
     this.moved(last);
   }
 
-  /** Puts a node into the right place after its key, stamp or seq changed. */
+  /** Restores the heap's order after a node's key, stamp or seq changed. */
   moved(node: T): void {
     const slot = node.slot;
     this.#rise(node, slot);

@@ -8,7 +8,7 @@ export interface Slot {
 
 /** An entry of the queue: either started or refused, once. Neither method may throw. */
 export interface QueueEntry {
-  /** Holds the slot until it releases it. */
+  /** Starts the entry, which holds the slot until it releases it. */
   start(slot: Slot, queueMs: number): void;
   refuse(refusal: Refusal): void;
 }
@@ -21,9 +21,9 @@ export class Refusal {
   readonly kind = "refused";
   readonly code: RefusalCode;
   readonly message: string;
-  /** Time in the queue. */
+  /** Time in the queue, in milliseconds. */
   readonly queueMs: number;
-  /** Only for `queue_full`: estimated time until the calls that wait now have started. */
+  /** Only for `queue_full`: estimated time until the calls that wait now have started, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: RefusalCode, message: string, queueMs: number, retryAfterMs?: number) {

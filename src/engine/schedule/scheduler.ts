@@ -1,5 +1,5 @@
 /**
- * Admission, order and slots: the stage of a call's life between acceptance and its start.
+ * Admission, order and slots: the stage of a call between its acceptance and its start.
  *
  * ```text
  *                    a slot is free, no cap is reached,
@@ -18,11 +18,10 @@
  *     └── closed ────────────────────────────────────────▶ refused `engine_closed`
  * ```
  *
- * A call leaves `waiting` exactly once. A slot is held from the start of a call until whoever started it releases
- * it.
+ * A call leaves `waiting` exactly once. A slot is held from the start of a call until its entry releases it.
  *
- * A slot that is given back goes at once to the next call in the fair queue's order. The direct way is open only while
- * no waiting call could start, so neither way starves the other.
+ * A released slot goes at once to the next call in the fair queue's order. A new call may start directly only while no
+ * waiting call could start, so neither way starves the other.
  */
 import { AbortWatch } from "./abort-watch.ts";
 import { DeadlineWheel } from "./deadline-wheel.ts";
@@ -32,32 +31,32 @@ import { FairQueue } from "./fair-queue.ts";
 import { clampPriority, Waiting, type ConcurrencyCap, type Tenant } from "./flows.ts";
 import { Refusal, type RefusalCode } from "./queue-entry.ts";
 
-/** How often the deadlines of waiting calls are looked at: a call is refused at most twice this much too late. */
+/** Interval of deadline checks, in milliseconds: a call is refused at most twice this much too late. */
 const SWEEP_MS = 2;
 
 export interface SchedulerOptions {
-  /** How many calls may wait at once. */
+  /** Maximum number of waiting calls. */
   readonly maxQueued: number;
-  /** How many calls may run at once. */
+  /** Maximum number of running calls. */
   readonly concurrency: number;
-  /** How many calls of one tool may run at once, unless the request says otherwise; `Infinity` for no cap. */
+  /** Maximum number of running calls of one tool, unless the request has its own; `Infinity` for no cap. */
   readonly perTool: number;
-  /** How many calls of one tenant may run at once; `Infinity` for no cap. */
+  /** Maximum number of running calls of one tenant; `Infinity` for no cap. */
   readonly perTenant: number;
-  /** Milliseconds since any fixed point, never going back. */
+  /** Monotonic clock, in milliseconds. */
   readonly clock?: () => number;
 }
 
 export interface ScheduleRequest {
   readonly tool: string;
   readonly tenant: string;
-  /** Higher starts first; cut to a whole number between -10 and 10. */
+  /** Higher starts first; rounded to a whole number between -10 and 10. */
   readonly priority: number;
-  /** The longest wait. */
+  /** Maximum wait, in milliseconds. */
   readonly queueMs: number;
-  /** The cap of the tool, instead of the scheduler's. It is the tool's: the last one given counts for all its calls. */
+  /** Cap of the tool, instead of the scheduler's. The last one given applies to all calls of the tool. */
   readonly perTool?: number | undefined;
-  /** Cancels the call while it waits. Once it has started, its `start` has to listen by itself. */
+  /** Cancels the call while it waits. A started call must watch the signal itself. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -103,7 +102,7 @@ export class Scheduler {
     );
   }
 
-  /** Starts the entry as soon as there is a slot for it, before this returns where it need not wait; or refuses it. */
+  /** Starts the entry as soon as it has a slot, before returning if it need not wait; or refuses it. */
   add(request: ScheduleRequest, entry: QueueEntry): void {
     if (this.#isClosed) return refuse(entry, "engine_closed", "the engine is closing and accepts no more calls");
     if (request.signal?.aborted === true) {
@@ -116,7 +115,7 @@ export class Scheduler {
     this.#wait(request, gate, entry);
   }
 
-  /** Takes no more calls. Calls that wait are refused as well, or allowed to run. */
+  /** Refuses new calls. Waiting calls are refused as well, or may still start. */
   close(options: { readonly refuseWaiting: boolean }): void {
     this.#isClosed = true;
     if (!options.refuseWaiting) return;
@@ -131,7 +130,7 @@ export class Scheduler {
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
-  /** A place beside the slots, for a call that runs in another's stead: it waits for nobody, and counts as running. */
+  /** Slot outside the concurrency limit, for a child call: it never waits, and counts as running. */
   lend(): Slot {
     this.#lent++;
     let isHeld = true;
@@ -163,7 +162,9 @@ export class Scheduler {
     if (this.#isIdle) this.#announceIdle();
   };
 
-  /** Starts whatever may start now. A loop and no recursion, because a start may release its slot before it returns. */
+  /**
+   * Starts all calls that may start now. A loop, not recursion, because a start may release its slot before it returns.
+   */
   #startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
@@ -211,7 +212,7 @@ export class Scheduler {
     entry.refuse(new Refusal("queue_full", message, 0, this.#drainRate.retryAfterMs(queued)));
   }
 
-  /** The one timer of all waiting calls. It keeps the process alive, because somebody waits for an answer. */
+  /** The only timer of all waiting calls. It keeps the process alive, because their callers wait for results. */
   readonly #sweep = (): void => {
     const nowMs = this.#clock();
     this.#drainRate.observe(this.#completed, nowMs);
@@ -255,7 +256,7 @@ class HeldSlot implements Slot {
   }
 }
 
-/** An entry that throws in spite of its promise costs neither its slot nor the others' turn. */
+/** Starts an entry. An entry that throws despite its contract releases its slot and does not block others. */
 function startIn(slot: Slot, entry: QueueEntry, queueMs: number): void {
   try {
     entry.start(slot, queueMs);

@@ -2,7 +2,7 @@ import { close, closeSync, constants, fstatSync, openSync, readSync, write } fro
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** How long what could not be written waits for another try: at first, and at most. */
+/** Delay before a failed write is retried, in milliseconds: first and maximum. */
 const RETRY_LEAST_MS = 1;
 const RETRY_MOST_MS = 100;
 const LINE_FEED = 10;
@@ -10,17 +10,20 @@ const LINE_FEED = 10;
 const closeFile = promisify(close);
 
 /**
- * A file, or a pipe, to which lines are appended. What it does not take now is offered again, from the byte it had come
- * to, until it takes it or nobody wants to wait any more. Opened so that a pipe which nobody reads never holds a thread.
+ * A file or pipe to which lines are appended. Data that it does not accept is retried from the first unwritten byte
+ * until it is written or given up. Opened non-blocking, so that a pipe without a reader never blocks a thread.
  */
 export class AuditFile {
   readonly #file: number;
-  /** What goes first: a line that was cut off, by a crash or a full disk, must not swallow the next one. */
+  /**
+   * Text to write first: a line feed after a line that a crash or a full disk cut off, so that it does not swallow the
+   * next.
+   */
   #mend = "";
 
-  /** Throws a `TypeError` where it cannot be opened. */
+  /** Throws a `TypeError` if the file cannot be opened. */
   constructor(path: string) {
-    // A system that does not know one of them has nothing there, which adds nothing.
+    // A flag that the system lacks is `undefined` and adds nothing.
     const { O_APPEND, O_CREAT, O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
     try {
       this.#file = openSync(path, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK | O_NOCTTY, 0o600);
@@ -30,7 +33,7 @@ export class AuditFile {
     if (isCutOff(this.#file, path)) this.#mend = "\n";
   }
 
-  /** Answers how many lines of a text were not written in whole, because `isGivenUp` said so. Never rejects. */
+  /** Resolves with the number of lines not written in full because `isGivenUp` returned true. Never rejects. */
   async append(text: string, isGivenUp: () => boolean): Promise<number> {
     let left = Buffer.from(this.#mend + text);
     this.#mend = "";
@@ -43,7 +46,7 @@ export class AuditFile {
         continue;
       }
       if (isGivenUp()) return left.reduce((lines, byte) => lines + Number(byte === LINE_FEED), 0);
-      // Whoever only waits for this is not kept alive by it.
+      // This delay alone does not keep the process alive.
       await delay(pauseMs, undefined, { ref: false });
       pauseMs = Math.min(2 * pauseMs, RETRY_MOST_MS);
     }
@@ -54,7 +57,7 @@ export class AuditFile {
     return closeFile(this.#file).catch(() => undefined);
   }
 
-  /** Answers how many bytes it took: none where the disk is full, or the pipe. */
+  /** Resolves with the number of bytes written: 0 if the disk or the pipe is full. */
   #write(bytes: Buffer): Promise<number> {
     return new Promise((resolve) => {
       write(this.#file, bytes, 0, bytes.length, null, (error, written) => resolve(error === null ? written : 0));
@@ -62,7 +65,7 @@ export class AuditFile {
   }
 }
 
-/** Whether it is a file, not a pipe, whose last line has no end, as far as it may be read. */
+/** Whether the last line of a regular file lacks its line feed; false if the file cannot be read. */
 function isCutOff(file: number, path: string): boolean {
   const stats = fstatSync(file);
   if (!stats.isFile() || stats.size === 0) return false;

@@ -4,66 +4,69 @@ import type { CapabilityEvent, CapabilityOutcome } from "../../broker/capability
 import { within } from "../../base/deadline.ts";
 import type { AuditDrop, Events } from "./events.ts";
 
-/** Entries that wait to be written: of more, the later ones are dropped. */
+/** Maximum number of entries waiting to be written; later ones are dropped. */
 export const WAITING_MAX = 10_000;
-/** UTF-16 units of arguments that are kept until they are hashed; those of later entries are hashed at once. */
+/** Arguments, in UTF-16 units, held until they are hashed; beyond this they are hashed at once. */
 const KEPT_MAX = 16 * 1024 * 1024;
-/** How long entries are gathered before they are written. */
+/** Time for which entries are gathered before a write, in milliseconds. */
 const GATHER_MS = 50;
-/** Of what one batch is made: it is hashed without a pause. */
+/** Size of one batch, in entries and UTF-16 units: a batch is hashed without yielding. */
 const BATCH_MAX = 256;
 const BATCH_ARGS_MAX = 1024 * 1024;
-/** Drops within this time are told together. */
+/** Interval at which drops are reported, in milliseconds. */
 const TELL_MS = 250;
-/** Longest name, in characters. */
+/** Maximum length of a name, in characters. */
 const NAME_MAX = 1_024;
-/** How long closing waits for a file that takes nothing. */
+/** Maximum time for which closing waits for a file that accepts no data, in milliseconds. */
 const CLOSE_MS = 2_000;
 
 /**
- * What was decided. `none`: nothing, because the broker could not, or the call was run again and asked for something
- * else than before.
+ * Decision on a capability call. `none`: the broker could not decide, or the restarted call made a different request
+ * than before.
  */
 export type AuditDecision = "granted" | "denied" | "limit" | "none";
 
-/** What a tool asked the host for, and what came of it. */
+/** One capability call with its outcome. */
 export interface AuditEntry {
-  /** When it was answered, in ISO 8601. */
+  /** Time of the response, in ISO 8601. */
   readonly time: string;
   readonly callId: string;
-  /** The call on whose behalf the call was made, where a tool called it. */
+  /** Id of the calling call, if a tool made this call. */
   readonly parentId?: string;
   readonly tool: string;
   readonly tenant: string;
-  /** Counts the call's asks from 1. */
+  /** Number of the capability call within its call, from 1. */
   readonly step: number;
   readonly capability: string;
   readonly method: string;
   /** SHA-256 of the arguments' JSON, in hexadecimal. */
   readonly argsHash: string;
-  /** UTF-16 units of the arguments' and the answer's JSON. */
+  /** Lengths of the JSON of arguments and response, in UTF-16 units. */
   readonly argsLength: number;
   readonly answerLength: number;
   readonly durationMs: number;
   readonly outcome: CapabilityOutcome;
   readonly decision: AuditDecision;
-  /** The rules of the policy that gave it, by their places from 0. */
+  /** Indexes of the policy rules that granted it, from 0. */
   readonly rules: readonly number[];
 }
 
-/** Where the audit goes: a file, to which it is appended as lines of JSON, or a function that gets each entry, and may be async. */
+/**
+ * Target of the audit: a file, to which JSON lines are appended, or a function, possibly async, that receives each
+ * entry.
+ */
 export type AuditTarget = string | ((entry: AuditEntry) => unknown);
 
-/** A line to be. */
+/** An entry waiting to be written. */
 interface Waiting {
-  /** UTF-16 units of arguments that it keeps. */
+  /** Arguments that it holds, in UTF-16 units. */
   readonly kept: number;
   readonly render: () => AuditEntry | AuditDrop;
 }
 
 /**
- * Writes down what tools ask the host for: a subscriber of the engine's events, of which no call waits for anything.
- * Arguments are hashed when their entries are written.
+ * Writes an entry for each capability call. A subscriber of the engine's events that no call waits for. Arguments are
+ * hashed when their entries are written.
  */
 export class Audit {
   readonly #events: Events;
@@ -72,7 +75,7 @@ export class Audit {
   readonly #waiting: Waiting[] = [];
   #kept = 0;
   #writing: Promise<void> | null = null;
-  /** What was dropped and is not in the audit yet, and what of it nobody has been told. */
+  /** Drops not yet written to the audit, and drops not yet reported as an event. */
   #dropped: AuditDrop | null = null;
   #untold: AuditDrop | null = null;
   #telling: NodeJS.Timeout | undefined;
@@ -90,14 +93,14 @@ export class Audit {
     events.on("capability:call", (event) => this.#add(event));
   }
 
-  /** Resolves when everything is written, or cannot be within a short time. */
+  /** Resolves when all entries are written, or have been dropped after a short time. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await within(CLOSE_MS, this.#writing ?? Promise.resolve());
     this.#isGivenUp = true;
     const left = this.#waiting.splice(0).length;
     if (left > 0) this.#drop(left);
-    // A write that is under way has the file until it ends.
+    // A pending write uses the file until it ends.
     await within(
       CLOSE_MS,
       Promise.resolve(this.#writing).then(() => this.#file?.close()),
@@ -112,7 +115,7 @@ export class Audit {
       this.#kept += event.argsLength;
       this.#waiting.push({ kept: event.argsLength, render: () => entryOf(event, atMs) });
     } else {
-      // What is too much to be kept is hashed now: no tool gets around the audit by asking for much.
+      // Hash at once what exceeds the buffer: no tool evades the audit with large arguments.
       const entry = entryOf(event, atMs);
       this.#waiting.push({ kept: 0, render: () => entry });
     }
@@ -133,7 +136,7 @@ export class Audit {
     this.#writing = null;
   }
 
-  /** Takes what is written next. As there is room again, what had none is told first of what comes now. */
+  /** Removes the next batch. For a file, an entry that counts the drops so far is queued before any later entry. */
   #next(): Waiting[] {
     let size = 0;
     for (let args = 0; size < Math.min(this.#waiting.length, BATCH_MAX) && args < BATCH_ARGS_MAX; size++) {
@@ -150,7 +153,7 @@ export class Audit {
   async #hand(batch: readonly Waiting[]): Promise<void> {
     for (const { render } of batch) {
       try {
-        // Whoever gives an async function is not waited for, but heard when it fails.
+        // An async function is not awaited, but its failure counts as a drop.
         Promise.resolve(this.#take(render() as AuditEntry)).catch(() => this.#drop(1));
       } catch {
         this.#drop(1);
@@ -197,7 +200,7 @@ function entryOf(event: CapabilityEvent, atMs: number): AuditEntry {
   };
 }
 
-/** What callers and executors name may be of any length. */
+/** Names from callers and executors may have any length. */
 function clip(name: string): string {
   return name.slice(0, NAME_MAX);
 }

@@ -2,13 +2,12 @@ import { openTelemetry } from "./tracing.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { Logger } from "./log.ts";
 
-/** A caller may ask for a tool by any name. */
+/** Maximum length of a name: callers may name a tool anything. */
 const NAME_MAX = 128;
 
 /**
- * Writes a line for each call that has ended, at `debug`, and for each thing that calls ask the host for, at `trace`:
- * who, what, how it ended and what it cost. Nothing of arguments, outputs, messages and what tools write is in them.
- * Where a level is off, a call pays for the question whether it is.
+ * Writes a line for each ended call, at `debug`, and for each capability call, at `trace`: ids, outcome and cost. Lines
+ * contain no arguments, outputs, messages or console output. A disabled level costs a call one check.
  */
 export function logCalls(events: Events, logger: Logger): void {
   if (logger.debug !== undefined) {
@@ -50,7 +49,7 @@ function fieldsOf({ callId, parentId, tool, tenant, result }: CallEvent): object
   };
 }
 
-/** By the names under which logs are found from traces. */
+/** Fields under which log tools correlate lines with traces. */
 function activeSpan(): object {
   const span = openTelemetry()?.trace.getActiveSpan()?.spanContext();
   return span === undefined ? NO_SPAN : { trace_id: span.traceId, span_id: span.spanId };

@@ -107,7 +107,7 @@ type AnyListener = (...args: unknown[]) => void;
 
 /** The engine's events. A listener that throws harms neither the call nor the other listeners. */
 export class Events {
-  /** Lists are replaced, never changed, so that one can be iterated while listeners come and go. */
+  /** Arrays are replaced, never changed, so that one can be iterated while listeners are added and removed. */
   readonly #listeners = new Map<EmittedName, readonly AnyListener[]>();
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): void {
@@ -136,7 +136,7 @@ export class Events {
       try {
         listener(...args);
       } catch (error) {
-        // As Node does with an unhandled error, but outside the call.
+        // Reported like an unhandled error, but outside the call.
         queueMicrotask(() => {
           process.emitWarning(error instanceof Error ? error : new Error(String(error)), "GloveboxListenerWarning");
         });

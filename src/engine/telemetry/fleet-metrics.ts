@@ -6,7 +6,7 @@ import { registerTallies, Tally } from "../../base/tally.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** What a server tells of its fleet, where it has one. What a machine tells of itself is its own to serve. */
+/** Metrics of a server's fleet, if it has one. Each worker machine serves its own metrics. */
 export function registerFleetMetrics(registry: Registry, events: Events, fleet: () => FleetStats | undefined): void {
   const registers = [registry];
   const gauge = gaugesOf(registry, fleet);

@@ -1,21 +1,21 @@
 import { RateLimiter } from "../../broker/capabilities/rate-limit.ts";
 import type { Events } from "./events.ts";
 
-/** Takes log lines: pino's own shape, so that a pino logger is one. */
+/** Receives log lines. Pino's interface, so that a pino logger fits. */
 export interface Logger {
-  /** Gets a line for each thing that a call asks the host for. */
+  /** Receives a line for each capability call. */
   trace?(fields: object, message: string): void;
-  /** Gets a line for each call that has ended. */
+  /** Receives a line for each ended call. */
   debug?(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
-  /** Whether lines of a level are wanted: no others are made. Default: all for which there is a function. */
+  /** Whether a level is enabled; lines of other levels are not built. Default: every level that has a function. */
   isLevelEnabled?(level: string): boolean;
 }
 
 /**
- * Writes a line for each thing that happens to an engine's executors and tools: as rare as they are, an operator wants
- * to read of all of them. Calls are not among them: see `logCalls`.
+ * Writes a line for each event of executors and tools. They are rare, and an operator wants to see all of them. Calls
+ * are logged by `logCalls`.
  */
 export function logEvents(events: Events, logger: Logger): void {
   events.on("executor:start", (event) => logger.info(event, "an executor process started serving"));
@@ -50,7 +50,7 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("engine:close", () => logger.info({}, "the engine is closing and accepts no more calls"));
 }
 
-/** Whoever is refused may come again at once, as often as wanted: more lines than these say nothing new. */
+/** Rate limit of refusal lines: a refused client may retry at once without end, and further lines say nothing new. */
 const REFUSALS = { calls: 10, perMs: 10_000 };
 
 function logRefusals(events: Events, logger: Logger): void {

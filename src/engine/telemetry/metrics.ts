@@ -8,17 +8,17 @@ import { gaugesOf } from "../../base/prometheus.ts";
 import type { SchedulerStats } from "../schedule/scheduler.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
 
-/** Tools that get a label of their own; all later ones share `other`. */
+/** Maximum number of tools with a label of their own; all later ones share `other`. */
 const TOOL_LABELS_MAX = 500;
 const OTHER = "other";
 
-/** What is read at each scrape instead of being counted on the hot path. */
+/** Values read at each scrape instead of being counted on the hot path. */
 export interface MetricSources {
   scheduler(): SchedulerStats;
   executor(): ExecutorStats;
 }
 
-/** What one tool's calls have come to. What goes into counters waits here for the next scrape. */
+/** Totals of one tool's calls. Counts wait here for the next scrape. */
 interface ToolTallies {
   ok: number;
   cpuMs: number;
@@ -28,7 +28,7 @@ interface ToolTallies {
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Prometheus metrics of one engine: a subscriber of its events, and of nothing else. */
+/** Prometheus metrics of one engine, fed by its events and by `MetricSources`. */
 export class Metrics {
   readonly registry: Registry;
   readonly #calls: Counter<"tool" | "code">;
@@ -86,7 +86,7 @@ export class Metrics {
     this.#rejections = counter("rejections_total", "Calls and requests refused before they ran, by error code.", [
       "code",
     ]);
-    // What begins with its first count has no increase that an alert could see.
+    // Start at 0: an alert sees no increase in a series that begins with its first count.
     for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
     this.#auditDrops = counter("audit_dropped_total", "Audit entries that were dropped.", []);
     const keyCalls = counter("key_calls_total", "Ended calls by key name and error code.", ["key", "code"]);
@@ -136,7 +136,7 @@ export class Metrics {
     events.on("request:refused", ({ code }) => this.#rejections.inc({ code }));
     events.on("audit:drop", ({ dropped }) => this.#auditDrops.inc(dropped));
     events.on("capability:call", ({ capability, outcome }) => {
-      // The name may be anything a tool wrote.
+      // A tool may write any name.
       const known = this.#capabilityNames.has(capability) ? capability : OTHER;
       this.#capabilities.inc({ capability: known, outcome });
     });
@@ -151,7 +151,7 @@ export class Metrics {
   #onError({ tool, result }: CallEvent): void {
     const code = result.error?.code ?? "tool_error";
     if (code === "tool_not_found") {
-      // The name is the caller's: it must not become a label.
+      // The name comes from the caller and must not become a label.
       this.#calls.inc({ tool: OTHER, code });
       this.#rejections.inc({ code });
       return;

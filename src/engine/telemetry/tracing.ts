@@ -6,54 +6,54 @@ import type { CapabilityCall, CapabilityResponse, Diverged } from "../../executo
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 
-/** The global symbol under which OpenTelemetry's API stores its registrations. */
+/** Global symbol under which OpenTelemetry's API stores its registrations. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 const require = createRequire(import.meta.url);
 let api: typeof Api | null = null;
 
-/** OpenTelemetry's API, loaded once something has been registered with it in this process; `null` until then. */
+/** OpenTelemetry's API, loaded when something in this process has registered with it; `null` until then. */
 export function openTelemetry(): typeof Api | null {
   if (api === null && Reflect.has(globalThis, REGISTERED)) api = require("@opentelemetry/api") as typeof Api;
   return api;
 }
 
 const SCOPE = "glovebox";
-/** Capability calls of one call that get a span; of the others their number is told. */
+/** Maximum number of capability spans per call; further ones are only counted. */
 const ASKS_MAX = 256;
-/** A name that somebody made up is cut to this. */
+/** Maximum length of a name that a tool made up. */
 const NAME_MAX = 128;
 /** The key that OpenTelemetry's SDK and instrumentations look for. */
 const SUPPRESSED = Symbol.for("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
 /** `SpanStatusCode.ERROR` */
 const ERROR = 2;
-/** How far the clock that never goes back may be off the time of day before it is set again, in milliseconds. */
+/** Maximum drift of the monotonic clock from the wall clock before the offset is corrected, in milliseconds. */
 const DRIFT_MAX_MS = 5;
 
-/** What a trace says of its call. */
+/** Facts about a call in its trace. */
 interface TracedCall {
   readonly callId: string;
-  /** Empty where there is no such tool: what a caller made up does not name a span. */
+  /** Empty if there is no such tool: a name made up by a caller must not name a span. */
   readonly tool: string;
   readonly tenant: string;
-  /** That of the call on whose behalf it is made. */
+  /** Trace of the call on whose behalf it is made. */
   readonly parent: CallTrace | null;
 }
 
 /**
- * Spans of calls, for whoever has registered a provider with OpenTelemetry's API. Where nobody has, `begin` answers
- * `null`, and that is all that a call pays for it.
+ * Spans of calls, for a provider registered with OpenTelemetry's API. Without a provider `begin` returns `null`, which
+ * is a call's whole cost.
  */
 export class Tracing {
   readonly #capabilities: ReadonlyMap<string, Pick<Capability, "methods">>;
-  /** What turns `performance.now()` into milliseconds since the epoch. */
+  /** Offset from `performance.now()` to milliseconds since the epoch. */
   #epochMs = performance.timeOrigin;
 
-  /** `capabilities`: those that there are, because a tool may ask for anything. */
+  /** `capabilities`: the existing ones, because a tool may request any name. */
   constructor(capabilities: ReadonlyMap<string, Pick<Capability, "methods">>) {
     this.#capabilities = capabilities;
   }
 
-  /** Begins a call's span, below the one that is active. Without a `tool`: one that there is not. */
+  /** Begins a call's span below the active one. `tool` is empty for an unknown tool. */
   begin(callId: string, tool: string, tenant: string, parent: CallTrace | null): CallTrace | null {
     const api = openTelemetry();
     const tracer = api === null ? null : findTracer(api);
@@ -61,7 +61,7 @@ export class Tracing {
     return new CallTrace({ callId, tool, tenant, parent }, api, tracer, this.#capabilities, this.#epoch(parent));
   }
 
-  /** A call and those on its behalf have one clock, so that theirs lie within its own. */
+  /** Clock offset. A child call uses its parent's, so that its spans lie within the parent's. */
   #epoch(parent: CallTrace | null): number {
     if (parent !== null) return parent.epochMs;
     const seenMs = Date.now() - performance.now();
@@ -71,8 +71,8 @@ export class Tracing {
 }
 
 /**
- * The spans of one call: its own, the wait for a worker, the run, and what the run asks of the host. What is in them is
- * for whoever may see traces: no arguments, no output, and no message, which may hold something of either.
+ * Spans of one call: the call, its wait for a worker, its run, and the run's capability calls. Spans contain no
+ * arguments, output or messages: a message may quote either, and traces have readers of their own.
  */
 export class CallTrace {
   readonly epochMs: number;
@@ -101,7 +101,7 @@ export class CallTrace {
     this.#startMs = performance.now();
     const { context, trace } = api;
     const active = context.active();
-    // Without a manager of contexts nothing is active, and the parent is known all the same.
+    // Without a context manager no span is active, but the parent is known.
     const above = parent !== null && trace.getSpan(active) === undefined ? parent.#runContext : active;
     const attributes = {
       "gen_ai.operation.name": "execute_tool",
@@ -116,7 +116,7 @@ export class CallTrace {
     this.#runContext = this.#context;
   }
 
-  /** It went to a worker. When it is tried again its run goes on. */
+  /** Begins the run's span when a worker starts the call. A retry continues the same span. */
   start(startMs: number): void {
     if (this.#run !== null || !this.#span.isRecording()) return;
     this.#noteWait(startMs);
@@ -124,19 +124,19 @@ export class CallTrace {
     this.#runContext = this.#api.trace.setSpan(this.#context, this.#run);
   }
 
-  /** Something happened to its run. */
+  /** Adds an event to the run's span. */
   note(event: string, attributes: Attributes): void {
     this.#run?.addEvent(event, attributes, this.#time(performance.now()));
   }
 
-  /** Has something done for the call with its span the active one. */
+  /** Runs a function with the call's span active. */
   within<Value>(run: () => Value): Value {
     return this.#api.context.with(this.#context, run);
   }
 
   /**
-   * Has an ask answered, below a span of its own, which is the active one for whoever answers. `isKnown`: the answer
-   * is from the journal, so that nothing is done.
+   * Runs a capability call with a span of its own active. `isKnown`: the response comes from the journal, so there is
+   * no span.
    */
   ask<Response extends CapabilityResponse | Diverged>(
     ask: CapabilityCall,
@@ -155,11 +155,11 @@ export class CallTrace {
     return answering;
   }
 
-  /** The call has ended: all its spans have. */
+  /** Ends all spans of the call. */
   end({ error, metadata }: ToolResult): void {
     if (!this.#span.isRecording()) return;
     const endMs = performance.now();
-    // What is still answered after its call is answered to nobody.
+    // Close spans of pending capability calls: their responses are no longer delivered.
     for (const span of this.#asks) this.#endAsk(span, "cancelled", endMs);
     const { attempts, cpuMs, heapBytes, queueMs } = metadata;
     if (this.#run === null && queueMs > 0) this.#noteWait(endMs);
@@ -187,7 +187,7 @@ export class CallTrace {
     span.end(this.#time(endMs));
   }
 
-  /** Tools may ask for what there is not, under any name: only what there is names a span. */
+  /** Name and attributes of a span. Only existing capabilities name a span, because a tool may request any name. */
   #describe({ capability, method, step }: CapabilityCall): { readonly name: string; readonly attributes: Attributes } {
     const methods = this.#capabilities.get(capability)?.methods;
     const isKnown = methods !== undefined && Object.hasOwn(methods, method);
@@ -201,7 +201,7 @@ export class CallTrace {
   }
 }
 
-/** The stand-in that the API has before a provider is registered gives no tracer. */
+/** The tracer, or `null` without a provider: the API's proxy provider then has no delegate. */
 function findTracer({ ProxyTracerProvider, trace }: typeof Api): Tracer | null {
   const provider = trace.getTracerProvider();
   if (!(provider instanceof ProxyTracerProvider)) return provider.getTracer(SCOPE);
@@ -209,8 +209,8 @@ function findTracer({ ProxyTracerProvider, trace }: typeof Api): Tracer | null {
 }
 
 /**
- * What is active while an ask is answered. A tool's requests go to third parties, who are told of no trace: the SDK's own
- * switch keeps instrumentations of the process, which would tell, from them.
+ * Active context during a capability call. Requests of `fetch` go to third parties, which must not see trace headers:
+ * the SDK's suppression switch stops instrumentations of the process from adding them.
  */
 function contextFor({ capability }: CapabilityCall, active: Context): Context {
   return capability === "fetch" ? active.setValue(SUPPRESSED, true) : active;

@@ -2,8 +2,8 @@ import { described, texts, type Config } from "./amplifier.ts";
 import type { Files } from "./host.ts";
 
 /**
- * `allowed_paths` of a config: the folders whose files may be used. None at all restricts nothing: what is mounted is then
- * all that is allowed. Mounts are the wall; this is a fence within them.
+ * `allowed_paths` of a config: folders whose files may be used. An empty list allows everything that is mounted. Mounts
+ * are the security boundary; this only narrows them.
  */
 export class AllowedPaths {
   readonly #folders: readonly string[];
@@ -12,7 +12,7 @@ export class AllowedPaths {
     this.#folders = texts(config, "allowed_paths", []);
   }
 
-  /** The path without links and dots, by which to use what was allowed; `null` where it is not. */
+  /** Path without links and dots, which the caller must use instead; `null` if it is not allowed. */
   async resolve(files: Files, path: string): Promise<string | null> {
     if (this.#folders.length === 0) return path;
     const real = await resolved(files, path);
@@ -29,7 +29,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
-/** Where a path leads, as far as there is something; nowhere where the host does not let it. */
+/** Resolves a path as far as it exists; `null` if the host denies it. */
 async function resolved(files: Files, path: string): Promise<string | null> {
   const names = namesOf(path);
   for (let known = names.length; known >= 0; known--) {
@@ -39,7 +39,7 @@ async function resolved(files: Files, path: string): Promise<string | null> {
     } catch (error) {
       const { type } = described(error);
       if (type === "PermissionError") return null;
-      // Nothing is there, or a file where a folder would have to be: what is above it decides.
+      // Missing, or a file in place of a folder: resolve the parent instead.
       if (type !== "FileNotFoundError" && type !== "NotADirectoryError") throw error;
     }
   }

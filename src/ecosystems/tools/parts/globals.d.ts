@@ -1,4 +1,4 @@
-/** What these tools use of the globals that an isolate has. */
+/** Globals of an isolate that these tools use. */
 
 interface ToolResponse {
   readonly ok: boolean;

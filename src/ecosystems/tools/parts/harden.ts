@@ -1,4 +1,4 @@
-/** What objects are often given of their own although what they inherit from has it too. */
+/** Inherited properties that code often overrides in its own objects. */
 const OVERRIDDEN: ReadonlySet<PropertyKey> = new Set([
   "constructor",
   "hasOwnProperty",
@@ -13,12 +13,12 @@ const OVERRIDDEN: ReadonlySet<PropertyKey> = new Set([
 ]);
 
 /**
- * Makes everything that can be reached from these values unchangeable, with what the language itself leads to. Code that
- * could put functions of its own in the place of built-in ones would see what others do with them.
+ * Freezes everything reachable from these values and from the language's literals. Code that replaced built-in
+ * functions could observe what others pass to them.
  */
 export function harden(roots: readonly unknown[]): void {
   const found = new Set<object>([...roots, ...LITERALS].filter(isObject));
-  // What is added on the way is visited as well.
+  // The set grows during iteration: added objects are visited as well.
   for (const object of found) {
     for (const next of neighboursOf(object)) if (isObject(next)) found.add(next);
   }
@@ -28,7 +28,7 @@ export function harden(roots: readonly unknown[]): void {
   }
 }
 
-/** Prototypes that have no names. */
+/** Prototypes that no global names. */
 const LITERALS: readonly unknown[] = [
   [].values(),
   "".matchAll(/./g),
@@ -42,7 +42,7 @@ const LITERALS: readonly unknown[] = [
   [].values().map((item) => item),
 ].map((one) => Object.getPrototypeOf(one) as unknown);
 
-/** Its prototype, and what its properties are, or are read and written by. */
+/** An object's prototype, and the values, getters and setters of its properties. */
 function neighboursOf(object: object): unknown[] {
   const properties = Object.values(Object.getOwnPropertyDescriptors(object));
   const symbols = Object.getOwnPropertySymbols(object).map((key) => Object.getOwnPropertyDescriptor(object, key) ?? {});
@@ -52,7 +52,7 @@ function neighboursOf(object: object): unknown[] {
   ];
 }
 
-/** A property that cannot be written could not be assigned to whatever inherits it either. */
+/** Replaces properties by accessors: a read-only property could not be assigned in inheriting objects either. */
 function letInherit(object: object, fixed: ReadonlySet<object>): void {
   for (const key of Reflect.ownKeys(object)) {
     const property = Object.getOwnPropertyDescriptor(object, key);

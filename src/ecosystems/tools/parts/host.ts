@@ -1,4 +1,4 @@
-/** What a tool finds in its context, as far as these tools go. */
+/** Part of a tool's context that these tools use. */
 export interface Context {
   readonly host: { readonly fs: Files; readonly exec: Commands };
 }
@@ -12,7 +12,7 @@ export interface Files {
     path: string,
     options: { readonly withFileTypes: true },
   ): Promise<readonly { readonly name: string; isDirectory(): boolean }[]>;
-  /** `missing`: also where nothing has the last name. */
+  /** `missing`: resolves also if the last name does not exist. */
   realpath(path: string, options: { readonly missing: boolean }): Promise<string>;
 }
 
@@ -21,14 +21,14 @@ export interface Commands {
   run(request: { readonly command: string; readonly timeoutMs: number }): Promise<{
     readonly stdout: string;
     readonly stderr: string;
-    /** `null` where it was ended from outside. */
+    /** `null` if it was ended from outside. */
     readonly exitCode: number | null;
     readonly timedOut: boolean;
-    /** More was written than is kept. */
+    /** Whether output beyond the limit was dropped. */
     readonly truncated: boolean;
-    /** What it had too much of, so that it was ended. */
+    /** Resource that it exceeded, which ended it. */
     readonly excess: string | null;
-    /** The time that it was given. */
+    /** Timeout that applied, in milliseconds. */
     readonly timeoutMs: number;
   }>;
 }

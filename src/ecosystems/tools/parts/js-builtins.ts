@@ -1,4 +1,4 @@
-/** The few functions that code finds without asking: those of Python's that it is likely to look for. */
+/** Python's built-in functions that code is likely to use. */
 
 type Sized = { readonly length: number } | { readonly size: number };
 
@@ -29,7 +29,7 @@ export function enumerate<Item>(items: Iterable<Item>, start = 0): [number, Item
   return Array.from(items, (item, at) => [start + at, item]);
 }
 
-/** As many as the shortest has. */
+/** As many items as the shortest list has. */
 export function zip(...lists: readonly Iterable<unknown>[]): unknown[][] {
   const arrays = lists.map((list) => Array.from(list));
   const length = arrays.length === 0 ? 0 : Math.min(...arrays.map((array) => array.length));
@@ -73,7 +73,7 @@ export function round(value: number, digits = 0): number {
   return Math.round(value * scale) / scale;
 }
 
-/** Numbers by their values, all else by its text. `key` says what of an item counts. */
+/** Sorts numbers by value, anything else by its text. `key` returns the sort key of an item. */
 export function sorted<Item>(items: Iterable<Item>, key: (item: Item) => unknown = (item) => item): Item[] {
   return Array.from(items).toSorted((one, other) => compare(key(one), key(other)));
 }
@@ -88,13 +88,13 @@ export function reversed<Item>(items: Iterable<Item>): Item[] {
   return Array.from(items).toReversed();
 }
 
-/** Whether a value is of a class, or of one of several; also `isinstance(1, Number)`. */
+/** Whether a value is an instance of a class, or of one of several; also `isinstance(1, Number)`. */
 export function isinstance(value: unknown, kinds: unknown): boolean {
   const list: readonly unknown[] = Array.isArray(kinds) ? kinds : [kinds];
   return list.some((kind) => typeof kind === "function" && Object(value) instanceof kind);
 }
 
-/** `number`, `string`, `null`, `array`, `Map` …: the class of an object that has one of its own. */
+/** Type of a value: `number`, `string`, `null`, `array`, or an object's class such as `Map`. */
 export function type(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
@@ -103,7 +103,7 @@ export function type(value: unknown): string {
   return typeof made === "function" && made !== Object ? made.name : "object";
 }
 
-/** A value as it is printed: texts as they are, other values as JSON where they have one. */
+/** Printed form of a value: text unchanged, other values as JSON if they have one. */
 export function repr(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (value instanceof Error) return `${value.name}: ${value.message}`;

@@ -4,14 +4,14 @@ export interface ToolUse<Input> {
   readonly input?: Partial<Input>;
 }
 
-/** What it answers. */
+/** Result of a Strands tool. */
 export interface ToolResult {
   readonly toolUseId: string;
   readonly status: "success" | "error";
   readonly content: readonly { readonly text: string }[];
 }
 
-/** A result whose blocks are texts. */
+/** Result with blocks of text. */
 export function answer(tool: ToolUse<unknown>, status: ToolResult["status"], ...said: readonly string[]): ToolResult {
   return { toolUseId: tool.toolUseId ?? "", status, content: said.map((text) => ({ text })) };
 }

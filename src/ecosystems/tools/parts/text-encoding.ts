@@ -1,4 +1,4 @@
-/** Encodings by the names that people use for them. */
+/** Common names of encodings, mapped to labels of `TextDecoder`. */
 const LABELS: ReadonlyMap<string, string> = new Map([
   ["utf8", "utf-8"],
   ["latin-1", "iso-8859-1"],
@@ -8,21 +8,21 @@ const LABELS: ReadonlyMap<string, string> = new Map([
   ["utf-16-be", "utf-16be"],
 ]);
 
-/** Thrown for an encoding that is not known. */
+/** Thrown for an unknown encoding. */
 class LookupError extends Error {
   override readonly name = "LookupError";
 }
 
-/** Thrown for bytes that are not in the encoding. */
+/** Thrown for bytes that are invalid in the encoding. */
 class UnicodeDecodeError extends Error {
   override readonly name = "UnicodeDecodeError";
 }
 
-/** The text that bytes are in an encoding. Throws a `LookupError` or a `UnicodeDecodeError`. */
+/** Decodes bytes. Throws a `LookupError` or a `UnicodeDecodeError`. */
 export function decode(bytes: Uint8Array, encoding: string): string {
   const plain = encoding.trim().toLowerCase().replaceAll("_", "-");
   const label = LABELS.get(plain) ?? plain;
-  // The web means windows-1252 by both.
+  // `TextDecoder` treats both labels as windows-1252.
   if (label === "iso-8859-1" || label === "ascii") return decodeBytes(bytes, label, label === "ascii" ? 0x7f : 0xff);
   const decoder = decoderOf(label, encoding);
   try {
@@ -40,7 +40,7 @@ function decoderOf(label: string, encoding: string): TextDecoder {
   }
 }
 
-/** Each byte is the character of its number. */
+/** Decodes each byte as the code point of its value. */
 function decodeBytes(bytes: Uint8Array, label: string, max: number): string {
   const at = bytes.findIndex((byte) => byte > max);
   if (at < 0) return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");

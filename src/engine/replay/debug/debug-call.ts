@@ -9,24 +9,24 @@ import type { Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
 
 export interface DebugOptions {
-  /** `127.0.0.1:9229`: where a debugger may attach. Whoever reaches it can do what the process can. */
+  /** Address for the debugger, such as `127.0.0.1:9229`. Whoever can reach it can do all that the process can. */
   readonly inspect: string;
-  /** Takes the lines that Node writes, with the address for the debugger among them. */
+  /** Receives Node's own output, including the debugger's address. */
   readonly onNotice: (text: string) => void;
   readonly onLog: (level: string, message: string) => void;
 }
 
-/** How it ended: the output's JSON, or a failure's. */
+/** End of a debugged call: the output's JSON, or a failure's. */
 export interface Debugged {
   readonly ok: boolean;
   readonly payload: string;
 }
 
 /**
- * Runs a recorded call with a debugger: in a process that waits until one attaches, with a breakpoint before the tool's
- * first line. isolated-vm's own inspector aborts V8 on the Nodes that there are, so the tool is in a context of that
- * process instead of an isolate. What holds it is that nothing of the process around it is of any use to it, and Node's
- * permission model: no files, no network, no children.
+ * Runs a recorded call with a debugger, in a process that waits until one attaches, with a breakpoint before the tool's
+ * first line. isolated-vm's inspector aborts V8 on current Node versions, so the tool runs in a context of that process
+ * instead of an isolate. It is contained by a realm that exposes no object of the process, and by Node's permission
+ * model: no files, network or child processes.
  */
 export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
   const { runtime } = recording.tool;
@@ -42,7 +42,7 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
     ...[...readablePaths()].map((path) => `--allow-fs-read=${path}`),
     "--no-warnings",
   ];
-  // Where it works: other processes and files are out of reach then, whatever the process is made to do.
+  // With a sandbox, other processes and files are out of reach even if the process is taken over.
   const sandbox = new Sandbox("auto");
   await sandbox.prepare();
   const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
@@ -52,12 +52,12 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
   return new Promise((resolve, reject) => {
     let ended: Debugged | null = null;
     child.on("message", (message) => {
-      // Nothing in the process is trusted, not even to keep to what its entry says.
+      // Messages of the process are untrusted, even in their format.
       const [kind, first, second] = Array.isArray(message) ? message.map(String) : [];
       if (kind === "log") onLog(first ?? "", second ?? "");
       else if (kind === "end") ended ??= { ok: first?.startsWith("+") === true, payload: first?.slice(1) ?? "" };
     });
-    // It may have ended before all it said has been read.
+    // The process may exit before all its messages have been read.
     Promise.all([once(child, "exit"), once(child, "disconnect")]).then(() => {
       if (ended === null) reject(new Error("the process ended before the call did"));
       else resolve(ended);

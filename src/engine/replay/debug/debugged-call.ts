@@ -21,15 +21,15 @@ import { createPure } from "../../../executor/worker/pure.ts";
 import { DebuggedRealm } from "./debugged-realm.ts";
 
 const RUN = 1;
-/** What is thrown out of a realm is an object of the tool's: reading any of it would run code of the tool's outside. */
+/** Fixed failure. An exception that leaves a realm is the tool's object: reading it would run tool code outside. */
 const BROKEN = '-{"code":"executor_lost","message":"the tool broke the realm that it runs in"}';
 
-/** How a debugged call ended: `+` and the output's JSON, or `-` and a failure's. */
+/** End of a debugged call: `+` and the output's JSON, or `-` and a failure's. */
 export type DebuggedOutcome = string;
 
 /**
- * A recorded call in a context of this very process, where Node's inspector sees it: the same prelude, the same clock,
- * randomness and answers, but no isolate around it and no limit.
+ * A recorded call in a context of this process, where Node's inspector can see it: the same prelude, clock, randomness
+ * and responses, but without an isolate or limits.
  */
 export class DebuggedCall {
   readonly #recording: Recording;
@@ -37,7 +37,7 @@ export class DebuggedCall {
   readonly #session: RecordedSession;
   readonly #log: (level: string, message: string) => void;
   readonly #plan: ReplaySchedule;
-  /** Answers reach the call one after the other. */
+  /** Delivery of the last response: responses are delivered one at a time. */
   #settled: Promise<void> = Promise.resolve();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
   #end: (outcome: DebuggedOutcome) => void = () => undefined;
@@ -67,7 +67,7 @@ export class DebuggedCall {
     );
   }
 
-  /** Runs it to its end; a call that was never answered does not end. */
+  /** Runs the call to its end. A call that waits for a response that was not recorded never ends. */
   run(): Promise<DebuggedOutcome> {
     const { call, limits, startMs } = this.#recording;
     return new Promise((resolve) => {
@@ -82,7 +82,7 @@ export class DebuggedCall {
     });
   }
 
-  /** Everything that happens in the realm does so here. */
+  /** Runs code of the realm; every entry goes through here. */
   #turn(act: () => void): void {
     try {
       act();
@@ -118,7 +118,10 @@ export class DebuggedCall {
     return step;
   }
 
-  /** As in the worker: each turn ends before the next begins, and what was due before the answer came happens first. */
+  /**
+   * Delivers a response as the worker does: each turn ends before the next begins, and timers due before the response
+   * fire first.
+   */
   async #settle(step: number, answer: CapabilityResponse): Promise<void> {
     await setImmediate();
     for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();

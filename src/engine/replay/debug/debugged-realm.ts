@@ -2,11 +2,11 @@ import { constants, createContext, runInContext } from "node:vm";
 
 type Plain = string | number;
 
-/** Frames that have to be left on the stack when the tool calls the host: what Node does must not end in its midst. */
+/** Stack frames that must be free when the tool calls the host: a stack overflow must not interrupt Node's own code. */
 const ROOM = 1_000;
 /**
- * Evaluated in the realm, so what it makes and what it throws is the realm's own: also the error where the stack has no
- * room left. What the host throws is caught here and never looked at.
+ * Evaluated in the realm, so that all it creates and throws belongs to the realm, also the error for a full stack.
+ * Exceptions of the host are caught here and never read.
  */
 const WRAP = `(function (host, failed) {
   "use strict";
@@ -29,9 +29,9 @@ const REFUSE_IMPORT = `(function () {
 type Wrap = (host: (...args: never[]) => Plain, failed: Plain) => unknown;
 
 /**
- * A realm in this very process, where Node's inspector sees it. Whoever holds one object of the realm around it holds
- * that realm's `Function`, so none goes in: functions of the host are wrapped in the realm's own, and `import` is
- * refused with an error of its own.
+ * A realm in this process, where Node's inspector can see it. Any object of the surrounding realm leads to that realm's
+ * `Function`, so none enters: host functions are wrapped in functions of this realm, and `import` fails with an error
+ * of this realm.
  */
 export class DebuggedRealm {
   readonly #context: object;
@@ -44,7 +44,7 @@ export class DebuggedRealm {
     };
     this.#importModuleDynamically = () => refuse();
     const importModuleDynamically = this.#importModuleDynamically;
-    // An ordinary global: the prelude freezes it, and takes away what is on it, which is the context's own.
+    // A plain global object: the prelude freezes it, and removes the context's own members.
     this.#context = createContext(constants.DONT_CONTEXTIFY, { name, importModuleDynamically });
     refuse = this.evaluate(REFUSE_IMPORT, "glovebox:import") as () => never;
     this.#wrap = this.evaluate(WRAP, "glovebox:wrap") as Wrap;
@@ -55,7 +55,7 @@ export class DebuggedRealm {
     return runInContext(text, this.#context, { filename, lineOffset, importModuleDynamically });
   }
 
-  /** A function of the realm's own that passes strings and numbers to the host's, and gives `failed` where that throws. */
+  /** Realm function that passes strings and numbers to the host's, and returns `failed` if that throws. */
   wrap(host: (...args: never[]) => Plain, failed: Plain): unknown {
     return this.#wrap(host, failed);
   }
